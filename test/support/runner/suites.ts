@@ -7,8 +7,6 @@ export const SUITES = {
     but: ['test/system/**'],
     limitMs: 120_000,
     testLimitMs: 60_000,
-    // They wait for half of their time.
-    processesPerCore: 2,
     filesPerProcess: 20,
     repeatAlone: true,
   },
@@ -17,7 +15,6 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    processesPerCore: 1.5,
     // Four fifths of their time is the start of a process.
     oneProcessFor: 'test/system/sdk/',
     repeatAlone: true,
@@ -27,7 +24,6 @@ export const SUITES = {
     but: [],
     limitMs: 400_000,
     testLimitMs: 300_000,
-    processesPerCore: 1.5,
     repeatAlone: true,
   },
 } as const

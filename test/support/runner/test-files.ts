@@ -4,14 +4,14 @@ import type { FileResult } from './file-results.ts'
 import { processesOf } from './processes-of.ts'
 import { type FileOptions, startTestProcess, type TestProcess } from './test-process.ts'
 
+/** They wait for a part of their time. */
+const PROCESSES_PER_CORE = 2
 const SLOWEST = 10
 /** Where more files than this have failed, it was not for want of a processor. */
 const MAX_REPEATED = 6
 
 /** Options of {@link runTestFiles}. */
 export interface RunOptions extends FileOptions {
-  /** Most processes at a time, for each core. */
-  readonly processesPerCore: number
   /** Most files that run one after the other in one process. Defaults to 1. */
   readonly filesPerProcess?: number
   /** The folder whose files run in one process, one after the other. Defaults to none. */
@@ -45,7 +45,7 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
     for (const result of known) process.stdout.write(told(result))
     return known
   }
-  const { processesPerCore, filesPerProcess = 1, oneProcessFor, repeatAlone = false, ended } = options
+  const { filesPerProcess = 1, oneProcessFor, repeatAlone = false, ended } = options
   const left = processesOf(paths, filesPerProcess, oneProcessFor)
   const worker = async (): Promise<void> => {
     for (let some = left.shift(); some; some = left.shift()) {
@@ -55,7 +55,7 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
       left.push(...unknown.map((path) => [path]))
     }
   }
-  const parallel = Math.ceil(availableParallelism() * processesPerCore)
+  const parallel = availableParallelism() * PROCESSES_PER_CORE
   await Promise.all(Array.from({ length: parallel }, worker))
   const failed = results.filter(({ failure }) => failure !== undefined)
   if (repeatAlone && failed.length <= MAX_REPEATED) {
