@@ -13,8 +13,9 @@ import {
 import { boundedStore } from '../../../core/store-guard/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
+import { PollPlaces } from './poll-places.ts'
 import { MAX_HOLD_MS, type VideoTask } from './task.ts'
-import type { TaskStore } from './task-store.ts'
+import type { PollAgain, TaskStore } from './task-store.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */
 export interface TaskSettlerOptions {
@@ -24,7 +25,7 @@ export interface TaskSettlerOptions {
   clients: LineClients
   /** The name of this process. Defaults to a random one. */
   owner?: string
-  /** Most tasks polled at a time. Defaults to 8. */
+  /** Most tasks polled at a time; a quarter of them where a line does not answer. Defaults to 8. */
   concurrency?: number
   /** The shortest time between two polls of a task, while it is new. Defaults to 2000. */
   shortestPollMs?: number
@@ -59,6 +60,8 @@ const RULES: OptionRules<TaskSettlerOptions> = {
 
 /** The time that a claim lasts beyond a poll, to write the result. If the process dies, another one polls soon. */
 const CLAIM_SPARE_MS = 20_000
+/** The outcome for a task whose turn comes later. */
+const PUT_OFF: ReadOutcome = { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: null }
 /** How often unresolved and expired tasks are looked for. */
 const UPKEEP_MS = 10_000
 const UPKEEP_TASKS = 100
@@ -82,14 +85,18 @@ export class TaskSettler {
   readonly #closing = new AbortController()
   readonly #polls = new Set<Promise<void>>()
   readonly #unknownLines = new Set<string>()
+  readonly #places: PollPlaces
   #round: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  #upkeep: Promise<void> | undefined
   #upkeepAt = Number.NEGATIVE_INFINITY
+  #upkeepFails = false
   #away = false
 
   constructor(options: TaskSettlerOptions) {
     checkOptions('TaskSettler', options, RULES)
     this.#settings = withDefaults(options)
+    this.#places = new PollPlaces(this.#settings.concurrency)
     this.#store = boundedStore('video tasks', options.store)
     this.#clients = options.clients
     this.#logger = quietLogger(options.logger)
@@ -101,6 +108,7 @@ export class TaskSettler {
     clearTimeout(this.#timer)
     this.#closing.abort()
     await this.#round
+    await this.#upkeep
     await Promise.all(this.#polls)
   }
 
@@ -115,8 +123,10 @@ export class TaskSettler {
   async #runRound(): Promise<void> {
     const free = this.#settings.concurrency - this.#polls.size
     let started = 0
+    this.#upkeep ??= this.#keepUp().finally(() => {
+      this.#upkeep = undefined
+    })
     try {
-      await this.#upkeep()
       if (free > 0) started = await this.#pollDue(free)
       if (this.#away) this.#logger.info({}, 'video tasks are polled again')
       this.#away = false
@@ -143,25 +153,40 @@ export class TaskSettler {
   }
 
   async #poll(task: VideoTask): Promise<void> {
-    const { owner } = this.#settings
+    const leave = this.#places.take(task)
     try {
-      const outcome = await this.#read(task)
+      const outcome = leave ? await this.#read(task) : PUT_OFF
+      if (leave) this.#places.answered(task, outcome.kind !== 'away')
       const now = Date.now()
-      const next = now + this.#pauseOf(task, now)
-      if (outcome.kind === 'away') {
+      const poll = { owner: this.#settings.owner, next: now + this.#pauseOf(task, now) }
+      if (outcome.kind !== 'away') await this.#observe(task, outcome, now, poll)
+      else {
         const { retryAfterMs = 0 } = outcome
         const handedBack = this.#closing.signal.aborted
-        await this.#store.postpone(task.id, {
-          owner,
-          next: handedBack ? now : Math.max(next, now + retryAfterMs),
-        })
-        return
+        const next = handedBack ? now : Math.max(poll.next, now + retryAfterMs)
+        await this.#store.postpone(task.id, { ...poll, next })
       }
-      const observation = outcome.kind === 'answered' ? outcome.observation : ({ state: 'missing' } as const)
-      await this.#store.observe(task.id, observation, now, { owner, next })
     } catch (error) {
       // The task is due again when its claim ends.
       this.#logger.error({ err: error, task: task.id, line: task.line }, 'a video task could not be polled')
+    } finally {
+      leave?.()
+    }
+  }
+
+  async #observe(
+    task: VideoTask,
+    outcome: Exclude<ReadOutcome, { kind: 'away' }>,
+    at: number,
+    poll: PollAgain,
+  ): Promise<void> {
+    const observation = outcome.kind === 'answered' ? outcome.observation : ({ state: 'missing' } as const)
+    let isWritten = false
+    try {
+      await this.#store.observe(task.id, observation, at, poll)
+      isWritten = true
+    } finally {
+      this.#places.written(task, isWritten)
     }
   }
 
@@ -185,9 +210,21 @@ export class TaskSettler {
     return Math.round(pause * (0.9 + 0.2 * Math.random()))
   }
 
-  async #upkeep(): Promise<void> {
+  /** Runs beside the polls, which must not wait for a task that cannot be written. */
+  async #keepUp(): Promise<void> {
     const now = Date.now()
-    if (now - this.#upkeepAt < UPKEEP_MS && now >= this.#upkeepAt) return
+    try {
+      if (now - this.#upkeepAt < UPKEEP_MS && now >= this.#upkeepAt) return
+      this.#upkeepAt = now
+      await this.#endOld(now)
+      this.#upkeepFails = false
+    } catch (error) {
+      if (!this.#upkeepFails) this.#logger.error({ err: error }, 'old video tasks cannot be ended')
+      this.#upkeepFails = true
+    }
+  }
+
+  async #endOld(now: number): Promise<void> {
     for (const { id, requestId, account, line } of await this.#store.markUnanswered(now, UPKEEP_TASKS)) {
       this.#logger.warn(
         { task: id, requestId, account, line },
@@ -195,6 +232,7 @@ export class TaskSettler {
       )
     }
     const { keepMs, retainMs } = this.#settings
+    await this.#store.prune(now - retainMs, UPKEEP_TASKS)
     const expired = await this.#store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
     for (const { id, requestId, account, line, upstreamId } of expired) {
       this.#logger.warn(
@@ -202,8 +240,6 @@ export class TaskSettler {
         'a video task was given up after 48 hours: the money held for it is free, and it is not charged',
       )
     }
-    await this.#store.prune(now - retainMs, UPKEEP_TASKS)
-    this.#upkeepAt = now
   }
 
   #logUnknownLine({ line, id }: VideoTask): void {

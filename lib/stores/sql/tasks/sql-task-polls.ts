@@ -66,17 +66,16 @@ export class TaskPolls {
       .execute()
   }
 
-  /** Returns the ids of tasks that have not ended. */
-  async open(createdBefore: number, limit: number): Promise<string[]> {
-    const rows = await this.#db
+  /** Returns the ids of tasks that have not ended, and their accounts. */
+  open(createdBefore: number, limit: number): Promise<{ id: string; account: string }[]> {
+    return this.#db
       .selectFrom('video_tasks')
-      .select('id')
+      .select(['id', 'account'])
       .where('finished_at', 'is', null)
       .where('created_at', '<', BigInt(createdBefore))
       .orderBy('created_at')
       .limit(limit)
       .execute()
-    return rows.map(({ id }) => id)
   }
 
   /** Expires a task; returns undefined if it has ended already. */

@@ -126,10 +126,19 @@ export class SqlTaskStore implements TaskStore {
     limit: number,
   ): Promise<readonly VideoTask[]> {
     const ended: VideoTask[] = []
-    for (const id of await this.#polls.open(createdBefore, limit)) {
-      const task = await this.#polls.expire(id, at, keepUntil)
-      if (task) ended.push(task)
+    const failed = new Map<string, unknown>()
+    for (const { id, account } of await this.#polls.open(createdBefore, limit)) {
+      // Its rows may be locked, for which each of its tasks would wait.
+      if (failed.has(account)) continue
+      try {
+        const task = await this.#polls.expire(id, at, keepUntil)
+        if (task) ended.push(task)
+      } catch (error) {
+        failed.set(account, error)
+      }
     }
+    const [error] = failed.values()
+    if (failed.size > 0 && ended.length === 0) throw error
     return ended
   }
 

@@ -1,0 +1,68 @@
+import type { VideoTask } from './task.ts'
+
+/** The share of all places that the polls of a line, or of an account, have after one that failed. */
+const SHARE_OF_FAILING = 4
+const MAX_FAILING = 10_000
+
+/** What the polls of a task may be delayed by. */
+type Party = Pick<VideoTask, 'line' | 'account'>
+
+/**
+ * The places for polls that run at the same time. A line whose last read was not answered, or an account for which the last
+ * result could not be written, gets a share of them only: each of its polls may take as long as it is waited for.
+ */
+export class PollPlaces {
+  /** The largest number of polls at the same time. */
+  readonly #most: number
+  readonly #running = new Map<string, number>()
+  readonly #failing = new Set<string>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Takes a place. Returns a function that gives it back; undefined if the line or the account has all that it may. */
+  take(party: Party): (() => void) | undefined {
+    const names = namesOf(party)
+    const most = Math.ceil(this.#most / SHARE_OF_FAILING)
+    if (names.some((name) => this.#failing.has(name) && (this.#running.get(name) ?? 0) >= most))
+      return undefined
+    for (const name of names) this.#add(name, 1)
+    return () => {
+      for (const name of names) this.#add(name, -1)
+    }
+  }
+
+  /** Notes whether the line of a task has answered. */
+  answered({ line }: Party, has: boolean): void {
+    this.#note(nameOf('line', line), has)
+  }
+
+  /** Notes whether the result for an account was written. */
+  written({ account }: Party, was: boolean): void {
+    this.#note(nameOf('account', account), was)
+  }
+
+  #note(name: string, isSound: boolean): void {
+    if (isSound) this.#failing.delete(name)
+    else {
+      // Other processes may have ended the tasks of many.
+      if (this.#failing.size >= MAX_FAILING) this.#failing.clear()
+      this.#failing.add(name)
+    }
+  }
+
+  #add(name: string, more: number): void {
+    const running = (this.#running.get(name) ?? 0) + more
+    if (running > 0) this.#running.set(name, running)
+    else this.#running.delete(name)
+  }
+}
+
+function namesOf({ line, account }: Party): readonly string[] {
+  return [nameOf('line', line), nameOf('account', account)]
+}
+
+function nameOf(kind: 'line' | 'account', id: string): string {
+  return `${kind} ${id}`
+}
