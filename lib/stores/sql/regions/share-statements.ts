@@ -5,12 +5,12 @@ import { RowStatement } from '../driver/row-statement.ts'
  * Wallets are locked before shares, both in the order of their ids.
  */
 
-/** A share behind its wallet, both locked. */
+/** A share behind its wallet, both locked. What somebody else has locked is left out: the others do not wait for it. */
 const LOCKED = {
   locked_wallets: `select found.* from given join wallets as found on found.id = given.wallet
-    order by found.id for update of found`,
+    order by found.id for update of found skip locked`,
   locked_shares: `select found.* from given join shares as found on found.wallet = given.wallet
-    where (select count(*) from locked_wallets) > 0 order by found.wallet for update of found`,
+    where (select count(*) from locked_wallets) > 0 order by found.wallet for update of found skip locked`,
 }
 
 /** A row of {@link PREPARE}. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type {
@@ -8,6 +9,7 @@ import type {
   ShareStore,
 } from '../../../ledger/regions/region-store.ts'
 import { checkDatabase } from '../driver/check-database.ts'
+import type { Cell } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { APPLY, PREPARE } from './share-statements.ts'
@@ -38,6 +40,10 @@ const REST = RowStatement.update(
   undefined,
   { order: 'wallet' },
 )
+
+/** How often a wallet is tried that is locked, and the pause between two tries. */
+const MAX_TRIES = 5
+const PAUSE_MS = 20
 
 /** More than a region has in use of a home; what is beyond has its turn when others rest. */
 const MAX_SHARES = 20_000
@@ -126,8 +132,8 @@ export class SqlShareStore implements ShareStore {
   async prepare(
     shares: readonly { readonly wallet: WalletId; readonly give: bigint }[],
   ): Promise<readonly PreparedReport[]> {
-    const { rows } = await PREPARE.run(
-      this.#db,
+    const rows = await this.#runFree(
+      PREPARE,
       shares.map(({ wallet, give }) => [wallet, give]),
     )
     return rows.map(({ seq, ...row }) => ({ ...row, wallet: row.wallet as WalletId, seq: Number(seq) }))
@@ -136,8 +142,8 @@ export class SqlShareStore implements ShareStore {
   async apply(
     answers: readonly { readonly answer: ShareAnswer; readonly report: ShareReport }[],
   ): Promise<void> {
-    await APPLY.run(
-      this.#db,
+    await this.#runFree(
+      APPLY,
       answers.map(({ answer, report }) => [
         answer.wallet,
         report.seq,
@@ -147,6 +153,27 @@ export class SqlShareStore implements ShareStore {
         answer.elsewhere,
       ]),
     )
+  }
+
+  /**
+   * Runs a statement for all wallets that nobody has locked. A settlement locks one for a moment, after which it is tried again;
+   * one that stays locked has its turn with a later exchange.
+   */
+  async #runFree<Row extends { readonly wallet: string }>(
+    statement: RowStatement<Row>,
+    given: readonly (readonly [wallet: WalletId, ...Cell[]])[],
+  ): Promise<Row[]> {
+    const done: Row[] = []
+    let left = given
+    for (let tries = 1; left.length > 0; tries++) {
+      const { rows } = await statement.run(this.#db, left)
+      done.push(...rows)
+      const wallets = new Set(done.map(({ wallet }) => wallet))
+      left = given.filter(([wallet]) => !wallets.has(wallet))
+      if (left.length === 0 || tries === MAX_TRIES) break
+      await sleep(PAUSE_MS)
+    }
+    return done
   }
 
   async claim(home: string, owner: string, at: number, until: number): Promise<number | undefined> {

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { WalletId } from '../../../lib/ledger/index.ts'
+import { SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { charge } from '../../contracts/ledger-money.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { mirrored, openRegions, type Regions } from './region-world.ts'
+
+let regions: Regions
+const cleanUp = cleaningUp()
+if (!WITHOUT_POSTGRES)
+  before(async () => {
+    regions = await openRegions(cleanUp)
+  })
+
+/** Runs `run` while somebody else has a wallet of the region locked. */
+function whileLocked<T>(wallet: WalletId, run: () => Promise<T>): Promise<T> {
+  return regions.us.transaction().execute(async (trx) => {
+    await trx.selectFrom('wallets').select('id').where('id', '=', wallet).forUpdate().execute()
+    return run()
+  })
+}
+
+describe('shares of a region, of which somebody has locked one', { skip: WITHOUT_POSTGRES }, () => {
+  it('are reported and filled but for that one, which follows when it is free', async () => {
+    const [locked, other] = [await mirrored(regions), await mirrored(regions)]
+    const here = locked.process()
+    for (const { ACCOUNT } of [locked, other]) await here.demand(ACCOUNT, 10n, 10n)
+    await new SqlLedger(regions.us).settle([charge(locked.account, 5n), charge(other.account, 5n)])
+    const order = (wallet: WalletId, want: bigint) => ({ wallet, need: 0n, want, give: 0n })
+    const orders = [order(locked.ACCOUNT, 20n), order(other.ACCOUNT, 20n)]
+    await whileLocked(locked.ACCOUNT, () => here.exchange(orders))
+    assert.deepEqual(await locked.figures(), { home: [1000n, 0n, 10n], region: [10n, 5n, 0n] })
+    assert.deepEqual(await other.figures(), { home: [1000n, 5n, 25n], region: [30n, 5n, 0n] })
+    await here.exchange(orders.slice(0, 1))
+    assert.deepEqual(await locked.figures(), { home: [1000n, 5n, 25n], region: [30n, 5n, 0n] })
+    await locked.assertSound()
+  })
+
+  it('get what calls of others wait for', async () => {
+    const [locked, other] = [await mirrored(regions), await mirrored(regions)]
+    const here = locked.process()
+    const [none, ...some] = await whileLocked(locked.ACCOUNT, () =>
+      Promise.all([
+        ...[locked.ACCOUNT, other.KEY, locked.ACCOUNT, other.ACCOUNT].map((wallet) =>
+          here.demand(wallet, 5n, 5n),
+        ),
+      ]),
+    )
+    assert.equal(none, undefined)
+    assert.deepEqual(some.at(-1), { moved: 5n, elsewhere: 995n })
+    await locked.assertSound()
+  })
+
+  it('that was locked when home had granted something arrives with the next exchange, once', async () => {
+    const { process, figures, assertSound, atHome, ACCOUNT } = await mirrored(regions)
+    const granted = Promise.withResolvers<void>()
+    const applied = Promise.withResolvers<void>()
+    const here = process({
+      ping: () => atHome.ping(),
+      async exchange(...asked) {
+        const answers = await atHome.exchange(...asked)
+        void whileLocked(ACCOUNT, async () => {
+          granted.resolve()
+          await applied.promise
+        })
+        await granted.promise
+        return answers
+      },
+    })
+    await here.demand(ACCOUNT, 5n, 5n)
+    applied.resolve()
+    assert.deepEqual(await figures(), { home: [1000n, 0n, 5n], region: [0n, 0n, 0n] })
+    await process().exchange([{ wallet: ACCOUNT, need: 0n, want: 0n, give: 0n }])
+    assert.deepEqual(await figures(), { home: [1000n, 0n, 5n], region: [5n, 0n, 0n] })
+    await assertSound()
+  })
+})
