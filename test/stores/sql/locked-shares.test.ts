@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { WalletId } from '../../../lib/ledger/index.ts'
-import { SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { charge } from '../../contracts/ledger-money.ts'
+import { SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { originOf } from '../../contracts/account-money.ts'
+import { charge, fresh } from '../../contracts/ledger-money.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { mirrored, openRegions, type Regions } from './region-world.ts'
@@ -75,5 +76,39 @@ describe('shares of a region, of which somebody has locked one', { skip: WITHOUT
     await process().exchange([{ wallet: ACCOUNT, need: 0n, want: 0n, give: 0n }])
     assert.deepEqual(await figures(), { home: [1000n, 0n, 5n], region: [5n, 0n, 0n] })
     await assertSound()
+  })
+})
+
+describe('copies of a region, while somebody has locked rows of an account', {
+  skip: WITHOUT_POSTGRES,
+}, () => {
+  it('of other accounts follow what changes at home: keys that are gone or disabled, and new budgets', async () => {
+    const locked = await mirrored(regions, { quota: '0.000001' })
+    const [gone, disabled] = [await mirrored(regions), await mirrored(regions)]
+    const { home, us, mirrors } = locked
+    const budgets = new SqlBudgetStore(home)
+    const terms = { amount: 5n, hard: true, soft: [], period: 'total', timezone: 'UTC' } as const
+    const budgetOf = async ({ account }: { account: string }) => {
+      const scope = { account, key: null, user: null, tag: null }
+      await budgets.create({ id: fresh('budget'), scope, createdAt: 1, ...terms }, originOf())
+    }
+    await new SqlLedger(home).setLimit(locked.KEY, { limited: false })
+    await home.updateTable('accounts').set({ rpm: 7n }).where('id', '=', locked.account).execute()
+    await home.deleteFrom('keys').where('id', '=', gone.key).execute()
+    await home.updateTable('keys').set({ enabled: 0 }).where('id', '=', disabled.key).execute()
+    for (const each of [locked, disabled]) await budgetOf(each)
+    const ask = <T>(question: () => Promise<T>) => question()
+    const refreshed = whileLocked(locked.KEY, () => mirrors.us.refresh('eu', ask))
+    await assert.rejects(refreshed, { code: '55P03' })
+    const keys = await us.selectFrom('keys').select(['id', 'enabled']).orderBy('id').execute()
+    const known = new Map(keys.map(({ id, enabled }) => [id, enabled]))
+    assert.deepEqual([known.get(gone.key), known.get(disabled.key)], [undefined, 0])
+    const copied = async ({ account }: { account: string }) =>
+      (await new SqlBudgetStore(us).list({ account, limit: 9 })).length
+    assert.equal(await copied(disabled), 1)
+    await mirrors.us.refresh('eu', ask)
+    assert.equal(await copied(locked), 1)
+    const copy = us.selectFrom('accounts').select('rpm').where('id', '=', locked.account)
+    assert.deepEqual(await copy.executeTakeFirst(), { rpm: 7n })
   })
 })

@@ -3,6 +3,7 @@ import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { accountWallet, keyWallet, type WalletId } from '../../../ledger/index.ts'
 import type { Mirrors } from '../../../ledger/regions/region-store.ts'
 import { checkDatabase } from '../driver/check-database.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
@@ -11,6 +12,7 @@ import { mirrorBudgets } from './mirror-budgets.ts'
 import { type HomeKey, keysWithAccounts, markOf } from './mirror-rows.ts'
 import type { SqlHomeStore } from './sql-home-store.ts'
 import { OPEN_SHARES } from './sql-share-store.ts'
+import { UnlessLocked } from './unless-locked.ts'
 
 /** What a region has of another one. */
 export interface MirrorSums {
@@ -107,14 +109,32 @@ export class SqlMirrors implements Mirrors {
       ask(() => store.keysById(ids)),
       ask(() => store.budgetsOf(accounts)),
     ])
-    const known = new Map(used.map(({ id, mark }) => [id, mark]))
-    await this.copy(
-      home,
-      keys.filter((each) => known.get(each.key.id) !== markOf(each)),
-    )
     const found = new Set(keys.map(({ key }) => key.id))
     await this.#forget(ids.filter((id) => !found.has(id)))
-    await this.#db.transaction().execute((trx) => mirrorBudgets(trx, accounts, budgets))
+    const known = new Map(used.map(({ id, mark }) => [id, mark]))
+    const changed = keys.filter((each) => known.get(each.key.id) !== markOf(each))
+    const perAccount = new UnlessLocked()
+    for (const each of changed) await perAccount.run(each.account.id, () => this.copy(home, [each]))
+    await this.#mirrorBudgets(accounts, budgets, perAccount)
+    perAccount.throwIfLocked()
+  }
+
+  /** Almost always none has changed. */
+  async #mirrorBudgets(
+    accounts: readonly string[],
+    budgets: readonly BudgetsTable[],
+    perAccount: UnlessLocked,
+  ): Promise<void> {
+    const mirror = (some: readonly string[], own: readonly BudgetsTable[]) =>
+      this.#db.transaction().execute((trx) => mirrorBudgets(trx, some, own))
+    try {
+      await mirror(accounts, budgets)
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      const own = Map.groupBy(budgets, ({ account }) => account)
+      for (const account of accounts)
+        await perAccount.run(account, () => mirror([account], own.get(account) ?? []))
+    }
   }
 
   async expire(home: string): Promise<void> {
