@@ -69,6 +69,15 @@ describe('the rounds of a region', { skip: WITHOUT_POSTGRES }, () => {
     assert.equal((await figures()).home[1], 35n)
   })
 
+  it('are those of the next process, too, if the last one died with a clock that was ahead', async (t) => {
+    const { account, ledger, shares, rounds, figures } = await lookedAfter(t)
+    const later = Date.now() + 3_600_000
+    await shares.us.claim('eu', 'the process that died', later, later + 10_000)
+    await ledger.settle([charge(account, 30n)])
+    await rounds().now()
+    assert.equal((await figures()).home[1], 30n)
+  })
+
   it('give back what nobody uses, which rests a minute after its last use, until the next', async (t) => {
     const { ACCOUNT, KEY, shares, rounds, figures } = await lookedAfter(t)
     const isInUse = async () => (await shares.us.inUse('eu')).some(({ wallet }) => wallet === ACCOUNT)

@@ -52,6 +52,14 @@ for (const { name, isSqlite, skip } of [
       await assert.rejects(one.keep(true), LOST)
     })
 
+    it('goes to another if the process that had it died before the clock was set back', async (t) => {
+      const { one, other } = two(t)
+      await one.take()
+      t.mock.timers.setTime(Date.now() - 3_600_000)
+      assert.equal(await other.take(), true)
+      await assert.rejects(one.keep(true), LOST)
+    })
+
     it('goes to another two minutes after the last time that it was kept', async (t) => {
       const { one, other, pass } = two(t)
       await one.take()

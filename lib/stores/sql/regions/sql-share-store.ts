@@ -45,6 +45,9 @@ const REST = RowStatement.update(
 const MAX_TRIES = 5
 const PAUSE_MS = 20
 
+/** No process claims a home for longer, whatever its clock is ahead. */
+const MAX_CLAIM_MS = 120_000
+
 /** More than a region has in use of a home; what is beyond has its turn when others rest. */
 const MAX_SHARES = 20_000
 
@@ -186,7 +189,12 @@ export class SqlShareStore implements ShareStore {
           .column('name')
           .doUpdateSet(owned)
           .where(({ eb, or }) =>
-            or([eb('homes.owned_until', '<', BigInt(at)), eb('homes.owner', '=', owner)]),
+            or([
+              eb('homes.owned_until', '<', BigInt(at)),
+              // A claim that seems longer than any is was made before the clock was set back.
+              eb('homes.owned_until', '>', BigInt(at + MAX_CLAIM_MS)),
+              eb('homes.owner', '=', owner),
+            ]),
           ),
       )
       .returning('contact_at')

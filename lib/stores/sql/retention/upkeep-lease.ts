@@ -23,7 +23,10 @@ export class UpkeepLease {
     this.#name = name
   }
 
-  /** Returns whether this process may do the work now. */
+  /**
+   * Returns whether this process may do the work now. A right that seems longer than any is was taken before the clock was set
+   * back.
+   */
   async take(): Promise<boolean> {
     const [now, at] = [Date.now(), performance.now()]
     const until = BigInt(now + HELD_MS)
@@ -31,6 +34,7 @@ export class UpkeepLease {
       await sql`insert into upkeep (name, owner, until) values (${this.#name}, ${this.#owner}, ${until})
       on conflict (name) do update set owner = excluded.owner, until = excluded.until
         where upkeep.owner is null or upkeep.owner = excluded.owner or upkeep.until < ${BigInt(now)}
+          or upkeep.until > ${BigInt(now + 2 * HELD_MS)}
       returning name`.execute(this.#db)
     if (rows.length > 0) this.#renewedAt = at
     return rows.length > 0
