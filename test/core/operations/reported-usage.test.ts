@@ -60,9 +60,10 @@ describe('reported reasoning', () => {
     assert.equal(usage(64, 64, 96), 64)
   })
 
-  it('adds nothing where it is no count, and no total that nothing explains is charged', () => {
+  it('adds nothing where it is no count, nor does a total beside details that do not explain it', () => {
     for (const odd of NO_COUNTS) assert.equal(usage(78, odd, 9999), 78)
-    assert.equal(chat({ prompt_tokens: 32, completion_tokens: 78, total_tokens: 9999 }).outputTokens, 78)
+    const counts = { prompt_tokens: 32, completion_tokens: 78, total_tokens: 9999 }
+    assert.equal(chat({ ...counts, prompt_tokens_details: { cached_tokens: 9 } }).outputTokens, 78)
   })
 })
 

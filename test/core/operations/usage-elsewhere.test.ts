@@ -26,6 +26,25 @@ describe('usage in other places', () => {
     assert.deepEqual(counted(chat(usage)), [1900, 1500, 1300])
     assert.equal(chat({ ...usage, prompt_tokens_details: { cached_tokens: 7 } }).cachedInputTokens, 7)
   })
+
+  it('has output in its total only, where a model thinks and the thoughts have no count', () => {
+    const google = { completion_tokens: 3, prompt_tokens: 9, total_tokens: 105 }
+    assert.deepEqual(counted(chat(google)), [9, undefined, 96])
+    const choices = [{ index: 0, delta: { content: ', ' } }]
+    const begun = {
+      choices: [{ index: 0, delta: { content: '1' } }],
+      usage: { ...google, total_tokens: 103 },
+    }
+    const reader = chatCompletions.streamReader({ json: { stream: true }, answers: 1 })
+    assert.deepEqual(counted(readAll(reader, [begun, { choices, usage: google }]).usage), [9, undefined, 96])
+    assert.equal(chat({ ...google, total_tokens: 12 }).outputTokens, 3)
+    assert.equal(chat({ ...google, total_tokens: 0 }).outputTokens, 3, 'a total that is too small')
+    assert.equal(
+      chat({ completion_tokens: 3, total_tokens: 105 }).outputTokens,
+      3,
+      'no input to tell it from',
+    )
+  })
 })
 
 function readAll(reader: StreamReader, events: readonly object[]): StreamReader {

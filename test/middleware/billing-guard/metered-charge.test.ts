@@ -50,6 +50,13 @@ const CHARGED: Row[] = [
     tokens: [100, 60, 0, 7],
   },
   {
+    what: 'what the upstream reports, with the thoughts that are in its total only',
+    mode: OPENAI,
+    script: (res) =>
+      chatAnswer(res, TEXT, { usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 } }),
+    tokens: [9, 0, 0, 96],
+  },
+  {
     what: 'what the upstream reports, what it wrote to its cache at the price of that',
     mode: ANTHROPIC,
     script: (res) => messageAnswer(res, TEXT, { usage: { ...WITH_CACHE, output_tokens: 7 } }),

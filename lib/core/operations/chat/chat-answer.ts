@@ -143,8 +143,7 @@ export function readChatUsage(usage: unknown): ReportedUsage {
   const reasoningTokens = tokenCount(output.reasoning_tokens)
   return {
     inputTokens: tokenCount(usage.prompt_tokens),
-    outputTokens:
-      reasoningTokens === undefined ? tokenCount(usage.completion_tokens) : outputOf(usage, reasoningTokens),
+    outputTokens: outputOf(usage, reasoningTokens),
     cachedInputTokens:
       tokenCount(input.cached_tokens) ??
       tokenCount(usage.prompt_cache_hit_tokens) ??
@@ -158,15 +157,23 @@ export function readChatUsage(usage: unknown): ReportedUsage {
 
 /**
  * Returns the output tokens. Most upstreams include reasoning in `completion_tokens`; xAI does not. The total shows
- * which, or that there are more reasoning tokens than completion tokens.
+ * which, or that there are more reasoning tokens than completion tokens. Google gives no details at all: thoughts are in
+ * its total only.
  */
-function outputOf(usage: JsonObject, reasoning: number): number | undefined {
+function outputOf(usage: JsonObject, reasoning: number | undefined): number | undefined {
   const completion = tokenCount(usage.completion_tokens)
   if (completion === undefined) return completion
+  const total = tokenCount(usage.total_tokens) ?? 0
+  const prompt = tokenCount(usage.prompt_tokens)
+  if (reasoning === undefined)
+    return prompt === undefined || hasDetails(usage) ? completion : Math.max(completion, total - prompt)
   const apart = completion + reasoning
-  const total = tokenCount(usage.total_tokens)
-  const prompt = tokenCount(usage.prompt_tokens) ?? 0
-  return reasoning > completion || (total !== undefined && total >= prompt + apart) ? apart : completion
+  return reasoning > completion || total >= (prompt ?? 0) + apart ? apart : completion
+}
+
+/** Whether usage tells of its parts, which can be why they do not add up to the total. */
+function hasDetails(usage: JsonObject): boolean {
+  return isJsonObject(usage.prompt_tokens_details) || isJsonObject(usage.completion_tokens_details)
 }
 
 /** Whether a message or delta contains a refusal by the model. */
