@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { chatCompletions, type ReportedUsage, type StreamReader } from '../../../lib/core/operations/index.ts'
+import {
+  chatCompletions,
+  type ReportedUsage,
+  responses,
+  type StreamReader,
+} from '../../../lib/core/operations/index.ts'
 
 const chat = (usage: unknown) => chatCompletions.readAnswer({ choices: [], usage }).usage
 
@@ -44,6 +49,25 @@ describe('usage in other places', () => {
       3,
       'no input to tell it from',
     )
+  })
+
+  it('counts the images that a tool of a response has made beside the response', () => {
+    const drawn = (imageGen: unknown) => ({
+      status: 'completed',
+      output: [{ id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'aGk=' }],
+      usage: { input_tokens: 1820, output_tokens: 210, total_tokens: 2030 },
+      tool_usage: { image_gen: imageGen, web_search: { num_requests: 0 } },
+    })
+    const response = drawn({ input_tokens: 40, output_tokens: 7024, total_tokens: 7064 })
+    assert.deepEqual(counted(responses.readAnswer(response).usage), [1860, undefined, 7234])
+    const reader = responses.streamReader({ json: {}, answers: 1 })
+    const events = [{ type: 'response.completed', response }]
+    assert.deepEqual(counted(readAll(reader, events).usage), [1860, undefined, 7234])
+    for (const none of [undefined, null, {}, { output_tokens: '7024' }])
+      assert.deepEqual(counted(responses.readAnswer(drawn(none)).usage), [1820, undefined, 210])
+    const unreported = responses.readAnswer({ ...response, usage: null })
+    assert.deepEqual(unreported.usage, {}, 'images are estimated then')
+    assert.ok(unreported.estimateOutput() > 1000)
   })
 })
 

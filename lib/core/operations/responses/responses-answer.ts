@@ -24,6 +24,7 @@ export interface ResponseObject {
   readonly output?: unknown
   readonly store?: unknown
   readonly usage?: unknown
+  readonly tool_usage?: unknown
 }
 
 /** Reads a complete response. Throws SyntaxError if it is not one. */
@@ -35,7 +36,7 @@ export function readResponse(json: unknown, request: Readonly<Record<string, unk
   const items = objectsIn(response.output)
   return {
     substance: substanceOf(response, items, request),
-    usage: readResponseUsage(response.usage),
+    usage: readResponseUsage(response),
     estimateOutput: () => items.reduce((sum, item) => sum + itemTokens(item), 0),
     error: errorOf(response),
     kept: keptOf(response, items),

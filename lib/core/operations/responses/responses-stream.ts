@@ -197,7 +197,7 @@ export class ResponseStreamReader implements StreamReader {
     this.#filtered = stoppedByModeration(response)
     this.#explained = endsWithoutOutput(response, this.#request)
     this.#ended = true
-    this.usage = readResponseUsage(response.usage)
+    this.usage = readResponseUsage(response)
     if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0
   }
 

@@ -1,21 +1,36 @@
 import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
 
-/** Reads the `usage` of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. */
-export function readResponseUsage(usage: unknown): ReportedUsage {
+/** The members of a response with counts. */
+interface ResponseCounts {
+  readonly usage?: unknown
+  readonly tool_usage?: unknown
+}
+
+/**
+ * Reads the usage of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. Neither
+ * includes the images that a tool of OpenAI's has made: these are counted in `tool_usage`.
+ */
+export function readResponseUsage({ usage, tool_usage: ofTools }: ResponseCounts): ReportedUsage {
   if (!isJsonObject(usage)) return {}
+  const made = isJsonObject(ofTools) && isJsonObject(ofTools.image_gen) ? ofTools.image_gen : {}
   const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const reasoningTokens = tokenCount(output.reasoning_tokens)
   return {
-    inputTokens: tokenCount(usage.input_tokens),
+    inputTokens: sumOf(tokenCount(usage.input_tokens), made.input_tokens),
     cachedInputTokens: tokenCount(input.cached_tokens),
     cacheWriteTokens: tokenCount(input.cache_write_tokens),
     audioInputTokens: tokenCount(input.audio_tokens),
-    outputTokens: outputOf(usage, reasoningTokens),
+    outputTokens: sumOf(outputOf(usage, reasoningTokens), made.output_tokens),
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
   }
+}
+
+/** Adds tokens to a count, if there is one. */
+function sumOf(count: number | undefined, added: unknown): number | undefined {
+  return count === undefined ? count : count + (tokenCount(added) ?? 0)
 }
 
 /**
