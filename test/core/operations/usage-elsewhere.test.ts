@@ -32,6 +32,13 @@ describe('usage in other places', () => {
     assert.equal(chat({ ...usage, prompt_tokens_details: { cached_tokens: 7 } }).cachedInputTokens, 7)
   })
 
+  it('has what was written to a cache under either name', () => {
+    const written = (details: object) => chat({ ...usage, prompt_tokens_details: details }).cacheWriteTokens
+    const qwen = { cache_creation_input_tokens: 1889, cache_type: 'ephemeral', cached_tokens: 0 }
+    assert.equal(written(qwen), 1889)
+    assert.equal(written({ ...qwen, cache_write_tokens: 7 }), 7)
+  })
+
   it('has output in its total only, where a model thinks and the thoughts have no count', () => {
     const google = { completion_tokens: 3, prompt_tokens: 9, total_tokens: 105 }
     assert.deepEqual(counted(chat(google)), [9, undefined, 96])

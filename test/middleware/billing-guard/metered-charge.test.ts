@@ -50,6 +50,19 @@ const CHARGED: Row[] = [
     tokens: [100, 60, 0, 7],
   },
   {
+    what: 'what the upstream reports, what it wrote to its cache by another name',
+    mode: OPENAI,
+    script: (res) =>
+      chatAnswer(res, TEXT, {
+        usage: {
+          prompt_tokens: 100,
+          completion_tokens: 7,
+          prompt_tokens_details: { cached_tokens: 60, cache_creation_input_tokens: 10 },
+        },
+      }),
+    tokens: [100, 60, 10, 7],
+  },
+  {
     what: 'what the upstream reports, with the thoughts that are in its total only',
     mode: OPENAI,
     script: (res) =>

@@ -148,7 +148,8 @@ export function readChatUsage(usage: unknown): ReportedUsage {
       tokenCount(input.cached_tokens) ??
       tokenCount(usage.prompt_cache_hit_tokens) ??
       tokenCount(usage.cached_tokens),
-    cacheWriteTokens: tokenCount(input.cache_write_tokens),
+    // Qwen has Anthropic's name for it.
+    cacheWriteTokens: tokenCount(input.cache_write_tokens) ?? tokenCount(input.cache_creation_input_tokens),
     audioInputTokens: tokenCount(input.audio_tokens),
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
