@@ -9,7 +9,10 @@ import {
   type Substance,
 } from './operation.ts'
 
-/** Reads the stream of an OpenAI-style image endpoint: coarse forms of an image, then the image, for each one. */
+/**
+ * Reads the stream of an OpenAI-style image endpoint: coarse forms of an image, then the image, for each one. Ark sends a
+ * series instead: an event for each image that was made or not, then one without an image, with the usage of all.
+ */
 export class ImageStreamReader implements StreamReader {
   readonly #asked: number
   #done = 0
@@ -19,6 +22,8 @@ export class ImageStreamReader implements StreamReader {
   /** Whether each image that is done came with its tokens. */
   #isReported = true
   #input: ReportedUsage = {}
+  /** Why the last image of a series that failed was not made. */
+  #failure: unknown
   readonly unreportedOutput = 0
 
   /** @param asked how many images were asked for. */
@@ -54,14 +59,32 @@ export class ImageStreamReader implements StreamReader {
     const event = parseJson(data)
     if (!isJsonObject(event)) throw new SyntaxError('a stream event is not an object')
     const type = typeof event.type === 'string' ? event.type : name
+    if (type?.endsWith('.partial_failed')) {
+      this.#failure = event.error ?? event
+      return { ...reading, json: event }
+    }
     if (type === 'error' || event.error) return { ...reading, error: event.error ?? event }
     reading.json = event
+    if (type?.endsWith('.completed') && event.b64_json === undefined && event.url === undefined)
+      return this.#endSeries(event, reading)
     if (!isText(event.b64_json) && !isText(event.url)) return reading
     if (type?.endsWith('.partial_image')) this.#begin(event)
     else if (type?.endsWith('.completed')) this.#finish(event)
-    else return reading
+    else if (type?.endsWith('.partial_succeeded')) {
+      this.#finish(event)
+      return { ...reading, output: true }
+    } else return reading
     const isLast = this.#done >= this.#asked
     return { ...reading, output: true, finished: isLast, last: isLast }
+  }
+
+  #endSeries({ usage }: JsonObject, reading: FrameReading): FrameReading {
+    if (this.#done === 0) return this.#failure === undefined ? reading : { ...reading, error: this.#failure }
+    const { outputTokens, images: _, ...input } = readImageUsage(usage)
+    this.#isReported = outputTokens !== undefined
+    this.#output = outputTokens ?? this.#output
+    this.#input = input
+    return { ...reading, output: true, finished: true, last: true }
   }
 
   /** Image and coarse forms are paid from the first coarse form on. */

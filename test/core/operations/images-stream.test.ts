@@ -95,6 +95,47 @@ describe('the stream of an image', () => {
     assert.deepEqual(reading(1).read({ code: 'x' }, 'error').error, { code: 'x' })
   })
 
+  describe('of a series', () => {
+    const made = (index: number) => ({
+      type: 'image_generation.partial_succeeded',
+      image_index: index,
+      url: `https://images.example/${index}`,
+      size: '2496x1664',
+    })
+    const error = { code: 'OutputImageSensitiveContentDetected', message: 'no' }
+    const failed = { type: 'image_generation.partial_failed', image_index: 1, error }
+    const end = (count: number) => ({
+      type: 'image_generation.completed',
+      usage: { generated_images: count, output_tokens: count * 16224, total_tokens: count * 16224 },
+    })
+
+    it('is over with the usage of all images, whatever number was asked for and whether one failed', () => {
+      const { reader, read } = reading(1)
+      const seen = [made(0), failed, made(2)].map((event) => {
+        const { output, last, error } = read(event)
+        return [output, last, error, reader.usage.images]
+      })
+      assert.deepEqual(seen, [
+        [true, false, undefined, 1],
+        [false, false, undefined, 1],
+        [true, false, undefined, 2],
+      ])
+      assert.equal(reader.usage.outputTokens, undefined)
+      const { finished, last } = read(end(2))
+      assert.deepEqual([finished, last, reader.whole], [true, true, true])
+      const { images, outputTokens } = reader.usage
+      assert.deepEqual([images, outputTokens], [2, 2 * 16224])
+    })
+
+    it('tells why, where no image was made; else it is empty', () => {
+      const { reader, read } = reading(1)
+      read(failed)
+      assert.deepEqual(read(end(0)).error, error)
+      assert.equal(reader.substance, 'empty')
+      assert.deepEqual([reading(1).read(end(0)).last, reading(1).read(end(0)).error], [false, undefined])
+    })
+  })
+
   it('that is no stream of objects is broken', () => {
     for (const data of ['[]', '"a"', '1', 'null', '{'])
       assert.throws(() => reading(1).read(data), SyntaxError, data)
