@@ -11,6 +11,10 @@ const schema = z.looseObject({
   model: z.string().min(1),
   prompt: z.string().min(1),
   n: z.int().min(1).max(128).nullish(),
+  sequential_image_generation: z.string().nullish(),
+  sequential_image_generation_options: z
+    .looseObject({ max_images: z.int().min(1).max(128).nullish() })
+    .nullish(),
   stream: z.boolean().nullish(),
   provider: providerConstraintSchema.nullish(),
 })
@@ -38,14 +42,25 @@ export const imageGenerations: StreamingOperation = {
 
 const PREFIX_CHARS = 1024
 
-function imageFacts({ model, prompt, n, stream }: ImagesBody, estimate: TokenEstimator): RequestFacts {
+/** The most images of a series, for a request without a maximum. */
+const MAX_SERIES = 15
+
+/** Returns the most images that can be made. Ark makes a series if asked, of as many images as fit the prompt. */
+function imagesAsked(body: ImagesBody): number {
+  const { n, sequential_image_generation: series, sequential_image_generation_options: options } = body
+  return series === 'auto' ? (options?.max_images ?? MAX_SERIES) : (n ?? 1)
+}
+
+function imageFacts(body: ImagesBody, estimate: TokenEstimator): RequestFacts {
+  const { model, prompt, stream } = body
+  const most = imagesAsked(body)
   return {
     model,
     ...streamFeature(stream),
     estimatedInputTokens: estimate(prompt),
     maxOutputTokens: undefined,
-    answers: n ?? 1,
-    units: n ?? 1,
+    answers: most,
+    units: most,
     messages: 0,
     tools: 0,
     images: 0,
