@@ -53,6 +53,33 @@ export const TABLE: readonly FaultRow[] = [
   ['context', 413, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
   ['size', 413, {}, 'request_too_large', 'none', false],
   ['policy', 400, says('Output blocked by content filtering policy'), ...FILTERED],
+  ...[
+    'SensitiveContentDetected.Violence',
+    'InputTextSensitiveContentDetected',
+    'OutputImageSensitiveContentDetected.PolicyViolation',
+    'OutputTextRiskDetection',
+  ].map(
+    (code): FaultRow => [
+      `moderation, as Ark does by ${code}`,
+      400,
+      says('The request failed because it may contain sensitive information.', { code, type: 'BadRequest' }),
+      ...FILTERED,
+    ],
+  ),
+  [
+    'moderation, as Qwen does',
+    400,
+    says('Input text data may contain inappropriate content.', { code: 'data_inspection_failed' }),
+    ...FILTERED,
+  ],
+  [
+    'moderation, as Kimi does',
+    400,
+    says('It was considered high risk', { code: 400, type: 'content_filter', param: 'prompt' }),
+    ...FILTERED,
+  ],
+  ['moderation, as DeepSeek does', 400, says('Content Exists Risk'), ...FILTERED],
+  ['a failure of moderation itself', 400, { code: 'ContentSecurityDetectionError' }, ...REQUEST],
   ...[400, 405, 409, 410, 415, 418, 422, 424, 431, 451, 499].map(
     (status): FaultRow => ['anything', status, says('No.'), ...REQUEST],
   ),

@@ -58,7 +58,7 @@ const STATUS_BY_NAME: ReadonlyMap<string, number> = new Map(
 function statusNamedBy(error: UpstreamError): number {
   const { type, code, status } = error
   if (status !== undefined) return status
-  if (CONTEXT_CODES.has(code) || POLICY_CODES.has(code) || REQUEST_CODES.test(code)) return 400
+  if (CONTEXT_CODES.has(code) || namesPolicy(error) || REQUEST_CODES.test(code)) return 400
   return STATUS_BY_NAME.get(code.toLowerCase()) ?? STATUS_BY_NAME.get(type.toLowerCase()) ?? 500
 }
 
@@ -80,8 +80,10 @@ const POLICY_CODES = new Set([
   'bio_policy',
   'misalignment_policy_violation',
 ])
+/** Codes of Ark's moderation, such as `InputTextSensitiveContentDetected.PolicyViolation`, and of Qwen's. */
+const POLICY_CODE = /SensitiveContentDetected|RiskDetection$|^data_inspection_failed$/
 const POLICY_TEXT =
-  /content[ _-]?(?:filter|polic|management|moderation|safety)|usage polic|safety (?:system|filter|polic)|moderation|\bflagged\b/i
+  /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage polic|safety (?:system|filter|polic)|moderation|\bflagged\b/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
@@ -122,12 +124,16 @@ function classify(status: number, error: UpstreamError): Failure {
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
         return { ...final, code: 'context_too_long' }
-      if (POLICY_CODES.has(error.code) || POLICY_TEXT.test(error.message))
-        return { ...final, code: 'content_filtered' }
+      if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
       return status === 413 ? { ...final, code: 'request_too_large' } : invalid
     default:
       return invalid
   }
+}
+
+/** Whether the code of an error is that of moderation, or its type, as Kimi's. */
+function namesPolicy({ type, code }: Pick<UpstreamError, 'type' | 'code'>): boolean {
+  return POLICY_CODES.has(code) || POLICY_CODES.has(type) || POLICY_CODE.test(code)
 }
 
 /** What stands for the credentials and the account that the gateway has at the upstream. */
@@ -141,7 +147,7 @@ function namesOurAccount(error: UpstreamError): boolean {
 
 /** Whether an error judges what the request says. One about our account may name a policy, too. */
 function judgesContent({ type, code, message }: UpstreamError): boolean {
-  if (POLICY_CODES.has(code) || POLICY_TEXT.test(`${type} ${code}`.replaceAll('_', ' '))) return true
+  if (namesPolicy({ type, code }) || POLICY_TEXT.test(`${type} ${code}`.replaceAll('_', ' '))) return true
   const isOurs =
     /^\W*(?:your|the|this) (?:api[ _-]?key|account|organi[sz]ation|project|subscription)\b/i.test(message)
   return !isOurs && (POLICY_TEXT.test(message) || /polic(?:y|ies)\b/i.test(message))
