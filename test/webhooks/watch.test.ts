@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { newRequestId } from '../../lib/core/call/index.ts'
 import {
   openDatabase,
   SqlAccountStore,
@@ -179,6 +180,23 @@ for (const { name, url, skip } of BACKENDS) {
       await looks()
       await untilAsync(async () => (await low()).length === 2)
       assert.deepEqual(new Set(await low()), new Set(['balance.low account:acme']))
+    })
+
+    it('tell of a balance that an adjustment takes below a tenth of the last deposit, which it does not replace', async (t) => {
+      const { db, clock, told, looked } = await scene(t, await url(t))
+      await seedAccountsAndKeys(db, { ...SEED, keys: [] })
+      const accounts = new SqlAccountStore(db)
+      const adjust = async (amount: bigint, reference: string) => {
+        const origin = { ...originOf(), requestId: newRequestId(clock.now), at: clock.now }
+        await accounts.deposit('acme', amount, reference, origin, 'corrected')
+        clock.now += 11_000
+        await looked()
+      }
+      await adjust(1n * NANOS, 'credit')
+      assert.deepEqual(await told(), [])
+      await adjust(-92n * NANOS, 'refund')
+      await untilAsync(async () => (await told()).length === 1)
+      assert.deepEqual(await told(), ['balance.low account:acme'])
     })
 
     it('tell of many low balances a few at a time, write nothing for those told, and stop when closed', async (t) => {

@@ -7,9 +7,9 @@ import type { Database } from '../driver/tables.ts'
 const TIME_CHARACTERS = 'req_'.length + 10
 const FIRST = 'account:'
 const LOW_AT_A_TIME = 500
-/** Of the last sum that was paid in to an account. */
+/** Of the last deposit of an account. Adjustments have a reason, and are no deposits. */
 const THRESHOLD = sql`coalesce((select amount from deposits
-  where deposits.account = substr(wallets.id, 9) and amount > 0 order by at desc limit 1), 0) / 10`
+  where deposits.account = substr(wallets.id, 9) and reason is null order by at desc limit 1), 0) / 10`
 
 interface BalanceRow {
   readonly id: string
@@ -53,7 +53,6 @@ export class SqlWatchSource implements WatchSource {
         from moved join wallets on wallets.id = moved.id
           left join webhook_states on webhook_states.subject = wallets.id
         where wallets.id like 'account:%' and limited = 1
-          and (coalesce(state, '') = 'low' or funds - spent < funds / 10)
       )
       select id, balance, threshold from changed where (balance < threshold) <> low limit ${limit}`.execute(
       this.#db,
