@@ -77,7 +77,7 @@ const MIN_ADMIN_TOKEN = 16
 export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Settings {
   const faults: string[] = []
   const port = portIn(env, 'PORT', 8787, faults)
-  const logLevel = env.LOG_LEVEL ?? 'info'
+  const logLevel = env.LOG_LEVEL || 'info'
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
   const configFile = configOption ?? env.GATEWAY_CONFIG
   const databaseUrl =
@@ -98,7 +98,8 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   if (tokenFault) faults.push(`ADMIN_TOKEN: ${tokenFault}`)
   const signInProvider = readProvider(env, faults)
   const regions = readRegions(env, databaseUrl, faults)
-  const host = env.HOST ?? '127.0.0.1'
+  // Node takes an empty host for all addresses.
+  const host = env.HOST || '127.0.0.1'
   const adminListener = env.ADMIN_PORT
     ? { port: portIn(env, 'ADMIN_PORT', 0, faults), host: env.ADMIN_HOST || host }
     : undefined
@@ -155,7 +156,7 @@ function portIn(
   preset: number,
   faults: string[],
 ): number {
-  const port = Number(env[name] ?? preset)
+  const port = Number(env[name] || preset)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     faults.push(`${name}: "${env[name]}" is not a port number`)
   return port

@@ -4,6 +4,12 @@ import { readCommandLine, USAGE } from '../../examples/gateway/command-line.ts'
 import { readConfigFile } from '../../examples/gateway/config-file.ts'
 import { readSettings } from '../../examples/gateway/settings.ts'
 
+test('a variable that is set to nothing is as if it were not set', () => {
+  const { host, port, logLevel } = readSettings({ HOST: '', PORT: '', LOG_LEVEL: '' })
+  assert.deepEqual({ host, port, logLevel }, { host: '127.0.0.1', port: 8787, logLevel: 'info' })
+  assert.equal(readSettings({ PORT: '0' }).port, 0)
+})
+
 describe('the command line', () => {
   const READ: readonly [args: string[], expected: object][] = [
     [[], { action: 'run', config: undefined }],

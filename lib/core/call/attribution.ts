@@ -46,8 +46,8 @@ const SESSION = /_session_[0-9a-f-]{36}$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROLS = /[\u0000-\u001f\u007f]/g
 
-/** Returns the name of a user. One that is too long is cut: its client may not know that it is. */
-function userOf(given: unknown): string | null {
+/** Returns the name of a user as calls have it. One that is too long is cut: its client may not know that it is. */
+export function userOf(given: unknown): string | null {
   if (typeof given !== 'string') return null
   const name = given.slice(0, 1000).toWellFormed().replace(SESSION, '').replace(CONTROLS, '?').trim()
   return cut(name) || null
