@@ -1,4 +1,4 @@
-export { readAttribution, readTags } from './attribution.ts'
+export { readAttribution, readTags, userOf } from './attribution.ts'
 export {
   amountOf,
   type BillingSummary,

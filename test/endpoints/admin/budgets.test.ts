@@ -107,6 +107,10 @@ onEveryBackend('budgets over the admin API', (server) => {
       ['scope.account', { ...good, scope: { account: 'nobody' } }],
       ['scope.key', { ...good, scope: { account: own, key: 'key_acme' } }],
       ['scope.tag', { ...good, scope: { account: own, tag: 'team' } }],
+      // Calls have these users by another name.
+      ['scope.user', { ...good, scope: { account: own, user: 'ann ' } }],
+      ['scope.user', { ...good, scope: { account: own, user: 'ann\u0000' } }],
+      ['scope.user', { ...good, scope: { account: own, user: 'é'.repeat(65) } }],
       ['scope.team', { ...good, scope: { account: own, team: 'x' } }],
       ['amount', { ...good, amount: '0' }],
       ['period', { ...good, period: 'year' }],

@@ -1,22 +1,21 @@
 import { z } from 'zod'
+import { userOf } from '../../../core/call/index.ts'
 import { isTagName, isTagValue } from '../../../core/catalog/index.ts'
 import { BUDGET_PERIODS } from '../../../ledger/budgets/budget.ts'
 import { isTimezone } from '../../../ledger/budgets/budget-period.ts'
 import { id, positiveAmount } from '../accounts/account-schemas.ts'
 
-const MAX_USER_BYTES = 128
 const MAX_SOFT = 10
 
 const tagError = 'must be a name and a value, such as "team=search"'
 
 const tag = z.string({ error: tagError }).refine(isTag, { error: tagError })
 
-const user = z
-  .string()
-  .min(1)
-  .refine((name) => name.isWellFormed() && Buffer.byteLength(name) <= MAX_USER_BYTES, {
-    error: `must be at most ${MAX_USER_BYTES} bytes`,
-  })
+/** No call has a user with another name: such a budget would never count. */
+const user = z.string().refine((name) => userOf(name) === name, {
+  error:
+    'must be as the call log has it: 1 to 128 bytes without control characters, spaces at the ends, or the session that Claude Code adds',
+})
 
 const scope = z.strictObject({
   account: id,
