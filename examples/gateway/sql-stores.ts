@@ -87,6 +87,8 @@ async function storesOf(
   const searches = await open(2, { readOnly: true })
   // A year of usage takes seconds, and must hold up none of these.
   const reports = await open(2, { readOnly: true })
+  // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
+  const checks = isSqlite ? await open(1, { readOnly: true }) : searches
   const lookUps = await open(2, { readOnly: true })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
   // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
@@ -105,7 +107,7 @@ async function storesOf(
     claims: new SqlIdempotencyStore(claims),
     answers: new SqlAnswerStore(large),
     kept: new SqlKeptStore(db),
-    ledger: new SqlLedger(money, { checks: searches }),
+    ledger: new SqlLedger(money, { checks }),
     usage: new SqlUsageStore(reports),
     tasks: new SqlTaskStore(money),
     tickets: new SqlTicketStore(db),

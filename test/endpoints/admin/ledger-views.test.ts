@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { formatAmount, parseAmount } from '../../../lib/core/catalog/index.ts'
-import { onEveryBackend } from './admin-server.ts'
+import { adminRoutes } from '../../../lib/endpoints/admin/index.ts'
+import { serveApp } from '../../support/app-server.ts'
+import { until } from '../../support/until.ts'
+import { memoryStores, onEveryBackend } from './admin-server.ts'
 
 onEveryBackend('the ledger over the admin API', (server) => {
   const take = async (lease: string, want: string, account = 'acme'): Promise<string> => {
@@ -93,4 +97,32 @@ onEveryBackend('the ledger over the admin API', (server) => {
     assert.deepEqual(await listed('account=beside'), ['lease-b2'])
     assert.deepEqual(await listed('account=nobody'), [])
   })
+})
+
+it('the ledger is checked once for all who ask meanwhile, and anew for the next', async (t) => {
+  const { accounts, ledger } = memoryStores()
+  const sound = await ledger.check()
+  const gate = Promise.withResolvers<typeof sound>()
+  const { mock } = t.mock.method(ledger, 'check', () => gate.promise)
+  let asked = 0
+  const server = await serveApp((app) => {
+    app.use((_req, _res, next) => {
+      asked++
+      next()
+    })
+    app.use(adminRoutes({ accounts, ledger }))
+  })
+  t.after(() => server.close())
+  const check = async () => (await fetch(`${server.url}/ledger/check`)).json()
+  await fetch(`${server.url}/accounts`)
+  const both = Promise.all([check(), check()])
+  await until(() => asked === 3)
+  // What stands before the check in the second request.
+  await sleep(20)
+  gate.resolve(sound)
+  const [one, other] = await both
+  assert.deepEqual(one, other)
+  assert.equal(mock.callCount(), 1)
+  await check()
+  assert.equal(mock.callCount(), 2)
 })

@@ -3,10 +3,18 @@ import { formatAmount } from '../../../core/catalog/index.ts'
 import { isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
 import { pageById } from '../page-by-id.ts'
 import { accountPageQuery } from '../page-query.ts'
-import type { LeaseFigures, LedgerView } from './ledger-view.ts'
+import type { LeaseFigures, LedgerFigures, LedgerView } from './ledger-view.ts'
 
 /** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
+  let checking: Promise<LedgerFigures> | undefined
+  /** Each check has a connection for minutes: requests that come meanwhile share the result. */
+  const check = (): Promise<LedgerFigures> => {
+    checking ??= ledger.check().finally(() => {
+      checking = undefined
+    })
+    return checking
+  }
   const router = newRouter()
   router.get('/leases', ownQuery, listLeases)
   router.get('/ledger/check', checkLedger)
@@ -20,7 +28,7 @@ export function ledgerRoutes(ledger: LedgerView): Router {
   }
 
   async function checkLedger(_req: Request, res: Response): Promise<void> {
-    const { violations, accounts, charges, deposited, spent, leased } = await ledger.check()
+    const { violations, accounts, charges, deposited, spent, leased } = await check()
     res.json({
       object: 'ledger_check',
       violations,
