@@ -79,8 +79,8 @@ export class Provider {
     const claims: Claims & { sub: string } = { sub: '', ...tokens.claims() }
     const isComplete = rolesIn(claims, this.#settings.roleClaim).length > 0
     if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
-    // Many providers tell roles here only.
-    return { ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...claims }
+    // Many providers tell roles here only, or all of them.
+    return { ...claims, ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)) }
   }
 
   async #discover(): Promise<Configuration> {

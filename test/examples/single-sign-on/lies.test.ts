@@ -67,6 +67,16 @@ describe('what a provider says wrongly opens nothing', () => {
     assert.equal(hasSession(jar), true)
   })
 
+  it('a role of the userinfo counts, also where the claim of the ID token has other names', async () => {
+    const honest = await startLyingProvider(cleanUp)
+    honest.lies = { roles: ['staff'], userInfo: { sub: 'ada', roles: ['staff', 'viewer'] } }
+    const { url } = await gatewayWith(honest.issuer)
+    assert.equal(await new BrowserJar().follow(`${url}/console/sign-in`), `${url}/console`)
+    honest.lies = { roles: [], userInfo: { sub: 'eve', roles: 'admin' } }
+    const end = await new BrowserJar().follow(`${url}/console/sign-in`)
+    assert.equal(end, `${url}/console?refused=failed`, 'somebody else')
+  })
+
   it('so does one that describes itself as another', async () => {
     const impostor = await startLyingProvider(cleanUp)
     impostor.lies = { discoveredIssuer: 'https://login.example.com' }

@@ -14,6 +14,10 @@ export interface Lies {
   readonly unsigned?: boolean
   readonly noIdToken?: boolean
   readonly discoveredIssuer?: string
+  /** In the ID token. */
+  readonly roles?: string | readonly string[]
+  /** What its userinfo tells; undefined: it has none. */
+  readonly userInfo?: object
 }
 
 /** A provider whose answers a test decides. It knows one person, an administrator. */
@@ -40,10 +44,13 @@ export async function startLyingProvider(cleanUp: CleanUp): Promise<LyingProvide
         authorization_endpoint: `${issuer}/authorize`,
         token_endpoint: `${issuer}/token`,
         jwks_uri: `${issuer}/keys`,
+        ...(provider.lies.userInfo && { userinfo_endpoint: `${issuer}/me` }),
         response_types_supported: ['code'],
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: ['ES256'],
       })
+    } else if (pathname === '/me') {
+      json(provider.lies.userInfo ?? {})
     } else if (pathname === '/keys') {
       json({ keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' }] })
     } else if (pathname === '/authorize') {
@@ -66,7 +73,7 @@ export async function startLyingProvider(cleanUp: CleanUp): Promise<LyingProvide
       iss: lies.issuer ?? issuer,
       aud: lies.audience ?? 'console',
       sub: 'ada',
-      roles: 'admin',
+      roles: lies.roles ?? 'admin',
       nonce: lies.nonce ?? nonce,
       iat: now,
       exp: now + (lies.expiresIn ?? 60),
