@@ -102,6 +102,20 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
+    it('is kept for another time at once when that is changed', async (t) => {
+      const db = await open(t, await url(t))
+      await filled(db)
+      const counter = new SqlUsageCounter(db)
+      t.after(() => counter.close())
+      await counter.counted()
+      counter.keepFor(4 * MONTH_MS)
+      await counter.counted()
+      assert.deepEqual(await byUser(db), [
+        ['acme', 'ann', 2n],
+        ['globex', 'ann', 2n],
+      ])
+    })
+
     it('of what was there is counted to an end, however many calls are made meanwhile', async (t) => {
       const db = await open(t, await url(t))
       const calls = new SqlCallStore(db)

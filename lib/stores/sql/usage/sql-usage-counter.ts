@@ -69,9 +69,11 @@ export class SqlUsageCounter {
     this.#running = this.#run()
   }
 
-  /** Keeps the usage of single users and tags for another time, in milliseconds, from the next run on. */
+  /** Keeps the usage of single users and tags for another time, in milliseconds, from now on. */
   keepFor(fineRetentionMs: number): void {
+    if (fineRetentionMs === this.#fineRetentionMs) return
     this.#fineRetentionMs = fineRetentionMs
+    this.#running = this.#running.then(() => this.#run())
   }
 
   /** Resolves when all that was there at the start is counted, or could not be. */
@@ -87,6 +89,8 @@ export class SqlUsageCounter {
   }
 
   async #run(): Promise<void> {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
     await this.#try('older calls could not be counted', async () => {
       for (const [name, count, recentMs] of TABLES) await this.#count(name, count, recentMs)
     })
