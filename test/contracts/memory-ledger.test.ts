@@ -82,6 +82,20 @@ describe('a ledger in memory', () => {
     assert.deepEqual(ledger.settle(calls.slice(0, 1)), ['written'])
   })
 
+  it('keeps the sums of older charges apart by their budgets', async () => {
+    const ledger = new MemoryLedger({ maxCharges: 1 })
+    const some: WalletId[] = ['budget:team:0', 'budget:user:0']
+    for (const budgets of [undefined, some, some.slice(1), some, undefined])
+      ledger.settle([charge('acme', 5n, { key: 'k', budgets })])
+    const { violations, charges, spent } = await ledger.check()
+    assert.deepEqual([violations, charges, spent], [[], 5, 25n])
+    const wallets = await ledger.wallets(some)
+    assert.deepEqual(
+      wallets.map((wallet) => wallet.spent),
+      [10n, 15n],
+    )
+  })
+
   it('remembers as many voids that came first as charges', async () => {
     const ledger = new MemoryLedger({ maxCharges: 2 })
     const calls = Array.from({ length: 3 }, () => charge('acme', 5n))

@@ -27,6 +27,7 @@ export class FarLedger implements Ledger {
   readonly settlesRecords = false
   readonly gathers = true
   settlesAtOnce = 5
+  roundTripMs = ROUND_TRIP_MS
   readonly books: MemoryLedger
   readonly #clock: VirtualClock
   /** Until when each is locked. `forever`: whoever waits gets no answer. */
@@ -98,7 +99,7 @@ export class FarLedger implements Ledger {
       else if (left > 0) await this.#unlockedWithin(left)
       else {
         // It asks who that is.
-        await this.#pass(ROUND_TRIP_MS)
+        await this.#pass(this.roundTripMs)
         const wallets = new Set(heldUp().map(({ account }) => accountWallet(account)))
         if (wallets.size > 0) throw new WalletsHeldUp(wallets)
         since = this.#clock.now()
@@ -123,10 +124,10 @@ export class FarLedger implements Ledger {
   }
 
   async #far<T>(run: () => Promise<T>): Promise<T> {
-    await this.#pass(ROUND_TRIP_MS / 2)
+    await this.#pass(this.roundTripMs / 2)
     if (this.isCut) throw new Error('the connection was lost')
     const answer = await run()
-    await this.#pass(ROUND_TRIP_MS / 2)
+    await this.#pass(this.roundTripMs / 2)
     if (this.isCut) throw new Error('the connection was lost')
     if (this.lost > 0) {
       this.lost--

@@ -33,6 +33,23 @@ describe('charges on their way to a ledger that is far away', () => {
     assert.deepEqual([world.ledger.mostUnderWay, world.ledger.mostOfOne <= 2], [5, true])
   })
 
+  for (const [ms, most] of [
+    [15, 1],
+    [30, 3],
+    [45, 4],
+  ] as const)
+    it(`are in ${most} operations at a time at most, to a ledger ${ms} ms away`, async () => {
+      const world = new FarWorld()
+      world.ledger.roundTripMs = ms
+      await world.warm()
+      for (let i = 0; i < 400; i++) {
+        await world.call(ACCOUNTS[i % ACCOUNTS.length] as string)
+        await world.pass(2)
+      }
+      await world.pass(1000)
+      assert.deepEqual([world.calls.length, world.ledger.mostUnderWay], [400, most])
+    })
+
   it('are held up by locked rows of one account for no longer than those that were on the way with its own', async () => {
     const scenario = fc.record({
       bursts: fc.array(burst, { minLength: 60, maxLength: 90 }),
