@@ -8,16 +8,15 @@ type EndArguments = Parameters<ServerResponse['end']>
 type BeforeLastByte = () => Promise<void> | undefined
 
 const LAST_BYTE = Symbol.for('express-model-gateway last byte')
-/** Set once an answer is whole by the length that it declared: before its end, or `ended` behind it. */
-const BY_LENGTH = Symbol.for('express-model-gateway whole by length')
-
+/** Set once a holder receives what is sent: then the end of a declared length is the end of the answer to all holders. */
+const WATCHED = Symbol.for('express-model-gateway watched')
 /** Set while an answer has been given whose end is held back. */
 const HELD_BACK = Symbol.for('express-model-gateway held back')
 
 type HeldAnswer = ServerResponse & {
   [HELD_BACK]?: boolean
   [LAST_BYTE]?: BeforeLastByte
-  [BY_LENGTH]?: 'open' | 'ended' | undefined
+  [WATCHED]?: boolean
 }
 
 /** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
@@ -44,13 +43,17 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
   // Only the first holder reaches the answer itself, behind all others.
   const isFirst = res[LAST_BYTE] === undefined
   if (isFirst) res[LAST_BYTE] = nothing
+  if (holder.onSend) res[WATCHED] = true
   let isOpen = true
+  let isWaiting = false
   let sent = 0
+  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
+  let byLength: 'open' | 'ended' | undefined
 
   function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
     if (!isOpen) {
-      if (!res[HELD_BACK]) return end.apply(res, given)
-      if (res[BY_LENGTH]) res[BY_LENGTH] = 'ended'
+      if (!isWaiting) end.apply(res, given)
+      else if (byLength) byLength = 'ended'
       return res
     }
     holder.onSend?.(given[0], given[1])
@@ -59,48 +62,72 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     try {
       waiting = holder.beforeEnd()
     } catch (error) {
-      res[BY_LENGTH] = undefined
-      next(error)
+      fail(error)
       return res
     }
-    const isLast = isFirst && (res[LAST_BYTE] !== nothing || res[BY_LENGTH] !== undefined)
-    if (!waiting && !isLast) return end.apply(res, given)
-    const hand = (): void => {
-      if (isLast) endLast(res, write, end, given)
-      else end.apply(res, given)
-    }
-    const fail = (error: unknown): void => {
-      res[BY_LENGTH] = undefined
-      next(error)
-    }
-    if (waiting) holdBack(res, waiting, hand, fail)
-    else hand()
+    if (waiting) hold(waiting, () => hand(given), fail)
+    else hand(given)
     return res
+  }
+
+  function hand(given: EndArguments): void {
+    if (isFirst && (byLength || res[LAST_BYTE] !== nothing)) handLast(given)
+    else if (byLength) finish(given)
+    else end.apply(res, given)
+  }
+
+  function handLast(given: EndArguments): void {
+    const { rest, flowing } = sendMost(res, write, given)
+    const run = res[LAST_BYTE] as BeforeLastByte
+    const waiting = flowing ? flowing.then(run) : run()
+    const last = (): void => finish(rest)
+    if (waiting) hold(waiting, last, last)
+    else last()
+  }
+
+  /** Passes the last bytes on. Of a declared length they are a write: whoever gives the answer ends it. */
+  function finish(given: EndArguments): void {
+    if (!byLength) {
+      end.apply(res, given)
+      return
+    }
+    write.apply(res, given as Parameters<ServerResponse['write']>)
+    if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
+  }
+
+  function fail(error: unknown): void {
+    byLength = undefined
+    next(error)
+  }
+
+  function hold(waiting: Promise<void>, then: () => void, otherwise: (error: unknown) => void): void {
+    isWaiting = true
+    const over = (): void => {
+      isWaiting = false
+    }
+    void waiting.then(over, over)
+    holdBack(res, waiting, then, otherwise)
   }
 
   // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
   // collection.
-  if (holder.onSend) {
-    const heldWrite = function (
-      this: ServerResponse,
-      ...given: Parameters<ServerResponse['write']>
-    ): boolean {
-      // Whatever comes behind the declared length is not part of the answer.
-      if (res[BY_LENGTH]) return true
-      if (!isOpen) return write.apply(this, given)
-      const length = res.getHeader('content-length')
-      if (length !== undefined) sent += bytesOf(given).byteLength
-      // The caller has the whole answer with these bytes, although its end is still to come.
-      if (sent > 0 && sent >= Number(length)) {
-        res[BY_LENGTH] = 'open'
-        res.end(...(given as EndArguments))
-        return true
-      }
-      holder.onSend?.(given[0], given[1])
-      return write.apply(this, given)
+  const heldWrite = function (this: ServerResponse, ...given: Parameters<ServerResponse['write']>): boolean {
+    // Whatever comes behind the declared length is not part of the answer.
+    if (byLength) return true
+    if (!isOpen) return write.apply(this, given)
+    const length = res[WATCHED] ? res.getHeader('content-length') : undefined
+    if (length !== undefined) sent += bytesOf(given).byteLength
+    // The caller has the whole answer with these bytes, although its end is still to come.
+    if (sent > 0 && sent >= Number(length)) {
+      byLength = 'open'
+      // Not res.end(): another library in between may take that for the end itself.
+      heldEnd.apply(res, given as EndArguments)
+      return true
     }
-    res.write = heldWrite as ServerResponse['write']
+    holder.onSend?.(given[0], given[1])
+    return write.apply(this, given)
   }
+  res.write = heldWrite as ServerResponse['write']
   res.end = heldEnd as ServerResponse['end']
 }
 
@@ -131,23 +158,6 @@ function nothing(): undefined {}
 
 /** It watches for the last byte of a declared length. */
 const NOTHING_BEFORE: EndHolder = { beforeEnd: nothing, onSend: nothing }
-
-function endLast(
-  res: HeldAnswer,
-  write: ServerResponse['write'],
-  end: ServerResponse['end'],
-  given: EndArguments,
-): void {
-  const { rest, flowing } = sendMost(res, write, given)
-  const run = res[LAST_BYTE] as BeforeLastByte
-  const waiting = flowing ? flowing.then(run) : run()
-  const last = (): void => {
-    if (res[BY_LENGTH] === 'open') write.apply(res, rest as Parameters<ServerResponse['write']>)
-    else end.apply(res, rest)
-  }
-  if (waiting) holdBack(res, waiting, last, last)
-  else last()
-}
 
 function holdBack(
   res: HeldAnswer,
