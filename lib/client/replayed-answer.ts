@@ -5,7 +5,7 @@ import type { RetryPolicy } from './retry-options.ts'
 import { sleep } from './waits.ts'
 
 /** The headers of the request that are also sent to the call log. */
-const CREDENTIALS = ['authorization', 'x-api-key']
+const CREDENTIALS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
 /** The waits between look-ups. Entries are written within a second. */
 const LOOK_UP_WAITS_MS = [100, 400, 1600]

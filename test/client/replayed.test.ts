@@ -52,6 +52,15 @@ describe('a request that has run before', () => {
     assert.equal(read?.headers['idempotency-key'], undefined)
   })
 
+  for (const name of ['api-key', 'x-goog-api-key']) {
+    it(`has its answer from the call log also where its key came as ${name}`, async (t) => {
+      const server = await answering(t, replayed, entry({}))
+      const headers = { [name]: 'sk-3', 'content-type': 'application/json' }
+      await withRetries(fetch, soon)(server.url + CHAT, { method: 'POST', headers, body: '{}' })
+      assert.equal(server.sent[1]?.headers[name], 'sk-3')
+    })
+  }
+
   it('is recognised by the body alone, where a page may not read the header', async (t) => {
     const error = { code: 'idempotency_key_replayed', details: { original_request_id: ID } }
     const server = await answering(t, json(409, { error }), entry({}))
