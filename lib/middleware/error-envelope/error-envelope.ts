@@ -95,13 +95,19 @@ function hasValidKey({ principal }: Call, { status }: GatewayError): boolean {
 
 /** Headers that a handler may have set for the answer that it did not send. */
 const STALE_HEADERS = [
+  'accept-ranges',
   'cache-control',
+  'content-digest',
   'content-disposition',
   'content-encoding',
   'content-language',
+  'content-location',
   'content-range',
   'etag',
+  'expires',
   'last-modified',
+  'location',
+  'repr-digest',
   'trailer',
   'transfer-encoding',
 ]
