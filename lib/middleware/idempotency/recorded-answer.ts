@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { IdempotencyRecord } from './idempotency-store.ts'
 
 /** An answer as a store keeps it, as JSON. */
@@ -87,8 +87,18 @@ export class RecordedAnswer {
 
 function headersIn(given: unknown): OutgoingHttpHeaders {
   if (typeof given !== 'object' || given === null) return {}
-  const pairs = Array.isArray(given) ? pairsOf(given) : Object.entries(given)
-  return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]))
+  const headers: Record<string, OutgoingHttpHeader> = {}
+  if (!Array.isArray(given)) {
+    for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value
+    return headers
+  }
+  // A list may have a name more than once.
+  for (const [text, value] of pairsOf(given)) {
+    const name = String(text).toLowerCase()
+    const before = headers[name]
+    headers[name] = before === undefined ? (value as string) : [before, value].flat().map(String)
+  }
+  return headers
 }
 
 /** Returns the headers of a list: of pairs, or of names and values in turn. */

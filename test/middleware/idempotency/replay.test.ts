@@ -51,6 +51,10 @@ const ANSWERS: Record<string, RequestHandler> = {
     res.writeHead(202, ['Content-Type', 'text/plain', 'X-Mode', 'test'])
     res.end('queued')
   },
+  'a head with a list that has a name twice': (_req, res) => {
+    res.writeHead(202, ['Link', '</a>; rel=next', 'X-Mode', 'test', 'link', '</b>; rel=prev'])
+    res.end('queued')
+  },
   'a buffer that is used again': (_req, res) => {
     const own = Buffer.from('first')
     res.write(own, () => {
