@@ -175,7 +175,7 @@ export class Call extends Lifecycle {
    * it is a success or a part of it was sent.
    *
    * @param amount a decimal string in units of the currency, or a bigint of nano-units; not negative.
-   * @throws TypeError if `billingGuard` is not mounted before the handler, or the call has been settled.
+   * @throws TypeError if the amount is a number, `billingGuard` is not mounted before the handler, or the call has been settled.
    * @throws RangeError if the amount is not valid.
    * @example
    * app.post('/maps', billingGuard({ pool, reserve: () => '0.02' }), (req, res) => {
@@ -185,6 +185,10 @@ export class Call extends Lifecycle {
    */
   charge(amount: bigint | string): void {
     const nanos = typeof amount === 'string' ? parseAmount(amount) : amount
+    if (typeof nanos !== 'bigint')
+      throw new TypeError(
+        'charge: the amount must be a decimal string, such as "0.015", or a bigint of nano-units',
+      )
     if (nanos < 0n) throw new RangeError(`charge: ${amount} is negative`)
     if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
     if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')

@@ -220,6 +220,7 @@ describe('charge', () => {
         const call = callOf(req)
         assert.throws(() => call.charge('much'), RangeError)
         assert.throws(() => call.charge(-1n), RangeError)
+        assert.throws(() => call.charge(0.01 as never), /must be a decimal string/)
         call.billing = null
         assert.throws(() => call.charge('1'), /mount billingGuard/)
         res.json({})
