@@ -34,6 +34,8 @@ export class RecordedAnswer {
   readonly #limit: number
   readonly #before: OutgoingHttpHeaders
   #head: Pick<KeptAnswer, 'status' | 'headers'> | undefined
+  /** The length of the body that the answer has declared. */
+  #declared: number | undefined
   #chunks: Buffer[] = []
   #bytes = 0
 
@@ -62,10 +64,12 @@ export class RecordedAnswer {
     else this.#chunks = []
   }
 
-  /** Returns the answer; undefined if it is too large. */
+  /** Returns the answer; undefined if it is too large, or has not the length that it declared: its caller saw it break off. */
   encode(): string | undefined {
     this.#noteHead([])
     if (this.#bytes > this.#limit || !this.#head) return undefined
+    const isBroken = this.#declared !== undefined && this.#declared !== this.#bytes
+    if (isBroken && !BODILESS.has(this.#head.status)) return undefined
     const body = Buffer.concat(this.#chunks)
     const encoding = isUtf8(body) ? 'utf8' : 'base64'
     return JSON.stringify({ ...this.#head, body: body.toString(encoding), encoding } satisfies KeptAnswer)
@@ -82,6 +86,8 @@ export class RecordedAnswer {
       headers[name] = value
     }
     this.#head = { status, headers }
+    const length = all['content-length']
+    if (length !== undefined) this.#declared = Number(length)
   }
 }
 

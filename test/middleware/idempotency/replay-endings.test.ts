@@ -50,6 +50,19 @@ describe('idempotency({ replay: true })', () => {
     assert.equal(app.runs, 1)
   })
 
+  it('does not give an answer again that ended before the length that it declared, as that of a broken proxy', async (t) => {
+    const app = await payments(t, (_req, res) => {
+      res.set({ 'content-length': '10', connection: 'close' })
+      res.write('half an ')
+      res.end()
+    })
+    await assert.rejects(app.pay('a').then((res) => res.text()))
+    const again = await untilAnswered(() => app.pay('a'))
+    assert.equal(again.status, 409)
+    assert.match(await again.text(), /idempotency_key_replayed/)
+    assert.equal(app.runs, 1)
+  })
+
   it('does not run again an answer that is larger than its limit', async (t) => {
     const app = await payments(t, (req, res) => void res.send('x'.repeat(Number(req.get('x-size')))), {
       answerLimitBytes: 1000,
