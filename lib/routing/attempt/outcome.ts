@@ -104,7 +104,7 @@ function classify(status: number, error: UpstreamError): Failure {
     case 402:
     case 403:
       if (judgesContent(error)) return { ...final, code: 'content_filtered' }
-      if (status === 402 || namesOurAccount(error))
+      if (status === 402 || namesOurAccount(error) || refusesUs(error))
         return { ...passing, code: 'upstream_error', fault: 'line' }
       return invalid
     case 404:
@@ -122,10 +122,13 @@ function classify(status: number, error: UpstreamError): Failure {
     case 422:
       if (status === 400 && saysModelUnknown(error))
         return { ...passing, code: 'upstream_error', fault: 'model' }
+      if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
       if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
         return { ...final, code: 'context_too_long' }
       if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
       return status === 413 ? { ...final, code: 'request_too_large' } : invalid
+    case 412:
+      return refusesUs(error) ? { ...passing, code: 'upstream_error', fault: 'line' } : invalid
     default:
       return invalid
   }
@@ -143,6 +146,19 @@ const OUR_ACCOUNT =
 /** Whether an error names our key, account, billing or permission. */
 function namesOurAccount(error: UpstreamError): boolean {
   return OUR_ACCOUNT.test(wordsOf(error))
+}
+
+/** What upstreams begin with that refuse our key or account by a 400. Behind a name of the request's it would be about that. */
+const ACCOUNT_REFUSED =
+  /^\W*(?:your credit balance is|you have reached your specified api usage|billing hard limit has|access denied, please make sure your account|(?:incorrect|invalid) api key\b|api key (?:not|expired)\b|(?:this |your )?(?:account|organi[sz]ation) (?:[\w-]{1,100} )?(?:is|was|has been) (?:not|suspended|disabled|deactivated)\b)/i
+
+/** How OpenAI, Anthropic and Gemini refuse the country or address that the gateway sends from. */
+const PLACE_REFUSED =
+  /^\W*(?:country, region, or territory not supported|request not allowed\W*$|user location is not supported)/i
+
+/** Whether an upstream refuses our key, account or place, under a status that is the request's fault otherwise. */
+function refusesUs({ param, message }: UpstreamError): boolean {
+  return param === undefined && (ACCOUNT_REFUSED.test(message) || PLACE_REFUSED.test(message))
 }
 
 /** Whether an error judges what the request says. One about our account may name a policy, too. */
