@@ -124,6 +124,27 @@ export const TABLE: readonly FaultRow[] = [
   ),
   ...[500, 501, 502, 504, 520, 599].map((status): FaultRow => ['anything', status, {}, ...MODEL]),
   ...[503, 529].map((status): FaultRow => ['anything', status, {}, ...BUSY]),
+  ['a timeout', 408, {}, ...MODEL],
+  ['a timeout, as OpenRouter does', 408, says('Your request timed out', { code: 408 }), ...MODEL],
+  ['capacity, as Groq does', 498, { code: 'capacity_exceeded' }, ...BUSY],
+  ...['ModelErrorException', 'ModelStreamErrorException'].map(
+    (type): FaultRow => [
+      `the model, as Bedrock does by ${type}`,
+      424,
+      says('The system encountered an unexpected error during processing.', { type }),
+      ...MODEL,
+    ],
+  ),
+  [
+    'our quota, as Bedrock does',
+    400,
+    says('Your request exceeds the service quota for your account.', {
+      type: 'ServiceQuotaExceededException',
+    }),
+    ...LIMITED,
+    {},
+    2000,
+  ],
   ['no wait', 429, {}, ...LIMITED, {}, 2000],
   ['our quota', 429, { code: 'insufficient_quota' }, ...LIMITED, {}, 2000],
   ['a wait', 429, {}, ...LIMITED, { 'retry-after': '7' }, 7000],

@@ -25,12 +25,12 @@ interface Row {
   readonly absent?: boolean
 }
 
-/** An answer that says that the create was not taken: 4xx and 503 do. After any other the line may make the video. */
+/** An answer that says that the create was not taken: 4xx but for 408, and 503 do. After any other the line may make the video. */
 function refusal(
   [what, status, error, code, fault, next, headers, restMs]: FaultRow,
   under200: boolean,
 ): Row {
-  const refuses = (status >= 400 && status < 500) || status === 503
+  const refuses = (status >= 400 && status < 500 && status !== 408) || status === 503
   return {
     what: `${status} about ${what}${under200 ? ', under 200' : ''}`,
     does: (res) => json(res, under200 ? 200 : status, { error }, headers),

@@ -27,9 +27,20 @@ export function statusOfError(body: unknown): number {
 
 function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
   const failure = { ...classify(status, error), ...(hasWords(error) && { error }) }
-  const cheap = (status >= 400 && status < 500) || status === 503 || status === 529
+  const meant = meantBy(status, error)
+  const cheap = (meant >= 400 && meant < 500) || meant === 503 || meant === 529
   if (failure.code !== 'upstream_rate_limited') return { ...failure, cheap }
   return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
+}
+
+/** Returns the status that says what an upstream means: some 4xx are not the request's fault. */
+function meantBy(status: number, { type }: UpstreamError): number {
+  if (status === 408) return 504
+  // Groq's, for capacity.
+  if (status === 498) return 503
+  // Those of Bedrock.
+  if (status === 424 && /^Model(?:Stream)?ErrorException$/.test(type)) return 502
+  return status === 400 && type === 'ServiceQuotaExceededException' ? 429 : status
 }
 
 /** Whether an upstream says anything about an error. */
@@ -88,8 +99,9 @@ const POLICY_TEXT =
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
-function classify(status: number, error: UpstreamError): Failure {
-  const detail = detailOf(status, error)
+function classify(said: number, error: UpstreamError): Failure {
+  const detail = detailOf(said, error)
+  const status = meantBy(said, error)
   const passing = { retryable: true, detail }
   const final = { retryable: false, fault: null, detail }
   const invalid: Failure = { ...final, code: 'invalid_request', param: error.param }

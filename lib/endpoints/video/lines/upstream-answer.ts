@@ -52,9 +52,9 @@ export function createOutcome(result: LineResult, parser: AnswerParser): CreateO
   }
 }
 
-/** Whether a status says that nothing was done: 4xx and 503 do, other 5xx leave it unknown. */
+/** Whether a status says that nothing was done: 4xx and 503 do; 408, a timeout, and other 5xx leave it unknown. */
 function isRefusal(status: number): boolean {
-  return (status >= 400 && status < 500) || status === 503
+  return (status >= 400 && status < 500 && status !== 408) || status === 503
 }
 
 /** Returns the result of a read. */
