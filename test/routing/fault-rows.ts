@@ -145,6 +145,22 @@ export const TABLE: readonly FaultRow[] = [
     {},
     2000,
   ],
+  ...[413, 429].map(
+    (status): FaultRow => [
+      'a request over our limit',
+      status,
+      says(
+        'Request too large for gpt-x in organization org-1 on tokens per min (TPM): Limit 9, Requested 10.',
+        {
+          type: 'tokens',
+          code: 'rate_limit_exceeded',
+        },
+      ),
+      'request_too_large',
+      'none',
+      true,
+    ],
+  ),
   ['no wait', 429, {}, ...LIMITED, {}, 2000],
   ['our quota', 429, { code: 'insufficient_quota' }, ...LIMITED, {}, 2000],
   ['a wait', 429, {}, ...LIMITED, { 'retry-after': '7' }, 7000],

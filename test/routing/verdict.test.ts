@@ -16,6 +16,8 @@ const overloaded: Answer = (res) => answerJson(res, 503, {})
 const empty: Answer = (res) => chatAnswer(res, '')
 const silent: Answer = () => {}
 const tooLong: Answer = (res) => answerJson(res, 400, { error: { code: 'context_length_exceeded' } })
+const overLimit: Answer = (res) =>
+  answerJson(res, 429, { error: { message: 'Request too large for x on tokens per min (TPM): Limit 9' } })
 const limited =
   (seconds?: number): Answer =>
   (res) =>
@@ -45,6 +47,12 @@ const ROWS: Row[] = [
   { name: 'all timed out', lines: [silent, silent], code: 'upstream_timeout', status: 504 },
   { name: 'all overloaded', lines: [overloaded, overloaded], code: 'upstream_overloaded', status: 503 },
   { name: 'all empty', lines: [empty, empty, empty], code: 'empty_completion', status: 502 },
+  {
+    name: 'more than the limit of tokens of all',
+    lines: [overLimit, overLimit],
+    code: 'request_too_large',
+    status: 413,
+  },
   {
     name: 'all rate-limited: the smallest wait',
     lines: [limited(30), limited(7), limited(12)],

@@ -95,6 +95,8 @@ const POLICY_CODES = new Set([
 const POLICY_CODE = /SensitiveContentDetected|RiskDetection$|^data_inspection_failed$/
 const POLICY_TEXT =
   /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage polic|safety (?:system|filter|polic)|moderation|\bflagged\b/i
+/** How OpenAI (429) and Groq (413) refuse a request that is larger by itself than our tokens per minute there. */
+const OVER_LIMIT = /^\W*request too large for .{1,300} on tokens per/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
@@ -106,6 +108,9 @@ function classify(said: number, error: UpstreamError): Failure {
   const final = { retryable: false, fault: null, detail }
   const invalid: Failure = { ...final, code: 'invalid_request', param: error.param }
   if (lacksPreviousResponse(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
+  // Another line may have a larger limit. A rest would keep smaller requests away.
+  if ((status === 413 || status === 429) && OVER_LIMIT.test(error.message))
+    return { ...passing, code: 'request_too_large', fault: null }
   if (status < 400 || status >= 500) {
     const code = status === 503 || status === 529 ? 'upstream_overloaded' : 'upstream_error'
     return { ...passing, code, fault: 'model' }

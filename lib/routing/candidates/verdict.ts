@@ -10,6 +10,7 @@ const SHARED: ReadonlySet<ErrorCode> = new Set([
   'upstream_rate_limited',
   'upstream_overloaded',
   'empty_completion',
+  'request_too_large',
 ])
 
 /**
