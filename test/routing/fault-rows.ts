@@ -90,6 +90,22 @@ export const TABLE: readonly FaultRow[] = [
   ['a member', 400, says('Your organization is not verified', { param: 'stream' }), ...REQUEST],
   ['context', 400, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
   ['context', 413, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
+  ...[
+    'The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).',
+    'Input Tokens Exceeded: Number of input tokens exceeds maximum length.',
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    'Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)',
+    '<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]',
+    "Invalid 'input[0]': maximum input length is 8192 tokens.",
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096.',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000',
+    'Input validation error: `inputs` must have less than 512 tokens. Given: 534',
+    'the request exceeds the available context size, try increasing it',
+  ].map(
+    (message): FaultRow => [`context: ${message}`, 400, says(message), 'context_too_long', 'none', false],
+  ),
+  ['a context size', 400, says("Invalid value for 'search_context_size'"), ...REQUEST],
+  ['the length of the answer', 400, says('Range of max_tokens should be [1, 8192]'), ...REQUEST],
   ['size', 413, {}, 'request_too_large', 'none', false],
   ['policy', 400, says('Output blocked by content filtering policy'), ...FILTERED],
   ...[

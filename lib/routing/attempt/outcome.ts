@@ -78,8 +78,16 @@ const CONTEXT_CODES = new Set([
   'model_context_window_exceeded',
   'string_above_max_length',
 ])
-const CONTEXT_TEXT =
-  /context.{0,12}(?:length|window|limit)|maximum context|prompt is too long|input is too long|too many (?:input )?tokens/i
+const CONTEXT_TEXT = new RegExp(
+  [
+    'context.{0,12}(?:length|window|limit)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens',
+    // llama.cpp, Gemini, Nova, Grok, Kimi, Qwen, OpenAI's embeddings, vLLM, TGI.
+    'available context size|input token count .{0,40}exceeds|input tokens exceeded|maximum prompt length is|exceeded model token limit',
+    'range of input length should be|maximum input length is|longer than the maximum model length',
+    '`inputs` (?:tokens \\+ `max_new_tokens` must be|must have less than \\d+ tokens)',
+  ].join('|'),
+  'i',
+)
 const POLICY_CODES = new Set([
   'content_policy_violation',
   'content_filter',
