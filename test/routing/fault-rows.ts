@@ -35,6 +35,23 @@ export const TABLE: readonly FaultRow[] = [
   ['flagged', 403, says('Your input was flagged'), ...FILTERED],
   ['moderation', 403, says('Your chosen model requires moderation'), ...FILTERED],
   ['policy', 403, says('Not allowed by our usage policies'), ...FILTERED],
+  [
+    'moderation, as Grok does',
+    403,
+    says(
+      'Content violates usage guidelines. Team: t-1, API key ID: k-1, Failed check: SAFETY_CHECK_TYPE_BIO',
+      {
+        code: 'The caller does not have permission to execute the specified operation',
+      },
+    ),
+    ...FILTERED,
+  ],
+  [
+    'access, as Grok does',
+    403,
+    says('Access to the chat endpoint is denied', { code: 'permission-denied' }),
+    ...OURS,
+  ],
   ['policy, by its code', 403, { code: 'content_policy_violation' }, ...FILTERED],
   ['nothing of ours', 403, says('No.'), ...REQUEST],
   ['nothing', 404, {}, ...MODEL],

@@ -102,7 +102,7 @@ const POLICY_CODES = new Set([
 /** Codes of Ark's moderation, such as `InputTextSensitiveContentDetected.PolicyViolation`, and of Qwen's. */
 const POLICY_CODE = /SensitiveContentDetected|RiskDetection$|^data_inspection_failed$/
 const POLICY_TEXT =
-  /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage polic|safety (?:system|filter|polic)|moderation|\bflagged\b/i
+  /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage (?:polic|guideline)|safety (?:system|filter|polic)|moderation|\bflagged\b/i
 /** How OpenAI (429) and Groq (413) refuse a request that is larger by itself than our tokens per minute there. */
 const OVER_LIMIT = /^\W*request too large for .{1,300} on tokens per/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
