@@ -33,6 +33,13 @@ testOutcomes('a line that answers 200 without output', [
     modes: [OPENAI],
   },
   {
+    does: 'has lost a malformed tool call, as Gemini does',
+    script: (res) =>
+      chatAnswer(res, '', choice({ role: 'assistant' }, 'function_call_filter: MALFORMED_FUNCTION_CALL')),
+    ...empty,
+    modes: [OPENAI],
+  },
+  {
     does: 'has no choices',
     script: (res) => chatAnswer(res, '', { choices: [] }),
     ...empty,
@@ -48,6 +55,17 @@ testOutcomes('a line that answers 200 without output', [
   {
     does: 'streams the role and the finish reason',
     script: (res) => stream(res, [role, chatChunk({}, 'stop'), usage, done]),
+    ...empty,
+    modes: [OPENAI_STREAM],
+  },
+  {
+    does: 'streams the loss of a malformed tool call, as Gemini does',
+    script: (res) =>
+      stream(res, [
+        chatChunk({ role: 'assistant' }, 'function_call_filter: MALFORMED_FUNCTION_CALL'),
+        usage,
+        done,
+      ]),
     ...empty,
     modes: [OPENAI_STREAM],
   },

@@ -18,6 +18,8 @@ const UNEXPLAINED: ReadonlySet<unknown> = new Set([
   'abort',
   'network_error',
   'insufficient_system_resource',
+  // Gemini's, for a tool call of the model that it could not read.
+  'function_call_filter: MALFORMED_FUNCTION_CALL',
 ])
 
 /** The end of an answer that has no output. */
