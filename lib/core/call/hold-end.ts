@@ -32,6 +32,22 @@ export interface EndHolder {
   onSend?(chunk: unknown, encoding: unknown): void
 }
 
+/** What {@link holdEnd} knows of an answer, for one holder of its end. */
+interface Held {
+  readonly res: HeldAnswer
+  readonly end: ServerResponse['end']
+  readonly write: ServerResponse['write']
+  readonly next: (error: unknown) => void
+  /** Only the first holder reaches the answer itself, behind all others. */
+  readonly isFirst: boolean
+  isOpen: boolean
+  isWaiting: boolean
+  /** How many bytes were written. */
+  sent: number
+  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
+  byLength: 'open' | 'ended' | undefined
+}
+
 /**
  * Holds back the end of an answer until everything that must be durable is. Meanwhile the answer counts as complete:
  * whatever the handler or an error handler writes then is not part of it.
@@ -40,95 +56,104 @@ export interface EndHolder {
  */
 export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknown) => void): void {
   const { end, write } = res
-  // Only the first holder reaches the answer itself, behind all others.
   const isFirst = res[LAST_BYTE] === undefined
   if (isFirst) res[LAST_BYTE] = nothing
   if (holder.onSend) res[WATCHED] = true
-  let isOpen = true
-  let isWaiting = false
-  let sent = 0
-  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
-  let byLength: 'open' | 'ended' | undefined
-
-  function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
-    if (!isOpen) {
-      if (!isWaiting) end.apply(res, given)
-      else if (byLength) byLength = 'ended'
-      return res
+  const held: Held = {
+    res,
+    end,
+    write,
+    next,
+    isFirst,
+    isOpen: true,
+    isWaiting: false,
+    sent: 0,
+    byLength: undefined,
+  }
+  // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
+  // collection.
+  const heldEnd = function (this: ServerResponse, ...given: EndArguments): ServerResponse {
+    if (!held.isOpen) {
+      if (!held.isWaiting) held.end.apply(held.res, given)
+      else if (held.byLength) held.byLength = 'ended'
+      return held.res
     }
     holder.onSend?.(given[0], given[1])
-    isOpen = false
+    held.isOpen = false
     let waiting: Promise<void> | undefined
     try {
       waiting = holder.beforeEnd()
     } catch (error) {
-      fail(error)
-      return res
+      fail(held, error)
+      return held.res
     }
-    if (waiting) hold(waiting, () => hand(given), fail)
-    else hand(given)
-    return res
+    if (!waiting) hand(held, given)
+    else hold(held, waiting, () => hand(held, given), fail.bind(undefined, held))
+    return held.res
   }
-
-  function hand(given: EndArguments): void {
-    if (isFirst && (byLength || res[LAST_BYTE] !== nothing)) handLast(given)
-    else if (byLength) finish(given)
-    else end.apply(res, given)
-  }
-
-  function handLast(given: EndArguments): void {
-    const { rest, flowing } = sendMost(res, write, given)
-    const run = res[LAST_BYTE] as BeforeLastByte
-    const waiting = flowing ? flowing.then(run) : run()
-    const last = (): void => finish(rest)
-    if (waiting) hold(waiting, last, last)
-    else last()
-  }
-
-  /** Passes the last bytes on. Of a declared length they are a write: whoever gives the answer ends it. */
-  function finish(given: EndArguments): void {
-    if (!byLength) {
-      end.apply(res, given)
-      return
-    }
-    write.apply(res, given as Parameters<ServerResponse['write']>)
-    if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
-  }
-
-  function fail(error: unknown): void {
-    byLength = undefined
-    next(error)
-  }
-
-  function hold(waiting: Promise<void>, then: () => void, otherwise: (error: unknown) => void): void {
-    isWaiting = true
-    const over = (): void => {
-      isWaiting = false
-    }
-    void waiting.then(over, over)
-    holdBack(res, waiting, then, otherwise)
-  }
-
-  // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
-  // collection.
   const heldWrite = function (this: ServerResponse, ...given: Parameters<ServerResponse['write']>): boolean {
     // Whatever comes behind the declared length is not part of the answer.
-    if (byLength) return true
-    if (!isOpen) return write.apply(this, given)
-    const length = res[WATCHED] ? res.getHeader('content-length') : undefined
-    if (length !== undefined) sent += bytesOf(given).byteLength
+    if (held.byLength) return true
+    if (!held.isOpen) return held.write.apply(this, given)
+    const length = held.res[WATCHED] ? held.res.getHeader('content-length') : undefined
+    if (length !== undefined) held.sent += bytesOf(given).byteLength
     // The caller has the whole answer with these bytes, although its end is still to come.
-    if (sent > 0 && sent >= Number(length)) {
-      byLength = 'open'
+    if (held.sent > 0 && held.sent >= Number(length)) {
+      held.byLength = 'open'
       // Not res.end(): another library in between may take that for the end itself.
-      heldEnd.apply(res, given as EndArguments)
+      heldEnd.apply(held.res, given as EndArguments)
       return true
     }
     holder.onSend?.(given[0], given[1])
-    return write.apply(this, given)
+    return held.write.apply(this, given)
   }
   res.write = heldWrite as ServerResponse['write']
   res.end = heldEnd as ServerResponse['end']
+}
+
+function hand(held: Held, given: EndArguments): void {
+  const { res, byLength, isFirst } = held
+  if (isFirst && (byLength || res[LAST_BYTE] !== nothing)) handLast(held, given)
+  else if (byLength) finish(held, given)
+  else held.end.apply(res, given)
+}
+
+function handLast(held: Held, given: EndArguments): void {
+  const { rest, flowing } = sendMost(held.res, held.write, given)
+  const run = held.res[LAST_BYTE] as BeforeLastByte
+  const waiting = flowing ? flowing.then(run) : run()
+  const last = (): void => finish(held, rest)
+  if (waiting) hold(held, waiting, last, last)
+  else last()
+}
+
+/** Passes the last bytes on. Of a declared length they are a write: whoever gives the answer ends it. */
+function finish({ res, byLength, write, end }: Held, given: EndArguments): void {
+  if (!byLength) {
+    end.apply(res, given)
+    return
+  }
+  write.apply(res, given as Parameters<ServerResponse['write']>)
+  if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
+}
+
+function fail(held: Held, error: unknown): void {
+  held.byLength = undefined
+  held.next(error)
+}
+
+function hold(
+  held: Held,
+  waiting: Promise<void>,
+  then: () => void,
+  otherwise: (error: unknown) => void,
+): void {
+  held.isWaiting = true
+  const over = (): void => {
+    held.isWaiting = false
+  }
+  void waiting.then(over, over)
+  holdBack(held.res, waiting, then, otherwise)
 }
 
 /**
