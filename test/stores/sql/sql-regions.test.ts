@@ -91,6 +91,29 @@ describe('a region among three', { skip: WITHOUT_POSTGRES }, () => {
     )
   })
 
+  for (const [what, account, key, limited] of [
+    ['a prepaid account', { balance: '1' }, {}, [1, 0]],
+    ['a postpaid account', {}, {}, [0, 0]],
+    ['a postpaid account, whose key has a quota', {}, { quota: '0.5' }, [0, 1]],
+  ] as const)
+    it(`copies ${what} with the limits that it has at home`, async () => {
+      const [name, id, secret] = [fresh('acme'), fresh('key'), fresh('sk')]
+      const keys = [{ id, account: name, secret, ...key }]
+      await seedAccountsAndKeys(dbs.eu, { accounts: [{ id: name, ...account }], keys })
+      assert.equal((await regions.us.keys.find(hashSecret(secret)))?.id, id)
+      const wallets = [accountWallet(name), keyWallet(id)]
+      const copies = await dbs.us
+        .selectFrom('wallets')
+        .select(['id', 'limited'])
+        .where('id', 'in', wallets)
+        .execute()
+      const limits = new Map(copies.map((copy) => [copy.id, Number(copy.limited)]))
+      assert.deepEqual(
+        wallets.map((wallet) => limits.get(wallet)),
+        limited,
+      )
+    })
+
   it('knows which region has an account, but for itself', async () => {
     const { account } = await seeded('eu')
     const asked = [account, fresh('nobody')]
