@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { Line, SignRequest } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
+import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
+import { forwardTo } from '../../../lib/middleware/forward/index.ts'
+import { envelopeOf } from '../../support/answer-bodies.ts'
+import { byteUpstream } from '../../support/byte-upstream.ts'
+import { type ChainServer, serveChain } from '../../support/chain-server.ts'
+import { KEY } from '../../support/gateway.ts'
+
+const AWS = { AWS_ACCESS_KEY_ID: 'AKIA0000000000000000', AWS_SECRET_ACCESS_KEY: 'shared' }
+
+/** A handler that pins its requests to a line without a key of its own. */
+async function pinned(
+  t: TestContext,
+  url: string,
+  signed: { apiKey?: object; sign?: SignRequest },
+): Promise<ChainServer & { ask(init?: RequestInit): Promise<Response> }> {
+  const { sign, ...members } = signed
+  const config = loadConfig({
+    accounts: [{ id: 'acme' }],
+    keys: [{ id: 'k', account: 'acme', secret: KEY }],
+    models: [{ id: 'm', kind: 'chat' }],
+    lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${url}/v1`, models: {}, ...members }],
+  })
+  const line: Line = { ...(config.catalog.lines[0] ?? assert.fail()), ...(sign && { sign }) }
+  const chain = await serveChain(config, (app, { lines }) => {
+    const toLine = forwardTo({ lines })
+    app.all('/v1/clips/:id', (req, res, next) => {
+      toLine(req, res, { line, path: '/clips/theirs?x=1' }).catch(next)
+    })
+    app.use(errorEnvelope())
+  })
+  t.after(() => chain.close())
+  const ask = (init: RequestInit = {}) =>
+    fetch(`${chain.url}/v1/clips/ours`, { ...init, headers: { authorization: `Bearer ${KEY}` } })
+  return { ...chain, ask }
+}
+
+describe('what is passed on to a line whose requests are signed', () => {
+  for (const method of ['GET', 'POST'])
+    it(`has what the function of the app returns: ${method}`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
+      const seen: Parameters<SignRequest>[0][] = []
+      const server = await pinned(t, upstream.url, {
+        sign: async (request) => {
+          seen.push(request)
+          return { 'X-Signature': 'signed' }
+        },
+      })
+      const answer = await server.ask({ method, ...(method === 'POST' && { body: 'x' }) })
+      assert.equal(await answer.text(), 'a clip')
+      assert.deepEqual(
+        seen.map(({ method, url, body }) => [method, url, body]),
+        [[method, `${upstream.url}/v1/clips/theirs?x=1`, undefined]],
+      )
+      assert.equal(upstream.requests[0]?.headers['x-signature'], 'signed')
+    })
+
+  const failing: [what: string, sign: () => unknown, code: string][] = [
+    ['throws', () => assert.fail('no key: sk-secret-1'), 'upstream_error'],
+    ['rejects', () => Promise.reject(new Error('no key: sk-secret-1')), 'upstream_error'],
+    ['returns nothing', () => undefined, 'upstream_error'],
+  ]
+  for (const [what, sign, code] of failing)
+    it(`is not sent where that function ${what}`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
+      const server = await pinned(t, upstream.url, { sign: sign as SignRequest })
+      const answer = await server.ask()
+      assert.equal(answer.status, 502)
+      const { error } = await envelopeOf(answer)
+      assert.equal(error.code, code)
+      assert.equal(upstream.requests.length, 0)
+      const { routing } = await server.entry(answer.headers.get('x-request-id'))
+      const [attempt] = routing?.attempts ?? []
+      assert.match(attempt?.detail ?? '', /^"sign" of the line/)
+      assert.doesNotMatch(JSON.stringify([attempt, error]), /sk-secret/)
+    })
+
+  it('has a signature of AWS without a body, and is not sent with one, which is not read', async (t) => {
+    Object.assign(process.env, AWS)
+    t.after(() => {
+      for (const name of Object.keys(AWS)) delete process.env[name]
+    })
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
+    const server = await pinned(t, upstream.url, { apiKey: { aws: { region: 'eu-west-1' } } })
+    assert.equal(await (await server.ask()).text(), 'a clip')
+    assert.match(upstream.requests[0]?.headers.authorization ?? '', /^AWS4-HMAC-SHA256 Credential=AKIA/)
+    const refused = await server.ask({ method: 'POST', body: 'x' })
+    assert.equal(refused.status, 502)
+    assert.equal(upstream.requests.length, 1)
+    const { routing } = await server.entry(refused.headers.get('x-request-id'))
+    assert.match(routing?.attempts[0]?.detail ?? '', /whole bodies signed/)
+  })
+})
