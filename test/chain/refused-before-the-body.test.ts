@@ -6,7 +6,7 @@ import { MemoryBudgetStore } from '../../lib/endpoints/admin/index.ts'
 import { Budgets, LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
-import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import { type RateLimitOptions, rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
 import { route } from '../../lib/middleware/route/index.ts'
 import { charge } from '../contracts/ledger-money.ts'
@@ -21,7 +21,13 @@ const LARGE = { note: 'x'.repeat(20_000) }
 /** A gateway with the given limits of the key's account. */
 async function startGateway(
   t: TestContext,
-  options: { limits?: object; price?: object; balance?: string; script?: UpstreamScript },
+  options: {
+    limits?: object
+    price?: object
+    balance?: string
+    script?: UpstreamScript
+    rateLimit?: RateLimitOptions
+  },
 ) {
   const upstream = await startUpstream(options.script)
   t.after(() => upstream.close())
@@ -44,7 +50,7 @@ async function startGateway(
   })
   const { catalog } = config
   const chain = await serveChain(config, (app, { lines }) => {
-    const limit = rateLimit()
+    const limit = rateLimit(options.rateLimit)
     const bill = billingGuard({ pool, catalog, budgets })
     const read = readRequest({ catalog, before: [limit, bill] })
     app.post([PATH, '/v1/messages/count_tokens'], read, limit, bill, route({ catalog, lines }))
@@ -93,6 +99,22 @@ test('a spent window refuses a large body unread, as a small one, and takes noth
   assert.equal((await post(LARGE)).status, 429)
   assert.equal(upstream.requests.length, 1)
 })
+
+for (const later of [false, true])
+  test(`so do limits of the app's own, but for what it skips${later ? ', by promises' : ''}`, async (t) => {
+    const told = <T>(value: T): T | Promise<T> => (later ? Promise.resolve(value) : value)
+    const { post, announce } = await startGateway(t, {
+      rateLimit: {
+        skip: (req) => told(req.get('x-gateway-tags') === 'team=ours'),
+        levels: [{ name: 'team', by: (req) => told(req.get('x-gateway-tags') || null), rpm: 1 }],
+      },
+    })
+    for (const tags of ['team=ads', 'team=ours']) assert.equal((await post({}, tags)).status, 200)
+    for (const length of LENGTHS) assert.match(await announce(length, 'team=ads'), /"code":"rate_limited"/)
+    assert.equal((await post(LARGE, 'team=ads')).status, 429)
+    for (const tags of ['team=ours', 'team=search', '', ''])
+      assert.equal((await post(LARGE, tags)).status, 200)
+  })
 
 test('taken slots do so while they are taken, and refusals leave the window as it was', async (t) => {
   const running = Promise.withResolvers<void>()
