@@ -2,7 +2,15 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { errorText } from './error-text.ts'
 import { redisServers } from './redis-url.ts'
 
+/**
+ * A connection on which nothing is answered for this long is given up, in milliseconds. ioredis would wait for as long as it
+ * stands: for ever, if its server hangs and another has taken its place.
+ */
+const SILENT_MS = 1000
+
 const OPTIONS = {
+  socketTimeout: SILENT_MS,
+  connectTimeout: 2 * SILENT_MS,
   // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
   reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
 } satisfies RedisOptions
