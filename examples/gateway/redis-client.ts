@@ -2,15 +2,22 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { errorText } from './error-text.ts'
 import { redisServers } from './redis-url.ts'
 
+/** How long to wait between two tries to connect, at most, in milliseconds. ioredis would come to wait for five seconds. */
+const RETRY_MS = 250
 /**
  * A connection on which nothing is answered for this long is given up, in milliseconds. ioredis would wait for as long as it
  * stands: for ever, if its server hangs and another has taken its place.
  */
 const SILENT_MS = 1000
 
+const retryStrategy = (times: number): number => Math.min(50 * times, RETRY_MS)
+
 const OPTIONS = {
+  retryStrategy,
   socketTimeout: SILENT_MS,
   connectTimeout: 2 * SILENT_MS,
+  // How long to wait at most before asking again a server that still reads its data.
+  maxLoadingRetryTime: RETRY_MS,
   // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
   reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
 } satisfies RedisOptions
@@ -30,13 +37,15 @@ export function redisClient(url: string): Redis | Cluster {
     ...(password && { password }),
     ...(tls && { tls: {} }),
   }
-  if (kind === 'cluster') return new Cluster([...hosts], { redisOptions: options })
+  if (kind === 'cluster')
+    return new Cluster([...hosts], { redisOptions: options, clusterRetryStrategy: retryStrategy })
   return new Redis({
     ...options,
     ...(user && { sentinelUsername: user }),
     ...(password && { sentinelPassword: password }),
     ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
     sentinels: [...hosts],
+    sentinelRetryStrategy: retryStrategy,
     name,
   })
 }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openRedisLimits } from '../../../examples/gateway/redis-limits.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
@@ -32,5 +35,21 @@ describe('limits in a Redis that was away', { skip: WITHOUT_REDIS, timeout: 120_
       )
     await untilAsync(answers, 'the recovery', 5000)
     assert.equal(limits.state.away, false)
+  })
+  it('are asked again within a second, however long it was away', async (t) => {
+    const tries: number[] = []
+    // It takes the connection, and is gone.
+    const server = createServer((socket) => {
+      tries.push(performance.now())
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const limits = openRedisLimits(`redis://127.0.0.1:${port}`, SILENT)
+    t.after(() => limits.close())
+    await sleep(6000)
+    const gaps = tries.slice(1).map((at, i) => at - (tries[i] as number))
+    assert.ok(tries.length > 6 && Math.max(...gaps) < 1000, `${gaps.map(Math.round)}`)
   })
 })
