@@ -116,13 +116,33 @@ async function migrateUp(
 ): Promise<unknown> {
   const done = Object.fromEntries(newer.map((name) => [name, { up: async () => {} }]))
   const migrations = { ...MIGRATIONS, ...done }
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const migrator = await migratorOf(db, migrations)
   for (;;) {
     const { error, results = [] } = await gettingLocks(logger, () =>
       isNew ? migrator.migrateToLatest() : migrator.migrateUp(),
     )
     if (error !== undefined || isNew || results.length === 0) return error
   }
+}
+
+/** Without a schema, Kysely would take the tables of another one for those of this one. */
+async function migratorOf(db: Database, migrations: Readonly<Record<string, Migration>>): Promise<Migrator> {
+  const schema = isPostgres(db) ? await schemaOf(db) : null
+  return new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations },
+    ...(schema !== null && { migrationTableSchema: schema }),
+  })
+}
+
+/** Returns the schema that has the migrations, or will have them; null if there is none to make tables in. */
+async function schemaOf(db: Database): Promise<string | null> {
+  const { rows } = await sql<{ name: string | null }>`
+    select coalesce((
+      select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where pg_class.oid = to_regclass(${DEFAULT_MIGRATION_TABLE})
+    ), current_schema()) as name`.execute(db)
+  return rows[0]?.name ?? null
 }
 
 /** Tries a step again that did not get a lock. */
@@ -157,7 +177,7 @@ export async function migrateDown(db: Database, last: string, logger: Logger): P
   if (!done.includes(last)) throw new Error(`the database has not got as far as ${last}`)
   const stuck = done.find((name) => name > last && MIGRATIONS[name]?.down === undefined)
   if (stuck !== undefined) throw new Error(`${stuck} cannot be undone: restore a backup`)
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  const migrator = await migratorOf(db, MIGRATIONS)
   const { error, results = [] } = await gettingLocks(logger, () => migrator.migrateTo(last))
   if (error) throw error
   return results.map(({ migrationName }) => migrationName)
