@@ -29,20 +29,13 @@ const IDLE_MS = 30_000
 /** A server that takes this long for nothing is far away, in milliseconds. */
 const FAR_MS = 10
 /**
- * Whatever the database or its user has as a default: the statements lock what they read, and rely on seeing what was
- * committed while they waited. On a stricter level they would fail instead.
- */
-const SETTINGS = ['default_transaction_isolation=read\\ committed']
-const READ_ONLY = 'default_transaction_read_only=on'
-
-/**
  * Connections to Postgres, as Kysely uses them. No wait is unlimited: a connection whose statement is not answered in
  * time is discarded.
  */
 export class PostgresConnections implements PostgresPool {
   readonly #pool: Pg.Pool
   readonly #hosts: PostgresHosts
-  readonly #settings: readonly string[]
+  readonly #readOnly: boolean
   readonly #timeoutMs: number
   readonly #logger: Logger
   readonly #statements = new PostgresStatements()
@@ -60,7 +53,7 @@ export class PostgresConnections implements PostgresPool {
   ) {
     this.#pool = pool
     this.#hosts = hosts
-    this.#settings = settingsOf(readOnly)
+    this.#readOnly = readOnly
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
     this.#logger = logger
     // A connection in use may break while its transaction is idle; the next statement fails then.
@@ -78,20 +71,17 @@ export class PostgresConnections implements PostgresPool {
   /** @throws Error if the package `pg` is not installed. */
   static async open(options: PostgresPoolOptions): Promise<PostgresConnections> {
     const { Pool, types } = await loadPg()
-    const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs, lockTimeoutMs } = options
+    const { url, size, connectTimeoutMs } = options
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
     const hosts = new PostgresHosts(url)
     const pool = new Pool({
-      connectionString: withSettings(hosts.current, settingsOf(readOnly)),
-      ...(hosts.mustWrite && { onConnect: refusingStandby(connectTimeoutMs) }),
+      connectionString: hosts.current,
+      onConnect: preparing(options, hosts.mustWrite),
       fallback_application_name: 'express-model-gateway',
       max: size,
       min: Math.ceil(size / 2),
       connectionTimeoutMillis: connectTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      ...(lockTimeoutMs > 0 && { lock_timeout: lockTimeoutMs }),
-      idle_in_transaction_session_timeout: statementTimeoutMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       idleTimeoutMillis: IDLE_MS,
@@ -146,14 +136,12 @@ export class PostgresConnections implements PostgresPool {
   #leave(host: string): void {
     if (this.#hosts.count === 1) return
     this.#hosts.leave(host)
-    Object.assign(this.#pool.options, {
-      connectionString: withSettings(this.#hosts.current, this.#settings),
-    })
+    Object.assign(this.#pool.options, { connectionString: this.#hosts.current })
   }
 
   /** A primary has become a standby, and its connections still stand. */
   #leaveDemoted(openedAt: number): void {
-    if (this.#settings.includes(READ_ONLY)) return
+    if (this.#readOnly) return
     // Connections from before say so one by one.
     if (openedAt <= this.#demotedAt) return
     this.#demotedAt = performance.now()
@@ -191,36 +179,47 @@ export class PostgresConnections implements PostgresPool {
   }
 }
 
+/** The server's process behind each connection. The login through a pooler tells another one. */
+const backends = new WeakMap<Pg.ClientBase, number>()
+
 function backendOf(client: Pg.PoolClient): number {
-  return (client as Pg.PoolClient & { readonly processID: number }).processID
+  return backends.get(client) as number
 }
 
-function settingsOf(readOnly: boolean): readonly string[] {
-  return readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS
-}
-
-/** @param withinMs ends the connection to a server that has stopped behind the login. */
-function refusingStandby(withinMs: number) {
+/**
+ * Returns what makes the settings of a session, in one round trip. A pooler refuses most of those that come with the login, or
+ * ignores them.
+ *
+ * @param mustWrite refuses a standby.
+ */
+function preparing(
+  { readOnly, connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }: PostgresPoolOptions,
+  mustWrite: boolean,
+) {
+  const settings = {
+    // Whatever the database or its user has as a default: the statements lock what they read, and rely on seeing what was
+    // committed while they waited. On a stricter level they would fail instead.
+    default_transaction_isolation: 'read committed',
+    ...(readOnly && { default_transaction_read_only: 'on' }),
+    statement_timeout: statementTimeoutMs,
+    ...(lockTimeoutMs > 0 && { lock_timeout: lockTimeoutMs }),
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+  }
+  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  const prepare = `select pg_is_in_recovery() as standby, pg_backend_pid() as backend, ${set.join(', ')}`
   return async (client: Pg.ClientBase): Promise<void> => {
     const { stream } = (client as Pg.PoolClient).connection
-    const cancel = timeLimit(withinMs, () => stream.destroy(), true)
+    // A server may stop behind the login.
+    const cancel = timeLimit(connectTimeoutMs || statementTimeoutMs + GRACE_MS, () => stream.destroy(), true)
     try {
-      const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
-      if (rows[0]?.standby) throw new Error('the database is a standby, and takes no writes')
+      const { rows } = await client.query(prepare)
+      const [{ standby, backend }] = rows as [{ standby: boolean; backend: number }]
+      backends.set(client, backend)
+      if (mustWrite && standby) throw new Error('the database is a standby, and takes no writes')
     } finally {
       cancel()
     }
   }
-}
-
-/** Adds settings of the session to the URL, behind its own. `pg` says what is wrong with an unusable one. */
-function withSettings(url: string, settings: readonly string[]): string {
-  const address = URL.parse(url)
-  if (!address) return url
-  const own = address.searchParams.get('options') ?? ''
-  const added = settings.map((setting) => `-c ${setting}`)
-  address.searchParams.set('options', [own, ...added].join(' ').trim())
-  return address.href
 }
 
 /** Loads `pg`, which only users of Postgres need to install. */
