@@ -13,8 +13,19 @@ const TAKEN = ['user', 'database', 'application_name', 'client_encoding']
 /** The message with the number of the server's process. */
 const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12])
 
-/** Passes a connection on as a pooler does: it takes few settings, and tells a number of its own for the server's process. */
-async function pooled(t: TestContext, url: string): Promise<{ url: string; refused: Set<string> }> {
+/** What comes before the number of the process that serves a session: that it is no standby, and the length. */
+const NO_STANDBY = Buffer.from([0, 0, 0, 1, 0x66, 0, 0, 0])
+
+/**
+ * Passes a connection on as a pooler does: it takes few settings, and tells a number of its own for the server's process.
+ *
+ * @param mode `transaction`: one process of the server serves all.
+ */
+async function pooled(
+  t: TestContext,
+  url: string,
+  mode: 'session' | 'transaction' = 'session',
+): Promise<{ url: string; refused: Set<string> }> {
   const refused = new Set<string>()
   const pooler = createServer((near) => {
     const far = connect(Number(new URL(url).port), '127.0.0.1')
@@ -28,6 +39,11 @@ async function pooled(t: TestContext, url: string): Promise<{ url: string; refus
     far.on('data', (chunk) => {
       const at = chunk.indexOf(BACKEND_KEY)
       if (at !== -1) chunk.writeInt32BE(-1, at + BACKEND_KEY.length)
+      const row = mode === 'session' ? -1 : chunk.indexOf(NO_STANDBY)
+      if (row !== -1) {
+        const digits = row + NO_STANDBY.length + 1
+        chunk.fill('1', digits, digits + (chunk[digits - 1] as number))
+      }
       near.write(chunk)
     })
     far.on('close', () => near.destroy()).on('error', () => {})
@@ -65,6 +81,11 @@ describe('settings of a connection to Postgres', { skip: WITHOUT_POSTGRES }, () 
       connectionsOf(db).backends,
       rows.map(({ pid }) => pid),
     )
+  })
+
+  it('cannot be made behind a pooler in transaction mode, which is told', async (t) => {
+    const { url } = await pooled(t, await postgresUrl(), 'transaction')
+    await assert.rejects(opened(t, url, { poolSize: 4 }), /set it to session mode/)
   })
 
   it('hold for a URL that names a user and, as for a socket, no host', async (t) => {

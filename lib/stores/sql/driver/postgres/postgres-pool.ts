@@ -151,14 +151,25 @@ export class PostgresConnections implements PostgresPool {
   /**
    * Opens the connections that stay open while nobody uses them: half of them, and all of them to a server far away. To such a
    * one, a connection takes several round trips, for which calls would wait.
+   *
+   * @throws Error if a pooler gives several of them one session.
    */
   async openKept(): Promise<void> {
     if ((await this.#distance()) >= FAR_MS) this.#pool.options.min = this.size
     const opening = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.#pool.connect())
+    const sessions = new Set<number>()
+    let open = 0
     for (const opened of await Promise.allSettled(opening)) {
-      if (opened.status === 'fulfilled') opened.value.release()
-      else this.#logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
+      if (opened.status === 'fulfilled') {
+        open++
+        sessions.add(backendOf(opened.value))
+        opened.value.release()
+      } else
+        this.#logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
     }
+    // Settings and prepared statements of one connection would be those of others, and change under way.
+    if (sessions.size < open)
+      throw new Error('the pooler before Postgres lets connections share a session: set it to session mode')
   }
 
   /** Returns what a round trip takes, in milliseconds. */
