@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connectionsOf } from '../../../lib/stores/sql/driver/postgres/postgres-dialect.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../lib/stores/sql/index.ts'
@@ -86,6 +87,18 @@ describe('settings of a connection to Postgres', { skip: WITHOUT_POSTGRES }, () 
   it('cannot be made behind a pooler in transaction mode, which is told', async (t) => {
     const { url } = await pooled(t, await postgresUrl(), 'transaction')
     await assert.rejects(opened(t, url, { poolSize: 4 }), /set it to session mode/)
+  })
+
+  it('let the server end none that is idle, whatever its role says', async (t) => {
+    const url = await postgresUrl()
+    const database = new URL(url).pathname.slice(1)
+    await (await sharedPostgres()).query(`alter database ${database} set idle_session_timeout = '300ms'`)
+    const logger = recordingLogger()
+    const db = await opened(t, url, { logger, poolSize: 4 })
+    const own = [...connectionsOf(db).backends]
+    await sleep(1000)
+    assert.deepEqual(connectionsOf(db).backends, own)
+    assert.doesNotMatch(JSON.stringify(logger.lines), /was lost/)
   })
 
   it('hold for a URL that names a user and, as for a socket, no host', async (t) => {

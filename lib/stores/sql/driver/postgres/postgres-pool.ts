@@ -217,6 +217,8 @@ function preparing(
     idle_in_transaction_session_timeout: statementTimeoutMs,
   }
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  // The pool ends what it does not need. What the server ends may just have been given a statement. Since version 14.
+  set.push(`(select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')`)
   const prepare = `select pg_is_in_recovery() as standby, pg_backend_pid() as backend, ${set.join(', ')}`
   return async (client: Pg.ClientBase): Promise<void> => {
     const { stream } = (client as Pg.PoolClient).connection
