@@ -47,6 +47,12 @@ describe('the user of a call', () => {
     ],
     ['control characters', 'openai', { user: 'a\nb\u0000c' }, 'a?b?c'],
     ['a long one', 'openai', { user: 'x'.repeat(500) }, 'x'.repeat(128)],
+    [
+      'a long one, before a character that is half within',
+      'openai',
+      { user: `${'x'.repeat(127)}é` },
+      'x'.repeat(127),
+    ],
   ]
   for (const [what, protocol, body, user] of users)
     it(`is read: ${what}`, () => assert.equal(attributed(protocol, body).user, user))
