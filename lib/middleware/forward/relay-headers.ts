@@ -99,7 +99,12 @@ export function lineHeaders(
 
 /** Returns the headers of a line's answer that are sent to the caller. */
 export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return pick(headers, TO_CALLER)
+  const kept = pick(headers, TO_CALLER)
+  const isStream = /^text\/event-stream\b/i.test(kept['content-type'] ?? '')
+  // A middleware that compresses would keep the events until the last one.
+  if (isStream)
+    kept['cache-control'] = kept['cache-control'] ? `${kept['cache-control']}, no-transform` : 'no-transform'
+  return kept
 }
 
 /** Fits the headers of an answer to a body that is not sent as the line sent it. */

@@ -3,7 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import type { Request } from 'express'
+import compression from 'compression'
+import type { Request, RequestHandler } from 'express'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
@@ -20,6 +21,7 @@ async function pinned(
   url: string,
   target: Omit<ForwardTarget, 'line'>,
   before?: (req: Request) => void,
+  around: readonly RequestHandler[] = [],
 ): Promise<ChainServer & { get(init?: RequestInit): Promise<Response> }> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
@@ -33,7 +35,7 @@ async function pinned(
   assert.ok(line)
   const chain = await serveChain(config, (app, { lines }) => {
     const toLine = forwardTo({ lines })
-    app.all('/v1/clips/:id', (req, res, next) => {
+    app.all('/v1/clips/:id', ...around, (req, res, next) => {
       if (before) before(req)
       toLine(req, res, { line, ...target }).catch(next)
     })
@@ -63,6 +65,23 @@ describe('forwardTo', () => {
       routing?.attempts.map(({ line }) => line),
       ['l'],
     )
+  })
+
+  it('passes events on as they come, behind a middleware that compresses', async (t) => {
+    const last = Promise.withResolvers<void>()
+    const upstream = await byteUpstream(t, async (_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+      res.write('data: first\n\n')
+      await last.promise
+      res.end('data: last\n\n')
+    })
+    const server = await pinned(t, upstream.url, { path: '/x' }, undefined, [compression({ threshold: 0 })])
+    const response = await server.get()
+    assert.equal(response.headers.get('cache-control'), 'no-cache, no-transform')
+    const reader = response.body?.getReader() ?? assert.fail()
+    assert.equal(String(Buffer.from((await reader.read()).value ?? [])), 'data: first\n\n')
+    last.resolve()
+    assert.equal(String(Buffer.from((await reader.read()).value ?? [])), 'data: last\n\n')
   })
 
   it('reads of an error how long to wait where the line tells it in the body alone', async (t) => {
