@@ -107,6 +107,7 @@ export const TABLE: readonly FaultRow[] = [
   ['a member', 400, says('Your organization is not verified', { param: 'stream' }), ...REQUEST],
   ['context', 400, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
   ['context', 413, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
+  ['context, of Ark', 400, { code: 'OutofContextError' }, 'context_too_long', 'none', false],
   ...[
     'The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).',
     'Input Tokens Exceeded: Number of input tokens exceeds maximum length.',

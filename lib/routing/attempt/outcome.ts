@@ -77,6 +77,8 @@ const CONTEXT_CODES = new Set([
   'context_length_exceeded',
   'model_context_window_exceeded',
   'string_above_max_length',
+  // Ark's.
+  'OutofContextError',
 ])
 const CONTEXT_TEXT = new RegExp(
   [
