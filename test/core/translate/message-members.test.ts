@@ -120,6 +120,34 @@ describe('a member of a message request', () => {
     })
   }
 
+  const EFFORTS: [model: string, plain: string | undefined, withFunctions: string | undefined][] = [
+    ['gpt-4o', undefined, undefined],
+    ['gpt-4.1-mini', undefined, undefined],
+    ['openai/gpt-3.5-turbo', undefined, undefined],
+    ['gpt-5-chat-latest', undefined, undefined],
+    ['o3', 'high', 'high'],
+    ['gpt-5', 'high', 'high'],
+    ['gpt-5.1', 'high', 'high'],
+    ['gpt-5.4-mini', 'high', 'none'],
+    ['gpt-5.6', 'high', 'none'],
+    ['gpt-oss-120b', 'high', 'high'],
+    ['other', 'high', 'high'],
+  ]
+  for (const [model, plain, withFunctions] of EFFORTS) {
+    it(`is translated: the effort for ${model}`, () => {
+      const asked = { output_config: { effort: 'high' } }
+      const efforts = [asked, { ...asked, tools: [tool('f')] }].map(
+        (given) => message.translate(given, model).reasoning_effort,
+      )
+      assert.deepEqual(efforts, [plain, withFunctions])
+    })
+  }
+
+  it('is translated: no effort for a model that reasons untold, and takes no functions then', () => {
+    assert.equal(message.translate({ tools: [tool('f')] }, 'gpt-5.6').reasoning_effort, 'none')
+    assert.equal(message.translate({}, 'gpt-5.6').reasoning_effort, undefined)
+  })
+
   const REFUSED: [member: string, given: Body][] = [
     ['max_tokens', { max_tokens: 0 }],
     ['top_k', { top_k: 5 }],

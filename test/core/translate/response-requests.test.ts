@@ -29,6 +29,15 @@ describe('a response request, as a chat’s', () => {
     ])
   })
 
+  it('has an effort as far as the model takes one', () => {
+    const json = { model: 'chat', input: 'hi', reasoning: { effort: 'high' } }
+    const effort = (upstreamModel: string, more: object = {}) =>
+      responsesAsChat.request({ ...json, ...more }, { ...context, upstreamModel }).reasoning_effort
+    assert.equal(effort('gpt-5.6'), 'high')
+    assert.equal(effort('gpt-5.6', { tools: [WEATHER] }), 'none')
+    assert.equal(effort('gpt-4.1'), undefined)
+  })
+
   it('has one message for what was thought, said and called in a turn, and one for each result', () => {
     const input = [
       {

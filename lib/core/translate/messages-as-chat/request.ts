@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { commonEffort, effortOf } from '../requests/reasoning-effort.ts'
-import { isReasoningModel } from '../requests/reasoning-models.ts'
+import { effortMember, isReasoningModel } from '../requests/reasoning-models.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
 import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
@@ -22,15 +22,15 @@ export function messagesRequestAsChat(json: JsonObject, context: RequestContext)
   const { upstreamModel, leaveOut = refuse } = context
   requireCounterparts(json, MESSAGES_MEMBERS, leaveOut)
   const isReasoning = isReasoningModel(upstreamModel)
-  const effort = effortFor(json)
+  const tools = toolMembers(json, context)
   const user = userOf(json)
   return {
     model: json.model,
     messages: chatMessages(json, leaveOut),
     ...outputLimit(json, isReasoning),
-    ...toolMembers(json, context),
+    ...tools,
     ...responseFormatOf(json, leaveOut),
-    ...(effort && { reasoning_effort: effort }),
+    ...effortMember(upstreamModel, effortFor(json), tools.tools !== undefined),
     ...(!isReasoning && samplingOf(json)),
     ...stopOf(json, leaveOut),
     ...(user !== undefined && { user }),

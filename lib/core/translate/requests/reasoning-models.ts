@@ -7,3 +7,27 @@ const REASONING_MODEL = /(?:^|\/)(?:o\d|gpt-(?:[5-9]|\d\d))/
 export function isReasoningModel(upstreamModel: string): boolean {
   return REASONING_MODEL.test(upstreamModel)
 }
+
+/** OpenAI's models that do not reason: they refuse any `reasoning_effort`. */
+const WITHOUT_EFFORT = /(?:^|\/)(?:chatgpt-|gpt-(?:3\.?5|4|\d[\d.]*-chat))/
+
+/** OpenAI's models that refuse functions in a chat while they reason. Some reason unless they are told not to. */
+const FUNCTIONS_OR_EFFORT = /^gpt-5\.(?:[4-9]|\d\d)(?!\d)/
+
+/**
+ * Returns the `reasoning_effort` for a model, by the upstream's name.
+ *
+ * @param effort the effort that was asked for.
+ * @param hasFunctions whether the chat has functions.
+ */
+export function effortMember(
+  upstreamModel: string,
+  effort: string | undefined,
+  hasFunctions: boolean,
+): {
+  reasoning_effort?: string
+} {
+  if (WITHOUT_EFFORT.test(upstreamModel)) return {}
+  if (hasFunctions && FUNCTIONS_OR_EFFORT.test(upstreamModel)) return { reasoning_effort: 'none' }
+  return effort === undefined ? {} : { reasoning_effort: effort }
+}

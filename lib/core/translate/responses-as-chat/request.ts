@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { isReasoningModel } from '../requests/reasoning-models.ts'
+import { effortMember, isReasoningModel } from '../requests/reasoning-models.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
 import { type RequestContext, refuse, Untranslatable } from '../translation.ts'
@@ -22,6 +22,7 @@ export function responsesRequestAsChat(
   const { max_output_tokens: limit, reasoning } = json
   const instructions = nonEmptyString(json.instructions)
   const effort = isJsonObject(reasoning) ? nonEmptyString(reasoning.effort) : undefined
+  const tools = toolMembers(json, leaveOut)
   const user = nonEmptyString(json.user) ?? nonEmptyString(json.safety_identifier)
   return {
     model: json.model,
@@ -30,9 +31,9 @@ export function responsesRequestAsChat(
       ...inputMessages(json.input, leaveOut),
     ],
     ...(typeof limit === 'number' && { [isReasoning ? 'max_completion_tokens' : 'max_tokens']: limit }),
-    ...toolMembers(json, leaveOut),
+    ...tools,
     ...formatOf(json),
-    ...(effort !== undefined && { reasoning_effort: effort }),
+    ...effortMember(upstreamModel, effort, tools.tools !== undefined),
     ...(!isReasoning && samplingOf(json)),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && { service_tier: json.service_tier }),
