@@ -70,6 +70,26 @@ describe('a member of a chat request', () => {
     })
   }
 
+  const SAMPLING: [model: string, made: Body][] = [
+    ['claude-sonnet-4-6', { temperature: 0.4, top_k: 5 }],
+    ['claude-opus-4-5-20251101', { temperature: 0.4, top_k: 5 }],
+    ['claude-opus-4-20250514', { temperature: 0.4, top_k: 5 }],
+    ['other', { temperature: 0.4, top_k: 5 }],
+    ['claude-opus-4-7', {}],
+    ['us.anthropic.claude-opus-4-8', {}],
+    ['claude-sonnet-5', {}],
+    ['claude-fable-5-1', {}],
+  ]
+  for (const [model, made] of SAMPLING) {
+    it(`is translated: how ${model} picks its words`, () => {
+      const { temperature, top_p, top_k } = chat.translate({ temperature: 0.4, top_k: 5 }, model)
+      assert.deepEqual(
+        { temperature, top_p, top_k },
+        { temperature: undefined, top_p: undefined, top_k: undefined, ...made },
+      )
+    })
+  }
+
   const REFUSED: [member: string, given: Body][] = [
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],

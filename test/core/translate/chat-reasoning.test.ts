@@ -65,6 +65,8 @@ describe('the reasoning effort of a chat', () => {
   })
 
   it('takes the temperature away, and a low top_p', () => {
+    const asked = { ...HIGH, top_p: 0.97 }
+    assert.equal(chat.translate(asked, 'claude-opus-4-7').top_p, undefined)
     const { temperature, top_p, top_k } = chat.translate({ ...HIGH, temperature: 0.2, top_p: 0.5, top_k: 3 })
     assert.deepEqual([temperature, top_p, top_k], [undefined, undefined, undefined])
     assert.equal(chat.translate({ ...HIGH, top_p: 0.97 }).top_p, 0.97)

@@ -1,6 +1,7 @@
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
+import { takesSampling } from './claude-models.ts'
 import { CHAT_MEMBERS } from './members.ts'
 import { messageFormatOf } from './prompted-format.ts'
 import { samplingMembers, stopMembers } from './sampling.ts'
@@ -39,7 +40,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
     ...tools,
     ...(thinking && { thinking: thinking.thinking }),
     ...(outputConfig && { output_config: outputConfig }),
-    ...samplingMembers(json, thinking !== undefined),
+    ...(takesSampling(context.upstreamModel) && samplingMembers(json, thinking !== undefined)),
     ...stopMembers(json, leaveOut),
     ...(userId !== undefined && { metadata: { user_id: userId } }),
     ...serviceTierOf(json),

@@ -1,9 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import { budgetOf, commonEffort } from '../requests/reasoning-effort.ts'
+import { hasAdaptiveThinking } from './claude-models.ts'
 import type { Turn } from './turns.ts'
-
-/** Anthropic's models with adaptive thinking, by their names; the newest accept no budget at all. */
-const ADAPTIVE_MODEL = /claude-[a-z]+-(?:4-[6-9](?!\d)|[5-9](?!\d)|[1-9]\d(?!\d))/
 
 /** The members of a message request that turn thinking on. */
 export interface Thinking {
@@ -30,7 +28,7 @@ export function thinkingOf(
 ): Thinking | undefined {
   const common = commonEffort(effort)
   if (common === undefined || isForced(toolChoice) || turns.at(-1)?.role === 'assistant') return undefined
-  if (ADAPTIVE_MODEL.test(upstreamModel)) return { thinking: { type: 'adaptive' }, effort: common }
+  if (hasAdaptiveThinking(upstreamModel)) return { thinking: { type: 'adaptive' }, effort: common }
   const budget = budgetOf(String(effort), maxTokens)
   if (budget === undefined || lacksThinking(turns)) return undefined
   return { thinking: { type: 'enabled', budget_tokens: budget } }
