@@ -167,6 +167,15 @@ describe('the messages of a chat', () => {
     assert.deepEqual(messages, [user('hi'), assistant(text('{"a":'))])
   })
 
+  for (const model of ['claude-sonnet-4-6', 'claude-opus-4-7', 'claude-sonnet-5']) {
+    it(`end with a user turn for ${model}, which takes no beginning of the answer`, () => {
+      const given = { messages: [...ask, { role: 'assistant', content: 'Well, ' }], reasoning_effort: 'high' }
+      const { messages, thinking } = chat.translate(given, model)
+      assert.deepEqual(messages, [user('hi'), assistant(text('Well,')), user('Continue.')])
+      assert.deepEqual(thinking, { type: 'adaptive' })
+    })
+  }
+
   it('that say nothing are left out', () => {
     const { messages } = chat.translate({
       messages: [

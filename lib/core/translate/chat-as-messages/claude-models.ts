@@ -9,6 +9,11 @@ export function hasAdaptiveThinking(upstreamModel: string): boolean {
   return SINCE_4_6.test(upstreamModel)
 }
 
+/** Whether a model goes on with an answer that the request begins. */
+export function takesPrefill(upstreamModel: string): boolean {
+  return !SINCE_4_6.test(upstreamModel)
+}
+
 /** Whether a model accepts `temperature`, `top_p` and `top_k`. */
 export function takesSampling(upstreamModel: string): boolean {
   return !SINCE_4_7.test(upstreamModel)

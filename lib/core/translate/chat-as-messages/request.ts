@@ -1,13 +1,13 @@
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
-import { takesSampling } from './claude-models.ts'
+import { takesPrefill, takesSampling } from './claude-models.ts'
 import { CHAT_MEMBERS } from './members.ts'
 import { messageFormatOf } from './prompted-format.ts'
 import { samplingMembers, stopMembers } from './sampling.ts'
 import { thinkingOf } from './thinking.ts'
 import { toolMembers } from './tools.ts'
-import { conversationOf } from './turns.ts'
+import { conversationOf, endedByUser } from './turns.ts'
 
 /**
  * Translates a chat completion request into a message request.
@@ -18,7 +18,8 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const { leaveOut = refuse } = context
   requireCounterparts(json, CHAT_MEMBERS, leaveOut)
   const maxTokens = maxTokensOf(json) ?? context.defaultMaxTokens
-  const { system, turns } = conversationOf(json.messages, leaveOut)
+  const { system, turns: given } = conversationOf(json.messages, leaveOut)
+  const turns = takesPrefill(context.upstreamModel) ? given : endedByUser(given)
   const tools = toolMembers(json, leaveOut)
   const thinking = thinkingOf(json.reasoning_effort, {
     upstreamModel: context.upstreamModel,

@@ -27,6 +27,9 @@ export interface Turn {
 /** The text of a user turn before a chat that begins with an assistant: Anthropic demands a user turn first. */
 const FIRST_USER_TEXT = '.'
 
+/** The text of a user turn behind a last one of the assistant, for models that demand it. */
+const LAST_USER_TEXT = 'Continue.'
+
 /**
  * Translates the messages of a chat into system blocks and alternating turns. Instructions from the middle move to the
  * top, where all models accept them. Adjacent messages of one role, tool results included, become one turn.
@@ -141,4 +144,11 @@ function trimPrefill(turns: readonly Turn[]): void {
   const block = last?.content.at(-1)
   if (last?.role !== 'assistant' || block?.type !== 'text' || typeof block.text !== 'string') return
   last.content[last.content.length - 1] = { ...block, text: block.text.trimEnd() }
+}
+
+/** Adds a user turn behind a last one of the assistant. Behind a tool call only its result may stand. */
+export function endedByUser(turns: readonly Turn[]): readonly Turn[] {
+  const last = turns.at(-1)
+  if (last?.role !== 'assistant' || last.content.some(({ type }) => type === 'tool_use')) return turns
+  return [...turns, { role: 'user', content: [{ type: 'text', text: LAST_USER_TEXT }] }]
 }
