@@ -184,8 +184,39 @@ describe('the tools of a message request', () => {
     })
     assert.deepEqual(tools, [
       { type: 'function', function: { name: 'f', description: 'does', parameters: schema, strict: true } },
-      { type: 'function', function: { name: 'g', parameters: { type: 'object' } } },
+      { type: 'function', function: { name: 'g', parameters: { type: 'object', properties: {} } } },
     ])
+  })
+
+  it('have the empty members that OpenAI demands, at every depth', () => {
+    const list = { type: 'array', description: 'some' }
+    const input_schema = {
+      type: 'object',
+      properties: {
+        type: { type: 'string', default: { type: 'array' } },
+        list,
+        nullable: { type: ['array', 'null'] },
+        lists: { type: 'array', items: { anyOf: [list, { $ref: '#/$defs/pair' }] } },
+        any: true,
+        map: { type: 'object', additionalProperties: list },
+      },
+      required: ['list'],
+      $defs: { pair: { type: 'array', prefixItems: [list, { type: 'string' }] } },
+    }
+    const { tools } = message.translate({ tools: [{ name: 'f', input_schema }] })
+    const whole = { ...list, items: {} }
+    const parameters = {
+      ...input_schema,
+      properties: {
+        ...input_schema.properties,
+        list: whole,
+        nullable: { type: ['array', 'null'], items: {} },
+        lists: { type: 'array', items: { anyOf: [whole, { $ref: '#/$defs/pair' }] } },
+        map: { type: 'object', additionalProperties: whole },
+      },
+      $defs: { pair: { type: 'array', prefixItems: [whole, { type: 'string' }], items: {} } },
+    }
+    assert.deepEqual(tools, [{ type: 'function', function: { name: 'f', parameters } }])
   })
 
   const CHOICES: [given: Body | undefined, choice: unknown, parallel: unknown][] = [

@@ -3,6 +3,7 @@ import { hostedTool } from '../requests/hosted-tool.ts'
 import { isStrict } from '../requests/strict-schema.ts'
 import { asksForSearch, isAnthropicSearch, searchOfMessage } from '../requests/web-search.ts'
 import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
+import { wholeSchema } from './whole-schema.ts'
 
 /**
  * Translates Anthropic's tools and tool choice into `tools`, `tool_choice`, `parallel_tool_calls` and
@@ -52,7 +53,7 @@ function functionOf(tool: JsonObject, path: string, leaveOut: LeaveOut): JsonObj
     function: {
       name,
       ...(description !== undefined && { description }),
-      parameters: isJsonObject(parameters) ? parameters : { type: 'object', properties: {} },
+      parameters: wholeSchema(parameters),
       ...(strict === true && isStrict(parameters) && { strict: true }),
     },
   }
