@@ -70,6 +70,19 @@ describe('a member of a chat request', () => {
     })
   }
 
+  for (const id of ['ann@example.com', '+49 (30) 123-4567', '00493012345', 'u'.repeat(257)]) {
+    it(`is translated: the user ${id.slice(0, 20)}, whom Anthropic refuses, to the same opaque id each time`, () => {
+      const { metadata } = chat.translate({ user: id })
+      assert.match(String((metadata as { user_id?: unknown }).user_id), /^[0-9a-f]{64}$/)
+      assert.deepEqual(chat.translate({ safety_identifier: id }).metadata, metadata)
+    })
+  }
+
+  for (const id of ['42', 'ann', '123e4567-e89b-12d3-a456-426614174000', 'u'.repeat(256)]) {
+    it(`is translated: the user ${id.slice(0, 20)}, as it is`, () =>
+      assert.deepEqual(chat.translate({ user: id }).metadata, { user_id: id }))
+  }
+
   const SAMPLING: [model: string, made: Body][] = [
     ['claude-sonnet-4-6', { temperature: 0.4, top_k: 5 }],
     ['claude-opus-4-5-20251101', { temperature: 0.4, top_k: 5 }],

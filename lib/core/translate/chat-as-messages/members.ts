@@ -22,8 +22,8 @@ export const CHAT_MEMBERS: MemberRules = {
   response_format: becomes(
     '`output_config.format`; `json_object`, and schemas that refer to themselves, an instruction in `system`',
   ),
-  user: becomes('`metadata.user_id`'),
-  safety_identifier: becomes('`metadata.user_id`, where there is no `user`'),
+  user: becomes('`metadata.user_id`; an email address or a phone number is hashed'),
+  safety_identifier: becomes('as `user`, where there is none'),
   service_tier: becomes('`service_tier`: `default` and `flex` as `standard_only`, the others as `auto`'),
   cache_control: becomes('`cache_control`'),
   store: dropped('for the upstream’s own records'),

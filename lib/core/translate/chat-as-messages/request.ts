@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
@@ -32,7 +33,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const { format, instruction } = asked ?? {}
   const instructions = instruction === undefined ? system : [...system, { type: 'text', text: instruction }]
   const outputConfig = outputConfigOf(format, thinking?.effort)
-  const userId = nonEmptyString(json.user) ?? nonEmptyString(json.safety_identifier)
+  const userId = userIdOf(json)
   return {
     model: json.model,
     max_tokens: maxTokens,
@@ -48,6 +49,18 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
     ...(json.cache_control ? { cache_control: json.cache_control } : {}),
     ...(json.stream === true && { stream: true }),
   }
+}
+
+/** The longest user id that Anthropic accepts. */
+const MAX_USER_LENGTH = 256
+
+/** What tells who a person is, which Anthropic refuses as a user id: email addresses and phone numbers. */
+const PERSONAL = /@|^\+?[\d\s().-]{7,}$/
+
+/** Returns the id of the caller's user, hashed if Anthropic refuses it as it is. */
+function userIdOf({ user, safety_identifier: identifier }: JsonObject): string | undefined {
+  const id = nonEmptyString(user) ?? nonEmptyString(identifier)
+  return id !== undefined && (id.length > MAX_USER_LENGTH || PERSONAL.test(id)) ? hash('sha256', id) : id
 }
 
 function maxTokensOf({ max_completion_tokens: completion, max_tokens: old }: JsonObject): number | undefined {
