@@ -3,8 +3,13 @@ import { type DataUrl, readDataUrl } from '../parts/data-url.ts'
 import { withoutLeftOut } from '../requests/without-left-out.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 
-/** The image types that Anthropic accepts. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+/** The image types that Anthropic accepts, and how the base64 text of such an image begins. */
+const IMAGE_TYPES: ReadonlyMap<string, RegExp> = new Map([
+  ['image/jpeg', /^\/9j\//],
+  ['image/png', /^iVBORw0KGgo/],
+  ['image/gif', /^R0lGOD/],
+  ['image/webp', /^UklGR.{7}RUJQ/],
+])
 
 type PartTranslator = (part: JsonObject, path: string, leaveOut: LeaveOut) => JsonObject | undefined
 
@@ -57,11 +62,21 @@ function imageBlock(image: unknown, path: string, leaveOut: LeaveOut): JsonObjec
   if (url === undefined) throw new Untranslatable(path)
   if (!/^data:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image64 = readDataUrl(url)
-  if (!image64 || !IMAGE_TYPES.has(image64.mediaType)) {
+  const mediaType = image64 && imageType(image64)
+  if (!image64 || mediaType === undefined) {
     leaveOut(`${path}.url`)
     return undefined
   }
-  return { type: 'image', source: { type: 'base64', media_type: image64.mediaType, data: image64.data } }
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: image64.data } }
+}
+
+/**
+ * Returns the type of an image that Anthropic accepts, undefined for any other. Anthropic refuses an image that is not of
+ * the type that it is said to be; OpenAI reads it.
+ */
+function imageType({ mediaType, data }: DataUrl): string | undefined {
+  const [own] = [...IMAGE_TYPES].find(([, start]) => start.test(data)) ?? []
+  return own ?? (IMAGE_TYPES.has(mediaType) ? mediaType : undefined)
 }
 
 function documentBlock(file: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {

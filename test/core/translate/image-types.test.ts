@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { chat } from './requests.ts'
+
+const WEBP = Buffer.from([...Buffer.from('RIFF'), 0xff, 0xfe, 0xfd, 0xfc, ...Buffer.from('WEBPVP8 ')])
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0])
+const JPEG = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0])
+
+const imageOf = (said: string, bytes: Buffer) => ({
+  messages: [
+    {
+      role: 'user',
+      content: [{ type: 'image_url', image_url: { url: `data:${said};base64,${bytes.toString('base64')}` } }],
+    },
+  ],
+})
+
+describe('an image of a chat', () => {
+  const IMAGES: [said: string, bytes: Buffer, type: string][] = [
+    ['image/jpg', JPEG, 'image/jpeg'],
+    ['image/jpeg', PNG, 'image/png'],
+    ['application/octet-stream', Buffer.from('GIF89a'), 'image/gif'],
+    ['image/png', WEBP, 'image/webp'],
+    ['image/png', Buffer.from('RIFF....WAVE'), 'image/png'],
+  ]
+  for (const [said, bytes, media_type] of IMAGES) {
+    it(`that is said to be ${said} is sent as ${media_type}`, () => {
+      const { messages } = chat.translate(imageOf(said, bytes))
+      const source = { type: 'base64', media_type, data: bytes.toString('base64') }
+      assert.deepEqual(messages, [{ role: 'user', content: [{ type: 'image', source }] }])
+    })
+  }
+
+  it('of another type is refused', () =>
+    assert.equal(
+      chat.refusedMember(imageOf('image/bmp', Buffer.from('BM'))),
+      'messages[0].content[0].image_url.url',
+    ))
+})
