@@ -99,6 +99,19 @@ export const CHATS: readonly Row[] = [
   ['thread', 'Thread', (id) => ({ Thread: id })],
 ]
 
+export const AGENTS: readonly Row[] = [
+  ['agent', 'agent', (id) => ({ agent: id })],
+  ['agent', 'agent', (id) => ({ agent: { type: 'agent', id, version: 1 } })],
+  ['agent', 'multiagent.agents', (id) => ({ multiagent: { agents: [{ type: 'self' }, id] } })],
+  ['agent', 'multiagent.agents[0].id', (id) => ({ multiagent: { agents: [{ type: 'agent', id }] } })],
+  [
+    'agent',
+    'multiagent.subagents.predefined_agents',
+    (id) => ({ multiagent: { subagents: { predefined_agents: [id] } } }),
+  ],
+  ['agent', 'callable_agents[0].id', (id) => ({ callable_agents: [{ type: 'agent', id }] })],
+]
+
 /** An answer of any of the three endpoints. */
 export function answer(path: string): Body {
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, input_tokens: 1, output_tokens: 1 }

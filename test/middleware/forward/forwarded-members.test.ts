@@ -3,11 +3,19 @@ import { describe, it } from 'node:test'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
 import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway } from '../../support/forward-gateway.ts'
-import { CHATS, MESSAGES, NOT_OWN, RESPONSES, storeOf, twoUpstreams } from '../../support/reference-rows.ts'
+import {
+  AGENTS,
+  CHATS,
+  MESSAGES,
+  NOT_OWN,
+  RESPONSES,
+  storeOf,
+  twoUpstreams,
+} from '../../support/reference-rows.ts'
 import { answerJson } from '../../support/scripted-upstream.ts'
 
 describe('what the JSON of a forwarded request may name', () => {
-  const rows = [...RESPONSES, ...MESSAGES, ...CHATS]
+  const rows = [...RESPONSES, ...MESSAGES, ...CHATS, ...AGENTS]
 
   it('is what its account owns, whatever the type says that the body is of', async (t) => {
     const [one, two] = await twoUpstreams(t)

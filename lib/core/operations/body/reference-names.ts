@@ -42,12 +42,16 @@ const HARMLESS: ReadonlySet<string> = new Set([
 
 /** Names without an ending that hold an id. */
 const BARE: Readonly<Record<string, string>> = {
+  agent: 'agent',
+  agents: 'agent',
   assistant: 'assistant',
   cached_content: 'cached_content',
+  callable_agents: 'agent',
   container: 'container',
   conversation: 'conversation',
   file_uri: 'file',
   input_files: 'file',
+  predefined_agents: 'agent',
   session: 'session',
   thread: 'thread',
   training_file: 'file',
