@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
+import { envelopeOf } from '../../support/answer-bodies.ts'
 import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway } from '../../support/forward-gateway.ts'
 import {
@@ -67,6 +68,32 @@ describe('what the JSON of a forwarded request may name', () => {
     assert.equal(one.requests.length + two.requests.length, 0)
     const own = await send('{}', 'application/json', '/v1/odd/thing?metadata[file_id]=mine&limit=2;order=asc')
     assert.equal(own.status, 200)
+  })
+
+  it('is nothing that all accounts have stored, as the rows of an eval', async (t) => {
+    const [one] = await twoUpstreams(t)
+    const kept = new KeptThings({ store: await storeOf(['eval', 'file']) })
+    const rules = [{ path: '/v1/evals/*rest', lines: ['line-0'] }]
+    const gateway = await forwardGateway(t, { lines: [one.url], rules, kept })
+    const run = (source: object, type = 'application/json') =>
+      gateway.ask('/v1/evals/own-0/runs', {
+        method: 'POST',
+        body: Buffer.from(JSON.stringify({ data_source: { type: 'completions', source } })),
+        headers: { 'content-type': type },
+      })
+    for (const source of [{ type: 'stored_completions', model: 'm' }, { type: 'responses' }, {}]) {
+      for (const type of ['application/json', 'text/plain']) {
+        const refused = await run(source, type)
+        assert.equal(refused.status, 400)
+        const { error } = await envelopeOf(refused)
+        assert.deepEqual([error.code, error.param], ['unsupported_feature', 'data_source.source'])
+      }
+    }
+    assert.equal(one.requests.length, 0)
+    assert.equal((await run({ type: 'file_content', content: [] })).status, 200)
+    assert.equal((await run({ type: 'file_id', id: 'own-0' })).status, 200)
+    assert.equal((await run({ type: 'file_id', id: 'foreign' })).status, 404)
+    assert.equal(one.requests.length, 2)
   })
 
   it('is nothing in a text that does not begin as JSON, which passes as it is', async (t) => {

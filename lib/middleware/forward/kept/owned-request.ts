@@ -10,6 +10,7 @@ import { madeBy, yieldedBy, yieldsThings } from './kept-answer.ts'
 import { type DeclaredCollection, type KeptResource, keptResource } from './kept-resource.ts'
 import { isCursor } from './list-query.ts'
 import { type ListedLines, OwnList } from './own-list.ts'
+import { refuseForeignRows } from './own-rows.ts'
 
 /** What the requests of a rule share. */
 export interface OwnedRule {
@@ -62,6 +63,7 @@ export class OwnedRequest {
     if (named.length > 0) await rule.kept.pin(call, named)
     const body = await judgeBody(call, req, rule, signal)
     if (body.json) readAttribution(call, body.json)
+    if (body.json && resource?.kind === 'eval') refuseForeignRows(body.json)
     if (body.references.length > 0) await rule.kept.pin(call, body.references)
     const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.
