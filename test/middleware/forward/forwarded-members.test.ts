@@ -62,6 +62,7 @@ describe('what the JSON of a forwarded request may name', () => {
       'filter[vector_store_id]=foreign',
       'file_ids[]=foreign',
       'a[conversation][id]=foreign',
+      'model=m&call_id=foreign',
     ]
     for (const query of queries)
       assert.equal((await send('{}', 'application/json', `/v1/odd/thing?${query}`)).status, 404, query)

@@ -116,7 +116,9 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
   const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
   for (const [name, id] of divided.size > query.size ? [...query, ...divided] : query) {
     // Lists are filtered by what their callers wrote.
-    const kind = name.startsWith('metadata[') ? undefined : kindOfField(name)
+    // In a body it links parts of a conversation; in a query it is a call of the Realtime API.
+    const ofField = name === 'call_id' ? 'call' : kindOfField(name)
+    const kind = name.startsWith('metadata[') ? undefined : ofField
     if (kind !== undefined) found.push({ kind, id, place: () => name })
   }
   return found
