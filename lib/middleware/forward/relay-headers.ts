@@ -109,7 +109,8 @@ export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders
 
 /** Fits the headers of an answer to a body that is not sent as the line sent it. */
 export function describeRead(headers: OutgoingHttpHeaders, body: Buffer): void {
-  for (const name of ['content-digest', 'content-md5', 'etag', 'repr-digest']) delete headers[name]
+  for (const name of ['content-digest', 'content-encoding', 'content-md5', 'etag', 'repr-digest'])
+    delete headers[name]
   headers['content-length'] = String(body.length)
 }
 

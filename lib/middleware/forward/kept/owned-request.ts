@@ -138,6 +138,7 @@ export class OwnedRequest {
   }
 
   get #readsAnswer(): boolean {
+    if (this.#method === 'HEAD') return false
     const { kind = '', id, whole } = this.#resource ?? {}
     if (this.#makes) return true
     // What is below a thing may be what a caller wrote: a file's content, or an item.
