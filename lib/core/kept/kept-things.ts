@@ -244,7 +244,8 @@ function isUsable(id: string): boolean {
   return id !== '' && id.length <= MAX_ID_LENGTH
 }
 
-const WITH_COLLECTION = /(?:^|\/v1\w*\/)(?:cachedContents|files)\/([^/?#]+)$/
+/** An id behind its collection. Nothing else may stand before it: an upstream could find another id there. */
+const WITH_COLLECTION = /^(?:https?:\/\/[\w.:-]+\/v1\w*\/)?(?:cachedContents|files)\/([^/?#]+)$/
 
 /** Returns the id without the collection that Google writes before it, `cachedContents/abc`, alone or at the end of a URL. */
 export function plainId(id: string): string {

@@ -91,6 +91,12 @@ describe('the record of a thing', () => {
     ['files/abc/def', 'files/abc/def'],
     ['files/abc?alt=media', 'files/abc?alt=media'],
     ['files/', 'files/'],
+    ...[
+      'https://host/v1beta/files/other?/v1beta/files/abc',
+      'https://host/v1beta/files/other#/v1beta/files/abc',
+      'https://host/v1beta/files/other/v1beta/files/abc',
+      'https://host\\v1beta\\files\\other/v1beta/files/abc',
+    ].map((url): [string, string] => [url, url]),
   ]
   for (const [id, plain] of ids) it(`has the id alone: ${id}`, () => assert.equal(plainId(id), plain))
 })

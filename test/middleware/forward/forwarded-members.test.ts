@@ -49,6 +49,7 @@ describe('what the JSON of a forwarded request may name', () => {
       ['{"file_id":"foreign","a":NaN}', 'text/plain'],
       ['\u0000', 'application/json'],
       ['["a",{"file_id":"foreign"}]', 'application/json'],
+      ['{"file_uri":"https://h/v1beta/files/foreign#/v1beta/files/own-1"}', 'application/json'],
       ['\uFEFF{"file_id":"foreign"}', 'application/json'],
       ['file_id=foreign', 'application/x-www-form-urlencoded'],
       ['a=b&file_ids[]=foreign', 'application/x-www-form-urlencoded'],
