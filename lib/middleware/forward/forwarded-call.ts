@@ -28,7 +28,7 @@ import {
   requestHeaders,
 } from './relay-headers.ts'
 import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
-import { readAnswer, readError, relayAnswer } from './relayed-answer.ts'
+import { readAnswer, readError, readFirstEvent, relayAnswer } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 import { settleAtPrice } from './settle-at-price.ts'
 import { signedTarget } from './signed-target.ts'
@@ -190,18 +190,22 @@ export class ForwardedCall implements AttemptPolicy {
     const mode = relayModeOf(status)
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
     const { owned } = this.#forwarding
-    const reads = mode === 'whole' && owned?.mustRead(response.headers['content-type'])
-    const body = reads ? await readAnswer(exchange, response) : undefined
+    const type = mode === 'whole' ? response.headers['content-type'] : undefined
+    const body = owned?.mustRead(type) ? await readAnswer(exchange, response) : undefined
+    const event = owned?.mustReadEvent(type) ? await readFirstEvent(exchange, response) : undefined
     if (exchange.end) return
     this.#commit(exchange, pass)
     exchange.pauseClocks()
-    if (body) await owned?.read(exchange.target.line.id, body)
+    const named = body ?? event?.data
+    if (named) await owned?.read(exchange.target.line.id, named)
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left || exchange.end) return
     this.#writeHead(status, response, mode === 'whole', body)
-    if (body) this.#res.write(body)
-    if (mode === 'bare' || body) exchange.complete()
+    if (body ?? event) this.#res.write(body ?? event?.bytes)
+    // It was paused behind its first event.
+    if (event) response.resume()
+    if (mode === 'bare' || body || response.readableEnded) exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
   }
 

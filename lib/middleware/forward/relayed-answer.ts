@@ -78,6 +78,35 @@ export async function readAnswer(
   return undefined
 }
 
+/** The begin of a stream of events that was read before it is sent. */
+export interface FirstEvent {
+  readonly bytes: Buffer
+  /** The data of the event. */
+  readonly data: Buffer
+}
+
+/** A longer first event is passed on unread. */
+const MAX_EVENT_BYTES = 64 * 1024
+
+/** Reads a stream of events up to the end of its first one, and pauses it. */
+export async function readFirstEvent(exchange: Answering, response: IncomingMessage): Promise<FirstEvent> {
+  let text = ''
+  const ended = new Promise<void>((resolve) => {
+    const onData = (chunk: Buffer): void => {
+      exchange.noteProgress()
+      const from = Math.max(0, text.length - 3)
+      text += chunk.toString('latin1')
+      if (text.length < MAX_EVENT_BYTES && !/\r?\n\r?\n/.test(text.slice(from))) return
+      response.off('data', onData).pause()
+      resolve()
+    }
+    response.on('data', onData).on('end', resolve)
+  })
+  await Promise.race([ended, exchange.ended])
+  const [, data = ''] = /^data:(.*)$/m.exec(text) ?? []
+  return { bytes: Buffer.from(text, 'latin1'), data: Buffer.from(data, 'latin1') }
+}
+
 /** Reads a body up to a size, or up to the end of the exchange. */
 async function readBody(
   exchange: Answering,

@@ -22,6 +22,7 @@ export interface OwnedRule {
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
+const EVENTS = /^text\/event-stream\b/i
 
 /** A request, once it is known what it names. */
 interface JudgedRequest {
@@ -106,6 +107,11 @@ export class OwnedRequest {
   /** Whether the body of a successful answer must be read before it is sent. */
   mustRead(type: string | undefined): boolean {
     return this.#readsAnswer && JSON_TYPE.test(type ?? '')
+  }
+
+  /** Whether the first event of a successful answer must be read before it is sent: it names what was made. */
+  mustReadEvent(type: string | undefined): boolean {
+    return this.#makes && EVENTS.test(type ?? '')
   }
 
   /**
