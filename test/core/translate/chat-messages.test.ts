@@ -43,6 +43,20 @@ describe('the messages of a chat', () => {
     ])
   })
 
+  it('may be instructions only', () => {
+    for (const messages of [
+      [{ role: 'system', content: 'Name a colour.' }],
+      [{ role: 'developer', content: 'Name a colour.' }],
+      [
+        { role: 'system', content: 'Name a colour.' },
+        { role: 'user', content: '' },
+      ],
+    ]) {
+      const { system, messages: turns } = chat.translate({ messages })
+      assert.deepEqual({ system, turns }, { system: [text('Name a colour.')], turns: [user('.')] })
+    }
+  })
+
   it('keep their content parts', () => {
     const pdf = Buffer.from('%PDF').toString('base64')
     const { messages } = chat.translate({

@@ -24,7 +24,7 @@ export interface Turn {
   readonly content: JsonObject[]
 }
 
-/** The text of a user turn before a chat that begins with an assistant: Anthropic demands a user turn first. */
+/** The text of the user turn of a chat that does not begin with one: Anthropic demands a user turn first. */
 const FIRST_USER_TEXT = '.'
 
 /** The text of a user turn behind a last one of the assistant, for models that demand it. */
@@ -80,6 +80,8 @@ export function conversationOf(messages: unknown, leaveOut: LeaveOut): Conversat
         throw new Untranslatable(`${path}.role`)
     }
   }
+  // Many prompts are instructions only.
+  if (system.length > 0 && turns.length === 0) add('user', [{ type: 'text', text: FIRST_USER_TEXT }])
   if (turns.length === 0) throw new Untranslatable('messages')
   trimPrefill(turns)
   return { system, turns }
