@@ -99,6 +99,15 @@ describe('the messages of a chat', () => {
     ])
   })
 
+  it('keep images that callers name after the end of a file', () => {
+    const url = 'data:image/jpg;base64,aGk='
+    const { messages } = chat.translate({
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+    })
+    const source = { type: 'base64', media_type: 'image/jpeg', data: 'aGk=' }
+    assert.deepEqual(messages, [{ role: 'user', content: [{ type: 'image', source }] }])
+  })
+
   it('have all results of a turn, and what the user says to them, in one turn', () => {
     const { messages } = chat.translate({
       messages: [

@@ -76,7 +76,10 @@ function imageBlock(image: unknown, path: string, leaveOut: LeaveOut): JsonObjec
  */
 function imageType({ mediaType, data }: DataUrl): string | undefined {
   const [own] = [...IMAGE_TYPES].find(([, start]) => start.test(data)) ?? []
-  return own ?? (IMAGE_TYPES.has(mediaType) ? mediaType : undefined)
+  if (own !== undefined) return own
+  // Some callers take it from the name of the file.
+  const said = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType
+  return IMAGE_TYPES.has(said) ? said : undefined
 }
 
 function documentBlock(file: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {
