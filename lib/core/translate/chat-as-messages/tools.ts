@@ -79,7 +79,9 @@ const CHOICES: Readonly<Record<string, JsonObject>> = {
 
 function toolChoice(tools: readonly JsonObject[], choice: unknown, leaveOut: LeaveOut): ToolChoice {
   if (choice === undefined || choice === null) return { tools, choice: undefined }
-  if (typeof choice === 'string' && Object.hasOwn(CHOICES, choice)) return { tools, choice: CHOICES[choice] }
+  // Cursor sends the word as the type of an object.
+  const word = isJsonObject(choice) ? choice.type : choice
+  if (typeof word === 'string' && Object.hasOwn(CHOICES, word)) return { tools, choice: CHOICES[word] }
   if (isJsonObject(choice)) {
     const { function: named, allowed_tools: allowed } = choice
     if (choice.type === 'function' && isJsonObject(named))
