@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Body, chat, tool } from './requests.ts'
+import { ask, assistant, type Body, chat, text, tool, user } from './requests.ts'
 
 describe('the tools of a chat', () => {
   it('are described in Anthropic’s words', () => {
@@ -44,6 +44,32 @@ describe('the tools of a chat', () => {
       assert.deepEqual(chat.translate({ tools: [tool('f'), tool('g')], ...given }).tool_choice, made)
     })
   }
+
+  it('may be written as Anthropic’s, with their calls and results', () => {
+    const tools = [{ name: 'f', description: 'does', input_schema: { type: 'object', properties: {} } }]
+    const use = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'done' }] }
+    const made = chat.translate({
+      tools,
+      system: [text('Be brief.')],
+      messages: [
+        ...ask,
+        { role: 'assistant', content: [text('Let me see'), use] },
+        { role: 'user', content: [text('and?'), result] },
+      ],
+    })
+    assert.deepEqual([made.tools, made.system], [tools, [text('Be brief.')]])
+    assert.deepEqual(made.messages, [
+      user('hi'),
+      assistant(text('Let me see'), use),
+      { role: 'user', content: [result, text('and?')] },
+    ])
+    for (const [param, content] of [
+      ['messages[0].content[0].id', [{ ...use, id: 7 }]],
+      ['messages[0].content[0].tool_use_id', [{ ...result, tool_use_id: null }]],
+    ] as const)
+      assert.equal(chat.refusedMember({ messages: [{ role: 'user', content }] }), param)
+  })
 
   it('are shown to the model only where they are allowed', () => {
     const allowed_tools = { mode: 'required', tools: [{ type: 'function', function: { name: 'g' } }] }

@@ -38,6 +38,9 @@ const CHAT: Record<string, object> = {
   'a function call of the older kind': assistant({ function_call: { name: 'x', arguments: TEXT } }),
   'reasoning handed back': assistant({ reasoning_content: TEXT }),
   'a name': assistant({ name: TEXT }),
+  'a system prompt of Anthropic’s': { system: TEXT },
+  'a tool call of Anthropic’s': user({ type: 'tool_use', id: 'x', name: 'x', input: { x: TEXT } }),
+  'a tool result of Anthropic’s': user({ type: 'tool_result', tool_use_id: 'x', content: TEXT }),
 }
 
 const MESSAGES: Record<string, object> = {

@@ -37,7 +37,7 @@ describe('a member that the gateway needs and cannot use is named as the caller 
     ['temperature', { temperature: 3 }],
     ['top_p', { top_p: -1 }],
     ['tools', { tools: {} }],
-    ['tools[1].type', { tools: [{ type: 'function' }, {}] }],
+    ['tools[1].type', { tools: [{ type: 'function' }, { type: 7 }] }],
     ['functions[0].name', { functions: [{}] }],
     ['response_format.type', { response_format: {} }],
     ['reasoning_effort', { reasoning_effort: 3 }],

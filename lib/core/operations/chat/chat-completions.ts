@@ -41,7 +41,8 @@ const schema = z.looseObject({
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  tools: listOf(z.looseObject({ type: z.string() })).nullish(),
+  // Cursor's tools for Claude are Anthropic's, which have no type.
+  tools: listOf(z.looseObject({ type: z.string().optional() })).nullish(),
   functions: listOf(z.looseObject({ name: z.string() })).nullish(),
   response_format: z.looseObject({ type: z.string() }).nullish(),
   reasoning_effort: z.string().nullish(),
@@ -95,6 +96,7 @@ function chatFacts(
           tokens += TOKENS_PER_IMAGE
           if (!asked.has('vision')) asked = asking(asked, 'vision', `messages[${i}].content[${j}]`)
         } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
+        else if (TOOL_PARTS.has(item.type)) tokens += estimateTokens(jsonText(item.input ?? item.content))
         else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
         else tokens += TOKENS_PER_FILE
       }
@@ -137,8 +139,11 @@ function asking(known: ReadonlyMap<Feature, string>, feature: Feature, param: st
   return new Map(known).set(feature, param)
 }
 
+/** Parts of Anthropic's that hold a tool call or its result. */
+const TOOL_PARTS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
+
 /** Members that the upstream writes into the prompt as they are. */
-const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction']
+const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction', 'system']
 
 /** Members of a message that have their own way of counting, or are not counted. */
 const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])

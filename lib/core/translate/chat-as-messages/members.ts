@@ -7,6 +7,7 @@ const ZERO = refusedUnless('0', (value) => value === 0)
 export const CHAT_MEMBERS: MemberRules = {
   model: becomes('`model`'),
   messages: becomes('`messages` and `system`'),
+  system: becomes('`system`, before those of `messages`'),
   max_completion_tokens: becomes('`max_tokens`, before the member of that name'),
   max_tokens: becomes('`max_tokens`; without either the model’s `maxOutputTokens`, or 4096'),
   stream: becomes('`stream`'),

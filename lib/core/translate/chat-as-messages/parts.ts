@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { type DataUrl, readDataUrl } from '../parts/data-url.ts'
+import { toolId } from '../parts/tool-ids.ts'
 import { withoutLeftOut } from '../requests/without-left-out.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 
@@ -19,6 +20,9 @@ export const CHAT_PARTS: Readonly<Record<string, PartTranslator>> = {
   refusal: (part) => textBlock(part.refusal),
   image_url: (part, path, leaveOut) => imageBlock(part.image_url, `${path}.image_url`, leaveOut),
   file: (part, path, leaveOut) => documentBlock(part.file, `${path}.file`, leaveOut),
+  // Cursor sends them for Claude, in place of `tool_calls` and of messages with the role `tool`.
+  tool_use: ({ id, name, input }, path) => ({ type: 'tool_use', id: idOf(id, `${path}.id`), name, input }),
+  tool_result: resultBlock,
 }
 
 /**
@@ -51,6 +55,21 @@ function blockOf(part: unknown, path: string, leaveOut: LeaveOut): JsonObject | 
 export function cacheControlOf(part: JsonObject): unknown {
   if (isJsonObject(part.cache_control)) return part.cache_control
   return isJsonObject(part.prompt_cache_breakpoint) ? { type: 'ephemeral' } : undefined
+}
+
+function resultBlock(part: JsonObject, path: string, leaveOut: LeaveOut): JsonObject {
+  const content = contentBlocks(part.content, `${path}.content`, leaveOut)
+  return {
+    type: 'tool_result',
+    tool_use_id: idOf(part.tool_use_id, `${path}.tool_use_id`),
+    ...(content.length > 0 && { content }),
+    ...(part.is_error === true && { is_error: true }),
+  }
+}
+
+function idOf(id: unknown, path: string): string {
+  if (typeof id !== 'string') throw new Untranslatable(path)
+  return toolId(id)
 }
 
 function textBlock(text: unknown): JsonObject | undefined {

@@ -19,7 +19,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const { leaveOut = refuse } = context
   requireCounterparts(json, CHAT_MEMBERS, leaveOut)
   const maxTokens = maxTokensOf(json) ?? context.defaultMaxTokens
-  const { system, turns: given } = conversationOf(json.messages, leaveOut)
+  const { system, turns: given } = conversationOf(json, leaveOut)
   const turns = takesPrefill(context.upstreamModel) ? given : endedByUser(given)
   const tools = toolMembers(json, leaveOut)
   const thinking = thinkingOf(json.reasoning_effort, {

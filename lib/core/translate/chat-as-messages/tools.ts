@@ -35,7 +35,7 @@ function toolOf(
   mayBeStrict: boolean,
   leaveOut: LeaveOut,
 ): JsonObject | undefined {
-  const { type, function: given } = tool
+  const { type, function: given } = asFunction(tool)
   if (type !== 'function') return hostedTool(type, path, leaveOut)
   if (!isJsonObject(given)) throw new Untranslatable(path)
   const description = nonEmptyString(given.description)
@@ -52,6 +52,14 @@ function toolOf(
     ...(strict && { strict: true }),
     ...(cacheControl !== undefined && { cache_control: cacheControl }),
   }
+}
+
+/** Cursor sends the tools of Claude in Anthropic's form, which has no type. */
+function asFunction(tool: JsonObject): JsonObject {
+  const { type, input_schema: parameters } = tool
+  return type === undefined && isJsonObject(parameters)
+    ? { type: 'function', function: { ...tool, parameters } }
+    : tool
 }
 
 /** Returns the web search that a chat asks for; undefined if it does not, or has a function of that name. */

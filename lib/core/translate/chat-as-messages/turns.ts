@@ -36,8 +36,8 @@ const LAST_USER_TEXT = 'Continue.'
  *
  * @throws {Untranslatable} naming the message, or the part of a message, that has no counterpart.
  */
-export function conversationOf(messages: unknown, leaveOut: LeaveOut): Conversation {
-  const system: JsonObject[] = []
+export function conversationOf({ messages, system: given }: JsonObject, leaveOut: LeaveOut): Conversation {
+  const system = systemBlocks(given, 'system', leaveOut)
   const turns: Turn[] = []
   /** What the arguments of all tool calls come to. */
   const tally = newTally()
@@ -60,6 +60,11 @@ export function conversationOf(messages: unknown, leaveOut: LeaveOut): Conversat
     else add('user', result)
     results += result.length
   }
+  const addUser = (blocks: readonly JsonObject[]): void => {
+    const first = blocks.filter(isResult)
+    if (first.length > 0) addResult(first)
+    add('user', first.length > 0 ? blocks.filter((block) => !isResult(block)) : blocks)
+  }
   for (const [i, message] of objectsIn(messages).entries()) {
     const path = `messages[${i}]`
     switch (message.role) {
@@ -68,7 +73,7 @@ export function conversationOf(messages: unknown, leaveOut: LeaveOut): Conversat
         system.push(...withCacheControl(message, systemBlocks(message.content, `${path}.content`, leaveOut)))
         break
       case 'user':
-        add('user', withCacheControl(message, contentBlocks(message.content, `${path}.content`, leaveOut)))
+        addUser(withCacheControl(message, contentBlocks(message.content, `${path}.content`, leaveOut)))
         break
       case 'assistant':
         add('assistant', assistantBlocks(message, path, tally, leaveOut))
@@ -129,6 +134,8 @@ function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   if (!input) throw new Untranslatable(`${path}.function.arguments`)
   return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }
+
+const isResult = ({ type }: JsonObject): boolean => type === 'tool_result'
 
 function toolResult(message: JsonObject, path: string, leaveOut: LeaveOut): JsonObject {
   const { tool_call_id: id } = message
