@@ -71,6 +71,18 @@ describe('the tools of a chat', () => {
       assert.equal(chat.refusedMember({ messages: [{ role: 'user', content }] }), param)
   })
 
+  it('were called with arguments that may be an object', () => {
+    const called = (args: unknown) => ({
+      messages: [
+        ...ask,
+        { role: 'assistant', tool_calls: [{ id: 'call_1', function: { name: 'f', arguments: args } }] },
+      ],
+    })
+    const use = { type: 'tool_use', id: 'call_1', name: 'f', input: { a: 1 } }
+    assert.deepEqual(chat.translate(called({ a: 1 })).messages, [user('hi'), assistant(use)])
+    assert.equal(chat.refusedMember(called([1])), 'messages[1].tool_calls[0].function.arguments')
+  })
+
   it('are shown to the model only where they are allowed', () => {
     const allowed_tools = { mode: 'required', tools: [{ type: 'function', function: { name: 'g' } }] }
     const { tools, tool_choice } = chat.translate({

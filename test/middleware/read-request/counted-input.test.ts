@@ -36,6 +36,9 @@ const CHAT: Record<string, object> = {
   },
   'a predicted answer': { prediction: { type: 'content', content: TEXT } },
   'a function call of the older kind': assistant({ function_call: { name: 'x', arguments: TEXT } }),
+  'the arguments of a call, as an object': assistant({
+    tool_calls: [{ id: 'x', type: 'function', function: { name: 'x', arguments: { x: TEXT } } }],
+  }),
   'reasoning handed back': assistant({ reasoning_content: TEXT }),
   'a name': assistant({ name: TEXT }),
   'a system prompt of Anthropic’s': { system: TEXT },

@@ -153,7 +153,7 @@ function callText(call: Readonly<Record<string, unknown>>): string {
   const fn = call.function
   if (typeof fn !== 'object' || fn === null) return ''
   const { name, arguments: args } = fn as { name?: unknown; arguments?: unknown }
-  return `${typeof name === 'string' ? name : ''} ${typeof args === 'string' ? args : ''}`
+  return `${typeof name === 'string' ? name : ''} ${jsonText(args)}`
 }
 
 const PREFIX_CHARS = 1024

@@ -3,7 +3,6 @@ import {
   type JsonObject,
   type JsonTally,
   newTally,
-  nonEmptyString,
   objectsIn,
   parseJsonObject,
   parseKeepingIntegers,
@@ -129,9 +128,10 @@ function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   const { id, function: fn } = call
   if (!isJsonObject(fn) || typeof fn.name !== 'string') throw new Untranslatable(path)
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
-  // Some models write no arguments for a function that takes none.
-  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}', tally, parseKeepingIntegers)
-  if (!input) throw new Untranslatable(`${path}.function.arguments`)
+  // Some models write no arguments for a function that takes none, and some callers send them as an object.
+  const args = fn.arguments === '' ? {} : (fn.arguments ?? {})
+  const input = typeof args === 'string' ? parseJsonObject(args, tally, parseKeepingIntegers) : args
+  if (!isJsonObject(input)) throw new Untranslatable(`${path}.function.arguments`)
   return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }
 
