@@ -38,7 +38,7 @@ const ROWS: Record<string, [member: string, fit: unknown[], unfit: unknown[]][]>
     ['top_p', [0, 1, null], [-0.1, 1.1]],
     ['stream', [true, false, null], ['true', 1]],
     ['stream_options', [{ include_usage: true }, {}, null], [{ include_usage: 1 }, true]],
-    ['tools', [[{ type: 'function' }], [], null], [[{}], {}]],
+    ['tools', [[{ type: 'function' }, { input_schema: {} }], [], null], [[{}], [{ input_schema: 1 }], {}]],
     ['functions', [[{ name: 'f' }], [], null], [[{}], {}]],
     ['response_format', [{ type: 'text' }, null], [{}, 'json']],
     ['reasoning_effort', ['low', null], [1]],

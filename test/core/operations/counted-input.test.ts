@@ -71,7 +71,7 @@ describe('what is counted of a chat', () => {
       { type: 'function', function: null },
       { type: 'custom' },
     ]
-    assert.deepEqual(turn({ tool_calls: calls }).read, ['f {"a":1}', ' ', '', '', ''])
+    assert.deepEqual(turn({ tool_calls: calls }).read, ['f {"a":1}', ' {}', '', '', ''])
     assert.deepEqual(turn({ tool_calls: null }).read, [])
   })
 

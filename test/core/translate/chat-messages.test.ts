@@ -241,14 +241,8 @@ describe('the messages of a chat', () => {
     ],
     ['messages[1].role', [...ask, { role: 'function', name: 'f', content: 'a' }]],
     ['messages[1].audio', [...ask, { role: 'assistant', audio: { id: 'a' } }]],
-    [
-      'messages[1].function_call',
-      [...ask, { role: 'assistant', function_call: { name: 'f', arguments: '{}' } }],
-    ],
-    [
-      'messages[1].tool_calls[0]',
-      [...ask, { role: 'assistant', tool_calls: [{ id: 'c', type: 'custom', custom: {} }] }],
-    ],
+    ['messages[1].function_call', [...ask, { role: 'assistant', function_call: { name: 'f' } }]],
+    ['messages[1].tool_calls[0]', [...ask, { role: 'assistant', tool_calls: [{ id: 'c', type: 'custom' }] }]],
     [
       'messages[1].tool_calls[0].function.arguments',
       [...ask, { role: 'assistant', tool_calls: [{ ...call, function: { name: 'f', arguments: '[1]' } }] }],

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
+import { isJsonObject } from '../../json/index.ts'
 import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
@@ -30,6 +31,14 @@ const message = z.looseObject({
   tool_calls: listOf(z.looseObject({})).nullish(),
 })
 
+/** Cursor's tools for Claude are Anthropic's, which have no type. */
+const tool = z
+  .looseObject({ type: z.string().optional() })
+  .refine(({ type, input_schema }) => type !== undefined || isJsonObject(input_schema), {
+    path: ['type'],
+    error: 'must be a string',
+  })
+
 /** The members of a chat completion request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
@@ -41,8 +50,7 @@ const schema = z.looseObject({
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  // Cursor's tools for Claude are Anthropic's, which have no type.
-  tools: listOf(z.looseObject({ type: z.string().optional() })).nullish(),
+  tools: listOf(tool).nullish(),
   functions: listOf(z.looseObject({ name: z.string() })).nullish(),
   response_format: z.looseObject({ type: z.string() }).nullish(),
   reasoning_effort: z.string().nullish(),
