@@ -161,6 +161,13 @@ describe('a member of a message request', () => {
     ['tool_choice', { tools: [tool('f')], tool_choice: { type: 'other' } }],
     ['frequency_penalty', { frequency_penalty: 0.5 }],
   ]
+  it('is refused: stop sequences for a reasoning model', () => {
+    const given = { stop_sequences: ['END'] }
+    for (const model of ['o3', 'gpt-5.1']) assert.equal(message.refusedMember(given, model), 'stop_sequences')
+    assert.equal(message.translate({ stop_sequences: [] }, 'o3').stop, undefined)
+    assert.deepEqual(message.translate(given, 'gpt-4o').stop, ['END'])
+  })
+
   for (const [member, given] of REFUSED) {
     it(`is refused: ${member} of ${JSON.stringify(given)}`, () => {
       assert.equal(message.refusedMember(given), member)

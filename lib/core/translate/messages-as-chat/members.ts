@@ -10,7 +10,7 @@ export const MESSAGES_MEMBERS: MemberRules = {
   stream: becomes('`stream`'),
   temperature: becomes('`temperature`; dropped for OpenAI’s reasoning models, which take none'),
   top_p: becomes('`top_p`; dropped for OpenAI’s reasoning models, which take none'),
-  stop_sequences: becomes('`stop`; more than four are refused'),
+  stop_sequences: becomes('`stop`; more than four are refused, and any for a reasoning model'),
   tools: becomes(
     '`tools`, web search `web_search_options`; others that Anthropic runs or defines are refused',
   ),

@@ -32,7 +32,7 @@ export function messagesRequestAsChat(json: JsonObject, context: RequestContext)
     ...responseFormatOf(json, leaveOut),
     ...effortMember(upstreamModel, effortFor(json), tools.tools !== undefined),
     ...(!isReasoning && samplingOf(json)),
-    ...stopOf(json, leaveOut),
+    ...stopOf(json, isReasoning, leaveOut),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && {
       service_tier: json.service_tier === 'standard_only' ? 'default' : 'auto',
@@ -47,10 +47,16 @@ function outputLimit({ max_tokens: limit }: JsonObject, isReasoning: boolean): J
   return isReasoning ? { max_completion_tokens: limit } : { max_tokens: limit }
 }
 
-function stopOf({ stop_sequences: sequences }: JsonObject, leaveOut: LeaveOut): JsonObject {
+/** Translates `stop_sequences`, of which reasoning models accept none. */
+function stopOf(
+  { stop_sequences: sequences }: JsonObject,
+  isReasoning: boolean,
+  leaveOut: LeaveOut,
+): JsonObject {
   if (!Array.isArray(sequences) || sequences.length === 0) return {}
-  if (sequences.length > MAX_STOP_SEQUENCES) leaveOut('stop_sequences')
-  return { stop: sequences.slice(0, MAX_STOP_SEQUENCES) }
+  const most = isReasoning ? 0 : MAX_STOP_SEQUENCES
+  if (sequences.length > most) leaveOut('stop_sequences')
+  return isReasoning ? {} : { stop: sequences.slice(0, most) }
 }
 
 /** Returns the requested effort, or the one that matches the budget; undefined if the model shall decide itself. */
