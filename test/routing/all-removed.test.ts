@@ -51,6 +51,21 @@ describe('a call whose lines are all removed', () => {
     )
   })
 
+  for (const [reason, says] of [
+    ['provider_constraint', /its provider constraint is too strict/],
+    ['pinned', /keeps what this request names/],
+    ['disabled', /switched off/],
+    ['protocol', /serves this endpoint/],
+    ['price_ceiling', /dearer than "max_price"/],
+  ] as const)
+    it(`is told why no line is left: ${reason}`, () => {
+      const { code, message } = noCandidateError([], [gone('secret-line', reason)], '')
+      assert.equal(code, 'no_candidate')
+      assert.match(message, says)
+      assert.match(message, /The routing trace in the call log says what removed each line\.$/)
+      assert.doesNotMatch(message, /secret-line/)
+    })
+
   it('is told what of its request cannot be asked of another protocol', () => {
     const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], '', {
       param: 'top_k',

@@ -158,7 +158,23 @@ export function noCandidateError(
   // Only the lines that this filter removed tell when a retry makes sense.
   const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
   const waiting = candidates.filter(({ line }) => removed.has(line.id))
-  return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting, account) })
+  const words = WORDS[reason]
+  return new GatewayError(code, {
+    retryAfterMs: waitFor(reason, waiting, account),
+    ...(words !== undefined && { message: `${words} ${SEE_TRACE}` }),
+  })
+}
+
+const SEE_TRACE = 'The routing trace in the call log says what removed each line.'
+
+/** What a caller is told whose lines were removed for something else than its provider constraint. */
+const WORDS: Readonly<Partial<Record<EliminationReason, string>>> = {
+  pinned: 'The line that keeps what this request names is not there any more. Send the request without it.',
+  disabled: 'The lines that are left for this model are switched off. Choose another model.',
+  protocol:
+    'No line that is left for this model serves this endpoint. Use another endpoint, or choose another model.',
+  price_ceiling:
+    'The lines that are left for this model are dearer than "max_price" of "provider" allows. Raise it, or choose another model.',
 }
 
 function untranslatableMember({ param, what, dispensable }: Untranslatable): GatewayError {
