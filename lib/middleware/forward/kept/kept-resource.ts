@@ -4,7 +4,6 @@ import { GatewayError } from '../../../core/errors/index.ts'
 const COLLECTIONS: Readonly<Record<string, string>> = {
   agents: 'agent',
   assistants: 'assistant',
-  'audio/voices': 'voice',
   'audio/voice_consents': 'voice_consent',
   batches: 'batch',
   cachedContents: 'cached_content',
