@@ -6,6 +6,11 @@ export interface StreamEvent {
   readonly data: string
 }
 
+/** Whether a `Content-Type` is that of a stream of events. */
+export function isEventStream(type: string | undefined): boolean {
+  return type !== undefined && /^text\/event-stream\b/i.test(type)
+}
+
 const LINE_END = /\r\n|\n|\r/
 
 const BYTE_ORDER_MARK = '\ufeff'

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Line } from '../../core/catalog/index.ts'
+import { isEventStream } from '../../core/protocols/index.ts'
 import { addProtocolHeaders } from '../../routing/attempt/upstream-request.ts'
 
 /** The headers of a caller's request that are sent to a line; all others are dropped. */
@@ -100,9 +101,8 @@ export function lineHeaders(
 /** Returns the headers of a line's answer that are sent to the caller. */
 export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const kept = pick(headers, TO_CALLER)
-  const isStream = /^text\/event-stream\b/i.test(kept['content-type'] ?? '')
   // A middleware that compresses would keep the events until the last one.
-  if (isStream)
+  if (isEventStream(kept['content-type']))
     kept['cache-control'] = kept['cache-control'] ? `${kept['cache-control']}, no-transform` : 'no-transform'
   return kept
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
 import { parseJson } from '../../core/json/index.ts'
+import { endOfFrame, MAX_BLANK_LENGTH, readFrame } from '../../core/protocols/index.ts'
 import { decoded } from '../../routing/attempt/content-decoding.ts'
 import { type Failure, malformed } from '../../routing/attempt/failure.ts'
 
@@ -88,22 +89,33 @@ export interface FirstEvent {
 /** A longer first event is passed on unread. */
 const MAX_EVENT_BYTES = 64 * 1024
 
-/** Reads a stream of events up to the end of its first one, and pauses it. */
+/** Reads a stream of events up to the end of the first one with data, and pauses it. */
 export async function readFirstEvent(exchange: Answering, response: IncomingMessage): Promise<FirstEvent> {
   let text = ''
+  let data = ''
+  /** Where the frame begins that has not come whole. */
+  let begin = 0
   const ended = new Promise<void>((resolve) => {
     const onData = (chunk: Buffer): void => {
       exchange.noteProgress()
-      const from = Math.max(0, text.length - 3)
+      let from = Math.max(begin, text.length - MAX_BLANK_LENGTH)
       text += chunk.toString('latin1')
-      if (text.length < MAX_EVENT_BYTES && !/\r?\n\r?\n/.test(text.slice(from))) return
+      const hasReturns = text.includes('\r')
+      while (data === '') {
+        const end = endOfFrame(text, from, hasReturns)
+        if (end < 0) break
+        data = readFrame(text.slice(begin, end)).data
+        begin = end
+        from = end
+      }
+      if (data === '' && text.length < MAX_EVENT_BYTES) return
       response.off('data', onData).pause()
       resolve()
     }
     response.on('data', onData).on('end', resolve)
   })
   await Promise.race([ended, exchange.ended])
-  const [, data = ''] = /^data:(.*)$/m.exec(text) ?? []
+  if (data === '') data = readFrame(text.slice(begin)).data
   return { bytes: Buffer.from(text, 'latin1'), data: Buffer.from(data, 'latin1') }
 }
 

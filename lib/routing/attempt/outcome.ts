@@ -26,8 +26,8 @@ export function statusOfError(body: unknown): number {
 }
 
 function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
-  const failure = { ...classify(status, error), ...(hasWords(error) && { error }) }
   const meant = meantBy(status, error)
+  const failure = { ...classify(meant, error, detailOf(status, error)), ...(hasWords(error) && { error }) }
   const cheap = (meant >= 400 && meant < 500) || meant === 503 || meant === 529
   if (failure.code !== 'upstream_rate_limited') return { ...failure, cheap }
   return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
@@ -111,9 +111,8 @@ const OVER_LIMIT = /^\W*request too large for .{1,300} on tokens per/i
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
-function classify(said: number, error: UpstreamError): Failure {
-  const detail = detailOf(said, error)
-  const status = meantBy(said, error)
+/** @param status the one that is meant. */
+function classify(status: number, error: UpstreamError, detail: string): Failure {
   const passing = { retryable: true, detail }
   const final = { retryable: false, fault: null, detail }
   const invalid: Failure = { ...final, code: 'invalid_request', param: error.param }

@@ -6,6 +6,7 @@ import { byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
 
 const FIRST = 'event: thread.created\ndata: {"id":"thread_é","object":"thread"}\n\n'
+const PING = ': ping\n\n'
 const REST =
   'event: thread.run.created\ndata: {"id":"run_1","thread_id":"thread_é"}\n\nevent: done\ndata: [DONE]\n\n'
 
@@ -34,6 +35,7 @@ describe('a thing whose making is told by a stream of events', () => {
       ['at once', (res) => res.end(FIRST + REST)],
       ['one event only', (res) => res.end(FIRST)],
       ['without an empty line', (res) => res.end(FIRST.trimEnd())],
+      ['behind comments', (res) => res.end(PING + PING + FIRST + REST)],
       ['with other line ends', (res) => res.end((FIRST + REST).replaceAll('\n', '\r\n'))],
       [
         'byte by byte',
@@ -49,7 +51,8 @@ describe('a thing whose making is told by a stream of events', () => {
     for (const [how, send] of sent) {
       const { gateway, answer } = await runs(t, send)
       const text = await answer.text()
-      assert.ok((FIRST + REST).startsWith(text.replaceAll('\r', '')), how)
+      const begin = how === 'behind comments' ? PING + PING : ''
+      assert.ok((begin + FIRST + REST).startsWith(text.replaceAll('\r', '')), how)
       assert.ok(text.includes('"object":"thread"}'), how)
       assert.equal(text.includes('[DONE]'), !/only|without/.test(how), how)
       assert.equal((await gateway.ask(THREAD)).status, 200, how)

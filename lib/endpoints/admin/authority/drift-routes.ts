@@ -3,6 +3,7 @@ import { callOf } from '../../../core/call/index.ts'
 import { listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
 import { pageById } from '../page-by-id.ts'
 import { pageQuery } from '../page-query.ts'
+import { sharedRun } from '../shared-run.ts'
 import { type ConfigAuthority, type Difference, placeOf } from './config-authority.ts'
 
 /** What the routes need of a {@link ConfigAuthority}. */
@@ -10,14 +11,7 @@ export type Authority = Pick<ConfigAuthority, 'rules' | 'drift'>
 
 /** Returns the route of `/drift`: the differences between config and database. */
 export function driftRoutes(authority: Authority): Router {
-  let reading: Promise<readonly Difference[]> | undefined
-  /** All accounts and keys are read: requests that come meanwhile share the result. */
-  const drift = (): Promise<readonly Difference[]> => {
-    reading ??= authority.drift().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
+  const drift = sharedRun(() => authority.drift())
   return newRouter().get('/drift', ownQuery, async (req: Request, res: Response) => {
     const { limit, cursor } = readQuery(req, pageQuery)
     const differences = (await drift()).map((difference) => {

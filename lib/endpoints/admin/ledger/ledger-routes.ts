@@ -3,18 +3,12 @@ import { formatAmount } from '../../../core/catalog/index.ts'
 import { isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
 import { pageById } from '../page-by-id.ts'
 import { accountPageQuery } from '../page-query.ts'
-import type { LeaseFigures, LedgerFigures, LedgerView } from './ledger-view.ts'
+import { sharedRun } from '../shared-run.ts'
+import type { LeaseFigures, LedgerView } from './ledger-view.ts'
 
 /** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
-  let checking: Promise<LedgerFigures> | undefined
-  /** Each check has a connection for minutes: requests that come meanwhile share the result. */
-  const check = (): Promise<LedgerFigures> => {
-    checking ??= ledger.check().finally(() => {
-      checking = undefined
-    })
-    return checking
-  }
+  const check = sharedRun(() => ledger.check())
   const router = newRouter()
   router.get('/leases', ownQuery, listLeases)
   router.get('/ledger/check', checkLedger)

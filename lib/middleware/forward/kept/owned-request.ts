@@ -4,6 +4,7 @@ import { type Call, readAttribution, upgradeOf } from '../../../core/call/index.
 import { parseJson } from '../../../core/json/index.ts'
 import type { KeptThings, MadeThing } from '../../../core/kept/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
+import { isEventStream } from '../../../core/protocols/index.ts'
 import { filesToRun } from './batch-lines.ts'
 import { type JudgedBody, judgeBody } from './judged-body.ts'
 import { madeBy, yieldedBy, yieldsThings } from './kept-answer.ts'
@@ -22,7 +23,6 @@ export interface OwnedRule {
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
-const EVENTS = /^text\/event-stream\b/i
 
 /** A request, once it is known what it names. */
 interface JudgedRequest {
@@ -111,7 +111,7 @@ export class OwnedRequest {
 
   /** Whether the first event of a successful answer must be read before it is sent: it names what was made. */
   mustReadEvent(type: string | undefined): boolean {
-    return this.#makes && EVENTS.test(type ?? '')
+    return this.#makes && isEventStream(type)
   }
 
   /**
