@@ -13,6 +13,7 @@ import {
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { untilAsync } from '../../support/until.ts'
+import { watchedRedis } from './watched-redis.ts'
 
 const RPM = 4
 const KEYS = 40
@@ -121,20 +122,8 @@ describe('REDIS_URL names', { skip: WITHOUT_REDIS }, () => {
   })
 
   it('sentinels: limits go on behind the promoted replica when the master dies', async (t) => {
-    const master = await startRedis()
-    t.after(() => master.close())
-    const replica = await startRedis({ settings: ['--replicaof', `127.0.0.1 ${master.port}`] })
-    t.after(() => replica.close())
-    const sentinel = await startRedis({ sentinelOf: { name: 'limits', port: master.port } })
-    t.after(() => sentinel.close())
-    const watch = sentinel.client()
-    await untilAsync(async () =>
-      `${await watch.call('SENTINEL', 'REPLICAS', 'limits')}`.includes(`${replica.port}`),
-    )
-    const { gateways, passing, countTogether } = await twoGateways(
-      t,
-      `redis+sentinel://127.0.0.1:${sentinel.port}/limits`,
-    )
+    const { master, replica, url } = await watchedRedis(t)
+    const { gateways, passing, countTogether } = await twoGateways(t, url)
     assert.equal(await passing(0, 4 * RPM), RPM)
     await master.kill()
     await untilAsync(

@@ -4,24 +4,16 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openRedisLimits } from '../../../examples/gateway/redis-limits.ts'
-import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
+import { watchedRedis } from './watched-redis.ts'
 
 const SILENT = { info() {}, warn() {}, error() {} }
 
 describe('limits in a Redis that was away', { skip: WITHOUT_REDIS, timeout: 120_000 }, () => {
   it('go on behind the promoted replica while the old master hangs with its connections', async (t) => {
-    const master = await startRedis()
-    t.after(() => master.close())
-    const replica = await startRedis({ settings: ['--replicaof', `127.0.0.1 ${master.port}`] })
-    t.after(() => replica.close())
-    const sentinel = await startRedis({ sentinelOf: { name: 'limits', port: master.port } })
-    t.after(() => sentinel.close())
-    const watch = sentinel.client()
-    await untilAsync(async () =>
-      `${await watch.call('SENTINEL', 'REPLICAS', 'limits')}`.includes(`${replica.port}`),
-    )
-    const limits = openRedisLimits(`redis+sentinel://127.0.0.1:${sentinel.port}/limits`, SILENT)
+    const { master, replica, url } = await watchedRedis(t)
+    const limits = openRedisLimits(url, SILENT)
     t.after(() => limits.close())
     await limits.ping()
 
