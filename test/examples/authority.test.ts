@@ -65,13 +65,11 @@ describe('the authority of the config', () => {
       assert.deepEqual((await gateway.ask('/admin/drift')).body.data, [])
       assert.deepEqual(gateway.told(), [])
     }
+    // Each is made once. Which process makes it, and so whose request comes first, is chance.
     const changes = (await one.ask('/admin/changes?subject=rotated')).body.data
     assert.deepEqual(
-      changes.map((change) => [Reflect.get(change, 'actor'), Reflect.get(change, 'action')]),
-      [
-        ['config', 'key.rotated'],
-        ['config', 'key.changed'],
-      ],
+      changes.map((change) => `${Reflect.get(change, 'actor')} ${Reflect.get(change, 'action')}`).sort(),
+      ['config key.changed', 'config key.rotated'],
     )
     const enable = { method: 'PATCH', body: '{"enabled":true}' }
     for (const [path, init] of [
