@@ -122,8 +122,19 @@ export class WaitingCharges {
   /** Records that this many were settled, so that the next operation takes more. */
   settled(many: number): void {
     this.#failuresInARow = 0
+    if (this.#suspects.length > 0) this.#clearSuspects()
     this.#progress.settled += many
     if (this.#atOnce < AT_ONCE) this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
+  }
+
+  /** Puts suspects back that failed while nothing was written: the ledger was away, and they need not go one by one. */
+  #clearSuspects(): void {
+    const { settled } = this.#progress
+    const cleared = this.#suspects.filter(({ settledBefore }) => settledBefore === settled)
+    this.#suspects = this.#suspects.filter(({ settledBefore }) => settledBefore !== settled)
+    // Not none: whoever fails again was tried beside others now, and is not cleared once more.
+    for (const charge of cleared) charge.failures = 1
+    this.putBack(cleared)
   }
 
   /** Puts charges back into the line that were not at fault. */

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Charge } from '../../lib/ledger/settling/charge.ts'
+import { WaitingCharges } from '../../lib/ledger/settling/waiting-charges.ts'
+import { failAlone, many, names } from './waiting-line.ts'
+
+describe('charges that failed one by one while nothing was written', () => {
+  const outage = (count: number) => {
+    const waiting = new WaitingCharges()
+    const charges = many(count)
+    for (const each of charges) for (let time = 0; time < 4; time++) failAlone(waiting, each, 1)
+    for (const each of charges) waiting.failedAlone(each, 0)
+    return waiting
+  }
+
+  it('go together again as soon as one is written, the oldest first', () => {
+    const waiting = outage(20)
+    const [first] = waiting.take(1e9)
+    assert.equal(first?.requestId, '0')
+    waiting.settled(1)
+    assert.deepEqual(names(waiting.take(0)), names(many(8, 1)))
+    waiting.settled(8)
+    assert.deepEqual(names(waiting.take(0)), names(many(11, 9)))
+  })
+
+  it('do not seem to be at fault from then on, but one that fails again beside others soon is', () => {
+    const waiting = outage(2)
+    waiting.take(1e9)
+    waiting.settled(1)
+    const [other] = waiting.take(0) as [Charge]
+    assert.equal(waiting.areSuspect([other]), false)
+    for (const isAtFault of [false, true]) {
+      assert.equal(waiting.failedAlone(other, 0), isAtFault)
+      waiting.settled(1)
+      assert.equal(waiting.take(0).length, 0, 'it is not cleared once more')
+      waiting.take(1e9)
+    }
+  })
+})
