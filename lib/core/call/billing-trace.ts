@@ -25,6 +25,7 @@ export interface ChargeItem {
     | 'image'
     | 'second'
     | 'search_unit'
+    | 'web_search'
     | 'minute'
     | 'own'
     /** What is not charged because the account does not have it; its price is negative. */

@@ -89,6 +89,7 @@ const COUNT_NAMES = {
   images: 'images',
   seconds: 'seconds',
   searchUnits: 'search_units',
+  webSearches: 'web_searches',
   minutes: 'minutes',
 } as const satisfies Record<CountName, keyof UsageCounts>
 

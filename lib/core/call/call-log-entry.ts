@@ -64,6 +64,7 @@ export interface UsageSummary {
   /** Seconds of video. */
   readonly seconds?: number
   readonly search_units?: number
+  readonly web_searches?: number
   readonly minutes?: number
   readonly source: Usage['source']
   /** What the line reported, if that was bounded. */

@@ -76,6 +76,8 @@ export interface CallRequest {
   readonly messages: number
   readonly tools: number
   readonly images: number
+  /** The most web searches that the provider may run for the answer. */
+  readonly webSearches: number
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown

@@ -64,6 +64,8 @@ export interface UnitPrices {
   readonly perSecond: bigint
   /** Per search unit of a rerank. */
   readonly perSearchUnit: bigint
+  /** Per web search that the provider runs for an answer. */
+  readonly perWebSearch: bigint
   /** Per begun minute of an answer or WebSocket that is passed on. */
   readonly perMinute: bigint
 }
@@ -93,6 +95,7 @@ export const FREE: UnitPrices = {
   perImage: 0n,
   perSecond: 0n,
   perSearchUnit: 0n,
+  perWebSearch: 0n,
   perMinute: 0n,
 }
 

@@ -47,6 +47,7 @@ const prices = {
   perImage: price,
   perSecond: price,
   perSearchUnit: price,
+  perWebSearch: price,
 }
 const tier = z.strictObject({
   ...z.strictObject(prices).partial().shape,

@@ -25,6 +25,8 @@ export interface Usage {
   readonly seconds?: number
   /** The number of searches of a rerank; each covers a fixed number of documents. */
   readonly searchUnits?: number
+  /** The number of web searches that the provider ran for the answer. */
+  readonly webSearches?: number
   /** The begun minutes of an answer or WebSocket that is passed on, if it is priced by them. */
   readonly minutes?: number
   /**
@@ -49,6 +51,7 @@ export interface ReportedUsage {
   /** The number of images in the answer. */
   images?: number | undefined
   searchUnits?: number | undefined
+  webSearches?: number | undefined
 }
 
 /**
@@ -88,6 +91,8 @@ export interface RequestFacts {
   readonly messages: number
   readonly tools: number
   readonly images: number
+  /** The most web searches that the provider may run. Absent: none. */
+  readonly webSearches?: number
 }
 
 /**

@@ -128,6 +128,7 @@ function requestFor(resource: LineResource, model: Model): CallRequest {
     messages: 0,
     tools: 0,
     images: 0,
+    webSearches: 0,
     constraint: undefined,
     provider: undefined,
     references: [],

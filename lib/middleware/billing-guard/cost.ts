@@ -36,7 +36,7 @@ export interface Cost {
 export function costOf(usage: Usage, base: Price): Cost {
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
   const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage
-  const { images = 0, seconds = 0, searchUnits = 0, minutes = 0 } = usage
+  const { images = 0, seconds = 0, searchUnits = 0, webSearches = 0, minutes = 0 } = usage
   const price = base.tiers ? priceAt(base, inputTokens) : base
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
@@ -53,6 +53,7 @@ export function costOf(usage: Usage, base: Price): Cost {
   if (!outputPaid) gather('image', images, price.perImage)
   if (!outputPaid) gather('second', seconds, price.perSecond)
   if (!inputPaid) gather('search_unit', searchUnits, price.perSearchUnit)
+  gather('web_search', webSearches, price.perWebSearch)
   gather('minute', minutes, price.perMinute)
   const items = gatheredItems.slice(0, gathered)
   return { amount: amountOf(items), items }
@@ -88,7 +89,7 @@ export class WorstCase {
 
   /** Returns the cost in nano-units, rounded half up. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
-    const { model, estimatedInputTokens } = request
+    const { model, estimatedInputTokens, webSearches } = request
     const regions = principal?.lineRegions
     const steps = regions
       ? stepsOf(model, catalog.linesOf(model.id).filter(isIn(regions)))
@@ -110,12 +111,12 @@ export class WorstCase {
       4_000_000 * Number(highest.perRequest) +
       2_000_000
     // A number is exact as long as it is small, and takes no memory: each step of a bigint makes another one.
-    if (priceUnit === 'tokens' && rough <= Number.MAX_SAFE_INTEGER)
+    if (priceUnit === 'tokens' && webSearches === 0 && rough <= Number.MAX_SAFE_INTEGER)
       return BigInt((rough - (rough % 4_000_000)) / 4_000_000)
     const ofTokens = BigInt(tokens) * output
     const ofOutput = priceUnit === 'tokens' ? ofTokens : largest(ofTokens, piecesCost(highest, request))
-    const quarters =
-      BigInt(5 * estimatedInputTokens) * input + ofOutput * 4n + highest.perRequest * 4_000_000n
+    const ofPieces = highest.perRequest + BigInt(webSearches) * highest.perWebSearch
+    const quarters = BigInt(5 * estimatedInputTokens) * input + ofOutput * 4n + ofPieces * 4_000_000n
     return (quarters + 2_000_000n) / 4_000_000n
   }
 

@@ -157,6 +157,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       messages: facts.messages,
       tools: facts.tools,
       images: facts.images,
+      webSearches: facts.webSearches ?? 0,
       constraint: given && constraintOf(given),
       provider: given?.provider,
       unsupported: policy === undefined ? undefined : givenPolicy(policy),

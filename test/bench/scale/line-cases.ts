@@ -96,6 +96,7 @@ function chatCall(model: Model): Call {
     messages: 2,
     tools: 0,
     images: 0,
+    webSearches: 0,
     constraint: undefined,
     provider: null,
     references: [],

@@ -71,6 +71,7 @@ describe('a chat completion', () => {
       audioInputTokens: undefined,
       audioOutputTokens: undefined,
       reasoningTokens: undefined,
+      webSearches: undefined,
     })
     const spoken = {
       prompt_tokens: 90,

@@ -56,7 +56,10 @@ describe('an Anthropic-style message', () => {
       cacheWrite1hTokens: 3,
       outputTokens: 7,
       reasoningTokens: 4,
+      webSearches: 0,
     })
+    const searched = { ...usage, server_tool_use: { web_search_requests: 3, web_fetch_requests: 9 } }
+    assert.equal(usageOf(searched).webSearches, 3)
     assert.equal(usageOf({ input_tokens: 0, output_tokens: 0 }).inputTokens, 0)
     assert.equal(usageOf({ cache_read_input_tokens: 3 }).inputTokens, undefined)
     for (const nothing of [undefined, null, 7])

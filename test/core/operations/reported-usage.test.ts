@@ -24,8 +24,11 @@ describe('a reported count', () => {
         output_tokens: odd,
         cache_read_input_tokens: odd,
         cache_creation_input_tokens: odd,
+        server_tool_use: { web_search_requests: odd },
       })
-      assert.deepEqual(new Set(Object.values(ofMessage)), new Set([undefined]), String(odd))
+      const { webSearches, ...tokens } = ofMessage
+      assert.deepEqual(new Set(Object.values(tokens)), new Set([undefined]), String(odd))
+      assert.equal(webSearches, 0)
     }
     assert.equal(chat({ prompt_tokens: 0 }).inputTokens, 0)
     assert.equal(chat({ completion_tokens: 2 ** 53 - 1 }).outputTokens, 2 ** 53 - 1)
@@ -82,6 +85,7 @@ describe('the usage of a response', () => {
       outputTokens: 9,
       audioOutputTokens: undefined,
       reasoningTokens: undefined,
+      webSearches: 0,
     })
     assert.deepEqual([output(9, 4), output(9, 9), output(9, 0), output(9, undefined)], [9, 9, 9, 9])
   })
@@ -93,7 +97,7 @@ describe('the usage of a response', () => {
   it('is unknown where it is no count, or none was sent', () => {
     for (const odd of NO_COUNTS)
       assert.deepEqual([output(odd, 4), output(9, odd)], [undefined, 9], String(odd))
-    for (const none of [undefined, null, 7, 'usage']) assert.deepEqual(of(none), {})
+    for (const none of [undefined, null, 7, 'usage']) assert.deepEqual(of(none), { webSearches: 0 })
   })
 })
 
@@ -184,6 +188,7 @@ describe('usage reported along a message stream', () => {
       cacheWrite1hTokens: 4,
       outputTokens: 9,
       reasoningTokens: undefined,
+      webSearches: 0,
     })
   })
 

@@ -50,6 +50,7 @@ describe('a whole response', () => {
       outputTokens: 3,
       audioOutputTokens: undefined,
       reasoningTokens: 1,
+      webSearches: 0,
     })
     const written = { ...USAGE, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 5 } }
     assert.equal(read([messageItem('Hello')], { usage: written }).usage.cacheWriteTokens, 5)

@@ -59,6 +59,7 @@ describe('the stream of a response', () => {
       outputTokens: 3,
       audioOutputTokens: undefined,
       reasoningTokens: 1,
+      webSearches: 0,
     })
     assert.equal(reader.unreportedOutput, 0)
   })

@@ -26,6 +26,7 @@ describe('what a message costs beside its answer', () => {
     cacheWrite1hTokens: 10,
     outputTokens: 4550,
     reasoningTokens: undefined,
+    webSearches: 0,
   }
 
   it('is added: the summary of a long conversation, and the advice of another model', () => {

@@ -73,7 +73,7 @@ describe('usage in other places', () => {
     for (const none of [undefined, null, {}, { output_tokens: '7024' }])
       assert.deepEqual(counted(responses.readAnswer(drawn(none)).usage), [1820, undefined, 210])
     const unreported = responses.readAnswer({ ...response, usage: null })
-    assert.deepEqual(unreported.usage, {}, 'images are estimated then')
+    assert.deepEqual(unreported.usage, { webSearches: 0 }, 'images are estimated then')
     assert.ok(unreported.estimateOutput() > 1000)
   })
 })

@@ -29,6 +29,7 @@ function held(catalog: Catalog, request: Partial<CallRequest> = {}, principal?: 
     estimatedInputTokens: 41,
     maxOutputTokens: 256,
     answers: 1,
+    webSearches: 0,
     ...request,
   } as CallRequest
   return formatAmount(new WorstCase().of(catalog, asked, (principal as Principal | undefined) ?? null))
@@ -106,6 +107,16 @@ describe('what is held for a call', () => {
 
   it('counts the price of the request itself', () => {
     assert.equal(held(catalogOf({ price: { perRequest: '0.01' } })), '0.01')
+  })
+
+  it('counts each web search that the request may come to', () => {
+    const catalog = catalogOf(
+      { price: { ...PRICE, perWebSearch: '0.01' } },
+      {},
+      { price: { perWebSearch: '0.02' } },
+    )
+    assert.equal(held(catalog, { webSearches: 3 }), '0.060161288')
+    assert.equal(held(catalog), '0.000161288')
   })
 
   it('is nothing for a free model', () => {

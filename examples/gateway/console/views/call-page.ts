@@ -134,6 +134,7 @@ function usage({ usage: used }: Call): Child {
     ['Images', used.images],
     ['Seconds', used.seconds],
     ['Search units', used.search_units],
+    ['Web searches', used.web_searches],
     ['Minutes', used.minutes],
   ] as const
   return facts([

@@ -3,6 +3,7 @@ import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
 import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
+import { searchesInUsage } from '../web-searches.ts'
 
 /** The members of a message or delta that contain output, by the names of all upstreams. */
 export interface ChatOutput {
@@ -153,6 +154,8 @@ export function readChatUsage(usage: unknown): ReportedUsage {
     audioInputTokens: tokenCount(input.audio_tokens),
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
+    // OpenRouter has Anthropic's name for it.
+    webSearches: usage.server_tool_use ? searchesInUsage(usage) : undefined,
   }
 }
 

@@ -14,6 +14,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from '../tokens/token-estimate.ts'
+import { mostChatSearches } from '../web-searches.ts'
 import { readChoices } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 
@@ -136,6 +137,7 @@ function chatFacts(
     messages: body.messages.length,
     tools,
     images,
+    webSearches: body.web_search_options || tools > 0 ? mostChatSearches(body) : 0,
   }
 }
 

@@ -205,5 +205,6 @@ function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedU
     outputTokens: output.outputTokens,
     audioOutputTokens: output.audioOutputTokens,
     reasoningTokens: output.reasoningTokens,
+    webSearches: report.webSearches ?? before.webSearches,
   }
 }

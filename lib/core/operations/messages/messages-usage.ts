@@ -1,5 +1,6 @@
 import { isJsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
+import { searchesInUsage } from '../web-searches.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
 export interface MessageCounts {
@@ -11,6 +12,8 @@ export interface MessageCounts {
   readonly output?: number | undefined
   /** Those of `output` that are thinking. */
   readonly thinking?: number | undefined
+  /** The web searches that Anthropic ran. */
+  readonly searches?: number | undefined
   /** What was spent beside the answer, and is not in the counts above. */
   readonly beside?: MessageCounts | undefined
 }
@@ -30,6 +33,7 @@ export function readMessageCounts(usage: unknown): MessageCounts {
     anHour: isJsonObject(writes) ? tokenCount(writes.ephemeral_1h_input_tokens) : undefined,
     output: tokenCount(counts.output_tokens),
     thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
+    searches: searchesInUsage(counts) ?? 0,
     beside: besideOf(counts.iterations),
   }
 }
@@ -51,6 +55,7 @@ function sumOf(one: MessageCounts, other: MessageCounts): MessageCounts {
     anHour: sum('anHour'),
     output: sum('output'),
     thinking: sum('thinking'),
+    searches: sum('searches'),
   }
 }
 
@@ -68,6 +73,7 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
     anHour: first.anHour ?? second.anHour,
     output: report.output || (before.output ?? report.output),
     thinking: report.thinking ?? before.thinking,
+    searches: report.searches || (before.searches ?? report.searches),
     beside: report.beside ?? before.beside,
   }
 }
@@ -75,7 +81,9 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
 /** Returns the counts as usage, whose input includes tokens that were read from or written to a cache. */
 export function messageUsage(counts: MessageCounts): ReportedUsage {
   const { beside, ...ofAnswer } = counts
-  const { fresh, cached, written, anHour, output, thinking } = beside ? sumOf(ofAnswer, beside) : ofAnswer
+  const { fresh, cached, written, anHour, output, thinking, searches } = beside
+    ? sumOf(ofAnswer, beside)
+    : ofAnswer
   return {
     inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
     cachedInputTokens: cached,
@@ -83,5 +91,6 @@ export function messageUsage(counts: MessageCounts): ReportedUsage {
     cacheWrite1hTokens: anHour,
     outputTokens: output,
     reasoningTokens: thinking,
+    webSearches: searches,
   }
 }

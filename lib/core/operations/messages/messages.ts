@@ -14,6 +14,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from '../tokens/token-estimate.ts'
+import { mostWebSearches } from '../web-searches.ts'
 import { readMessageAnswer } from './messages-answer.ts'
 import { MessageStreamReader } from './messages-stream.ts'
 
@@ -113,6 +114,7 @@ class MessageCounter {
       messages: body.messages.length,
       tools,
       images: this.#images,
+      webSearches: mostWebSearches(body.tools),
     }
   }
 

@@ -4,6 +4,7 @@ import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
 import { sealedTokens } from '../tokens/made-media.ts'
 import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
+import { isChargedSearch } from '../web-searches.ts'
 import { readResponseUsage } from './responses-usage.ts'
 
 /** The members of an output item that are read. */
@@ -36,7 +37,7 @@ export function readResponse(json: unknown, request: Readonly<Record<string, unk
   const items = objectsIn(response.output)
   return {
     substance: substanceOf(response, items, request),
-    usage: readResponseUsage(response),
+    usage: readResponseUsage(response, items.filter(isChargedSearch).length),
     estimateOutput: () => items.reduce((sum, item) => sum + itemTokens(item), 0),
     error: errorOf(response),
     kept: keptOf(response, items),

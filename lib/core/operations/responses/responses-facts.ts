@@ -10,6 +10,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from '../tokens/token-estimate.ts'
+import { mostWebSearches } from '../web-searches.ts'
 import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
 
 /**
@@ -52,6 +53,7 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
     messages: count.messages,
     tools: body.tools?.length ?? 0,
     images: count.images,
+    webSearches: mostWebSearches(body.tools, body.max_tool_calls),
   }
 }
 

@@ -12,6 +12,7 @@ import {
 import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText } from '../tokens/text-delta.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
+import { isChargedSearch } from '../web-searches.ts'
 import {
   endsWithoutOutput,
   errorOf,
@@ -55,6 +56,8 @@ export class ResponseStreamReader implements StreamReader {
   readonly #counted = new Map<unknown, number>()
   /** The ids of the response, and of the items that came in events of their own. */
   readonly #seen = new Set<unknown>()
+  /** The web searches that have ended, by the id or else the index of their items. */
+  readonly #searches = new Set<unknown>()
   usage: ReportedUsage = {}
   estimatedOutput = 0
   unreportedOutput = 0
@@ -147,6 +150,7 @@ export class ResponseStreamReader implements StreamReader {
   #finishItem({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
     this.#see(item)
+    this.#countSearch(index, item)
     this.#countRest(index, item)
     this.#refused ||= itemRefuses(item)
     return itemHasOutput(item)
@@ -191,14 +195,21 @@ export class ResponseStreamReader implements StreamReader {
     for (const [index, item] of objectsIn(response.output).entries()) {
       if (item.id === undefined || !this.#seen.has(item.id)) this.#countRest(index, item)
       this.#see(item)
+      this.#countSearch(index, item)
       this.#output ||= itemHasOutput(item)
       this.#refused ||= itemRefuses(item)
     }
     this.#filtered = stoppedByModeration(response)
     this.#explained = endsWithoutOutput(response, this.#request)
     this.#ended = true
-    this.usage = readResponseUsage(response)
+    this.usage = readResponseUsage(response, this.#searches.size)
     if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0
+  }
+
+  #countSearch(index: unknown, item: OutputItem): void {
+    if (!isChargedSearch(item)) return
+    this.#searches.add(item.id ?? index)
+    this.usage = { ...this.usage, webSearches: this.#searches.size }
   }
 
   /** Counts an item for which nothing was counted before. */

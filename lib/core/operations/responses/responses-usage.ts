@@ -9,11 +9,19 @@ interface ResponseCounts {
 
 /**
  * Reads the usage of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. Neither
- * includes the images that a tool of OpenAI's has made: these are counted in `tool_usage`.
+ * includes the images that a tool of OpenAI's has made: these are counted in `tool_usage`, as are searches.
+ *
+ * @param searches the web searches among its items.
  */
-export function readResponseUsage({ usage, tool_usage: ofTools }: ResponseCounts): ReportedUsage {
-  if (!isJsonObject(usage)) return {}
-  const made = isJsonObject(ofTools) && isJsonObject(ofTools.image_gen) ? ofTools.image_gen : {}
+export function readResponseUsage(
+  { usage, tool_usage: ofTools }: ResponseCounts,
+  searches: number,
+): ReportedUsage {
+  const tools = isJsonObject(ofTools) ? ofTools : {}
+  const searched = isJsonObject(tools.web_search) ? tools.web_search : {}
+  const webSearches = tokenCount(searched.num_requests) ?? searches
+  if (!isJsonObject(usage)) return { webSearches }
+  const made = isJsonObject(tools.image_gen) ? tools.image_gen : {}
   const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const reasoningTokens = tokenCount(output.reasoning_tokens)
@@ -25,6 +33,7 @@ export function readResponseUsage({ usage, tool_usage: ofTools }: ResponseCounts
     outputTokens: sumOf(outputOf(usage, reasoningTokens), made.output_tokens),
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
+    webSearches,
   }
 }
 

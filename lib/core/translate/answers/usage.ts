@@ -36,6 +36,7 @@ export function messagesUsage(usage: TranslatedUsage): JsonObject {
     ...(usage.reasoningTokens !== undefined && {
       output_tokens_details: { thinking_tokens: usage.reasoningTokens },
     }),
+    ...(usage.webSearches && { server_tool_use: { web_search_requests: usage.webSearches } }),
   }
 }
 

@@ -87,7 +87,7 @@ function usageOfImages(request: CallRequest, reader: StreamReader, terms: LineTe
 
 /** @param outputMeasured whether `outputTokens` is what the upstream reported. */
 function usageOf(
-  { estimatedInputTokens }: CallRequest,
+  { estimatedInputTokens, webSearches }: CallRequest,
   reported: ReportedUsage,
   outputTokens: number,
   outputMeasured: boolean,
@@ -109,14 +109,17 @@ function usageOf(
     cacheWrite1hTokens: anHour = 0,
     audioInputTokens: heard = 0,
     reasoningTokens: reasoned = 0,
+    // An answer of a chat does not tell.
+    webSearches: searched = webSearches > 0 ? 1 : 0,
   } = reported
-  if (anHour + heard + reasoned + audioOutput === 0) return usage
+  if (anHour + heard + reasoned + searched + audioOutput === 0) return usage
   return {
     ...usage,
     ...(anHour > 0 && { cacheWrite1hTokens: Math.min(anHour, written) }),
     ...(heard > 0 && { audioInputTokens: Math.min(heard, input - cached - written) }),
     ...(audioOutput > 0 && { audioOutputTokens: Math.min(audioOutput, outputTokens) }),
     ...(reasoned > 0 && { reasoningTokens: Math.min(reasoned, outputTokens) }),
+    ...(searched > 0 && { webSearches: searched }),
   }
 }
 
@@ -128,12 +131,12 @@ function usageOf(
  */
 function believed(
   request: CallRequest,
-  { contextWindow = UNKNOWN_WINDOW }: Pick<LineTerms, 'contextWindow'>,
+  { price, contextWindow = UNKNOWN_WINDOW }: LineTerms,
   reported: ReportedUsage,
   came: Pick<AnswerReading, 'estimateOutput'>,
 ): ReportedUsage {
   const { inputTokens = 0, outputTokens = 0, images = 0, searchUnits = 0 } = reported
-  const { cachedInputTokens = 0, cacheWriteTokens = 0 } = reported
+  const { cachedInputTokens = 0, cacheWriteTokens = 0, webSearches = 0 } = reported
   const { tools, units } = request
   const held = heldInput(request)
   const window = Math.max(tools > 0 ? TOOL_ROUNDS * contextWindow : contextWindow, held)
@@ -141,7 +144,9 @@ function believed(
   const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= window
   const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= came.estimateOutput()
   const arePiecesBelieved = images <= units && searchUnits <= units
-  if (isInputBelieved && isOutputBelieved && (arePiecesBelieved || units === 0)) return reported
+  const areSearchesBelieved = webSearches <= request.webSearches || price.perWebSearch === 0n
+  const arePartsBelieved = areSearchesBelieved && (arePiecesBelieved || units === 0)
+  if (isInputBelieved && isOutputBelieved && arePartsBelieved) return reported
   return {
     ...reported,
     ...(!isInputBelieved && {
@@ -154,6 +159,7 @@ function believed(
       images: reported.images && Math.min(images, units),
       searchUnits: reported.searchUnits && Math.min(searchUnits, units),
     }),
+    ...(!areSearchesBelieved && { webSearches: request.webSearches }),
   }
 }
 

@@ -1,0 +1,44 @@
+import { type JsonObject, objectsIn, tokenCount } from '../json/index.ts'
+
+/** What is held for a request that may search and does not say how often. */
+const MOST_UNSAID = 10
+
+/** Whether a tool is a web search that the provider runs, in the form of any protocol. */
+function isWebSearch({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type.startsWith('web_search')
+}
+
+/**
+ * Returns the most web searches that the provider may run for a request, as far as that is known.
+ *
+ * @param limit the most calls of all tools, if the request says so.
+ */
+export function mostWebSearches(tools: unknown, limit?: unknown): number {
+  let most = 0
+  for (const tool of objectsIn(tools))
+    if (isWebSearch(tool)) most += tokenCount(tool.max_uses ?? limit) ?? MOST_UNSAID
+  return most
+}
+
+/** Returns the most web searches for a chat: OpenAI has a member for them, others have a tool. */
+export function mostChatSearches({ web_search_options: options, tools }: JsonObject): number {
+  return options === undefined || options === null ? mostWebSearches(tools) : MOST_UNSAID
+}
+
+/**
+ * Reads how many web searches Anthropic-style usage tells.
+ *
+ * @see https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool#usage-and-pricing
+ */
+export function searchesInUsage({ server_tool_use: used }: JsonObject): number | undefined {
+  return typeof used === 'object' && used !== null
+    ? tokenCount((used as JsonObject).web_search_requests)
+    : undefined
+}
+
+/** Whether an item of a response is a web search that OpenAI charges: opening a page that was found is not. */
+export function isChargedSearch({ type, status, action }: JsonObject): boolean {
+  if (type !== 'web_search_call' || status === 'failed') return false
+  const kind = typeof action === 'object' && action !== null ? (action as JsonObject).type : undefined
+  return kind === undefined || kind === 'search'
+}

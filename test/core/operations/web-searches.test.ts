@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  isChargedSearch,
+  mostChatSearches,
+  mostWebSearches,
+} from '../../../lib/core/operations/web-searches.ts'
+
+describe('the web searches that a request may come to', () => {
+  it('are as many as its tools say, else as all its tools may be called, else ten', () => {
+    const search = { type: 'web_search_20260209', name: 'web_search' }
+    const rows: [tools: unknown, limit: unknown, most: number][] = [
+      [undefined, undefined, 0],
+      [[], 5, 0],
+      [[{ type: 'custom', name: 'web_search' }, { name: 'mine' }, { type: 'code_execution' }], 5, 0],
+      [[search], undefined, 10],
+      [[{ ...search, max_uses: 3 }], undefined, 3],
+      [[{ ...search, max_uses: null }], undefined, 10],
+      [[{ ...search, max_uses: -1 }], undefined, 10],
+      [[{ type: 'web_search' }], 4, 4],
+      [[{ type: 'web_search_preview' }], null, 10],
+      [[{ ...search, max_uses: 2 }, { type: 'web_search' }], undefined, 12],
+    ]
+    for (const [tools, limit, most] of rows)
+      assert.equal(mostWebSearches(tools, limit), most, JSON.stringify([tools, limit]))
+  })
+
+  it('are asked for by a member of a chat, or by a tool', () => {
+    assert.deepEqual(
+      [
+        mostChatSearches({}),
+        mostChatSearches({ web_search_options: null }),
+        mostChatSearches({ web_search_options: {} }),
+        mostChatSearches({ tools: [{ type: 'web_search', web_search: { enable: true } }] }),
+        mostChatSearches({ tools: [{ type: 'function', function: { name: 'web_search' } }] }),
+      ],
+      [0, 0, 10, 10, 0],
+    )
+  })
+})
+
+describe('a web search among the items of a response', () => {
+  it('is charged, but neither one that failed nor a page that is opened', () => {
+    const item = { type: 'web_search_call', status: 'completed' }
+    assert.equal(isChargedSearch(item), true)
+    assert.equal(isChargedSearch({ ...item, action: { type: 'search', query: 'news' } }), true)
+    assert.equal(isChargedSearch({ ...item, status: 'failed' }), false)
+    for (const type of ['open_page', 'find_in_page', 'find'])
+      assert.equal(isChargedSearch({ ...item, action: { type } }), false)
+    assert.equal(isChargedSearch({ ...item, type: 'file_search_call' }), false)
+  })
+})
