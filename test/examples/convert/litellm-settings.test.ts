@@ -177,6 +177,25 @@ router_settings: { timeout: 20, num_retries: 4, cooldown_time: 30 }`)
       assert.equal(notesOn(notes, `litellm_settings.${name}`).length, 1, name)
   })
 
+  const DROPPING: readonly [all: string, one: string, unsupported: readonly (string | undefined)[]][] = [
+    ['{}', '', [undefined, undefined]],
+    ['{ drop_params: false }', 'drop_params: false', [undefined, undefined]],
+    ['{}', 'drop_params: true', ['drop', undefined]],
+    // Either of both has LiteLLM drop them.
+    ['{ drop_params: true }', 'drop_params: false', ['drop', 'drop']],
+  ]
+  for (const [all, one, unsupported] of DROPPING)
+    test(`${all} of all and { ${one} } of the first drop what cannot be translated on ${unsupported}`, () => {
+      const { config } = convert(`model_list:
+  - { model_name: a, litellm_params: { model: anthropic/x, ${one} } }
+  - { model_name: b, litellm_params: { model: anthropic/y, api_key: other } }
+litellm_settings: ${all}`)
+      assert.deepEqual(
+        config.lines.map((line) => line.unsupported),
+        unsupported,
+      )
+    })
+
   test('the master key is a key for calls', () => {
     const { config, notes } = convert(`${MODELS}
 general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.0.0.0/8, nonsense], max_request_size_mb: 2 }`)
@@ -200,7 +219,15 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
     ],
     ['environment_variables: { REDIS_HOST: h }', 'environment_variables.REDIS_HOST', /\.env/],
     ['litellm_settings: { cache: true }', 'litellm_settings.cache', /not cached/],
-    ['litellm_settings: { drop_params: true }', 'litellm_settings.drop_params', /nothing is dropped/],
+    ['litellm_settings: { drop_params: true }', 'litellm_settings.drop_params', /"unsupported": "drop"/],
+    ['litellm_settings: { max_budget: 9 }', 'litellm_settings.max_budget', /admin\/budgets/],
+    ['general_settings: { budget_duration: 30d }', 'general_settings.budget_duration', /admin\/budgets/],
+    [
+      'router_settings: { provider_budget_config: { a: {} } }',
+      'router_settings.provider_budget_config',
+      /not of/,
+    ],
+    ['general_settings: { alerting: [slack] }', 'general_settings.alerting', /admin\/webhooks/],
     ['litellm_settings: { success_callback: [langfuse] }', 'litellm_settings.success_callback', /OTEL/],
     [
       'litellm_settings: { context_window_fallbacks: [{ a: [b] }] }',

@@ -9,6 +9,7 @@ import {
   readHeaders,
   readId,
   readTimeouts,
+  readUnsupported,
   withCredential,
 } from './line-settings.ts'
 import { isMapping, Members } from './members.ts'
@@ -25,6 +26,7 @@ export interface LineSettings {
   readonly timeouts: Readonly<Record<string, number>> | undefined
   readonly circuit: Readonly<Record<string, number>> | undefined
   readonly headers: Readonly<Record<string, string>> | undefined
+  readonly unsupported: 'drop' | undefined
 }
 
 /** LiteLLM's shares of the calls of a model: the first that one of its deployments has decides. */
@@ -97,6 +99,7 @@ export function readDeployment(
       timeouts: readTimeouts(params, defaults),
       circuit: readCircuit(params, defaults),
       headers: readHeaders(params, name, context),
+      unsupported: readUnsupported(params) ?? defaults.unsupported,
     },
     facts: readFacts(params, info, served.kind, maxOutputTokens),
     maxOutputTokens,

@@ -5,8 +5,8 @@ const LIMIT = 'a line has no limit of its own: it rests after a 429 of the provi
 const CALLERS = 'is not added to requests here: callers send it'
 const RETRIES = 'is one number for all models here: routing.maxAttempts'
 const TAGS = 'lines are not chosen by tags: give each group a model of its own'
-const BUDGET = 'there are no budgets by period: give keys a quota, and accounts a balance'
-const NOTHING_DROPPED = 'nothing is dropped: a line of the same protocol gets requests as they are'
+const BUDGET = 'is not converted: set budgets with POST /admin/budgets'
+const LINE_BUDGET = 'budgets are of accounts, keys, users and tags, not of lines or providers'
 const REDIS = 'set REDIS_URL to count limits of callers for several machines'
 const CACHE = 'answers are not cached'
 const TELEMETRY =
@@ -24,10 +24,9 @@ export const PARAM_HINTS: Readonly<Record<string, string>> = {
   api_version: "is not needed at Azure's /openai/v1, which the line uses",
   num_retries: RETRIES,
   max_retries: RETRIES,
-  drop_params: NOTHING_DROPPED,
   tags: TAGS,
-  max_budget: BUDGET,
-  budget_duration: BUDGET,
+  max_budget: LINE_BUDGET,
+  budget_duration: LINE_BUDGET,
   temperature: CALLERS,
   top_p: CALLERS,
   seed: CALLERS,
@@ -56,7 +55,7 @@ export const ROUTER_HINTS: Readonly<Record<string, string>> = {
   allowed_fails_policy: "a line's circuit counts failures of the line, whatever they are",
   disable_cooldowns: "circuits cannot be switched off: set errorPercent of a line's circuit to 100",
   enable_tag_filtering: TAGS,
-  provider_budget_config: BUDGET,
+  provider_budget_config: LINE_BUDGET,
   retry_after: 'the next line is tried at once; a line that says 429 rests as long as it asks',
   cache_responses: CACHE,
 }
@@ -64,7 +63,6 @@ export const ROUTER_HINTS: Readonly<Record<string, string>> = {
 /** By member of `litellm_settings`. */
 export const MODULE_HINTS: Readonly<Record<string, string>> = {
   ...ROUTER_HINTS,
-  drop_params: NOTHING_DROPPED,
   cache: CACHE,
   cache_params: CACHE,
   callbacks: TELEMETRY,
@@ -92,7 +90,8 @@ export const GENERAL_HINTS: Readonly<Record<string, string>> = {
   budget_duration: BUDGET,
   allow_requests_on_db_unavailable: 'see onLedgerAway and onStoreError',
   pass_through_endpoints: 'add a rule of passThrough for each path',
-  alerting: 'alerts are for what reads the metrics',
+  alerting:
+    'webhooks tell of budgets, balances, keys and lines: POST /admin/webhooks; other alerts are for what reads the metrics',
   forward_client_headers_to_llm_api: 'headers of callers are not forwarded: give the line headers',
 }
 

@@ -6,6 +6,7 @@ export interface LineDefaults {
   readonly timeoutMs: number | undefined
   readonly streamTimeoutMs: number | undefined
   readonly circuit: Readonly<Record<string, number>> | undefined
+  readonly unsupported: 'drop' | undefined
 }
 
 type Numbers = Readonly<Record<string, number>> | undefined
@@ -21,6 +22,16 @@ export function readTimeouts(params: Members, defaults: LineDefaults): Numbers {
   const firstByteMs = first ?? total
   if (firstByteMs === undefined) return undefined
   return { firstByteMs, ...(total !== undefined && { totalMs: total }) }
+}
+
+/** LiteLLM's `drop_params`, of all deployments or of one. */
+export function readUnsupported(members: Members): 'drop' | undefined {
+  if (members.flag('drop_params') !== true) return undefined
+  members.note(
+    'drop_params',
+    'is "unsupported": "drop" of lines here: what cannot be translated is dropped; a line of the same protocol gets requests as they are',
+  )
+  return 'drop'
 }
 
 export function readCircuit(params: Members, { circuit }: LineDefaults): Numbers {

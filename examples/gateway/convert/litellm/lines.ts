@@ -69,7 +69,7 @@ function newId(
 
 function toLine({ first, weight, models, endpoints }: Draft, id: string): object {
   const { settings, facts, priority } = first
-  const { provider, protocol, baseUrl, apiKey, region, timeouts, circuit, headers } = settings
+  const { provider, protocol, baseUrl, apiKey, region, timeouts, circuit, headers, unsupported } = settings
   const hasAll = protocol === 'anthropic' || baseUrl === 'https://api.openai.com/v1'
   return {
     id,
@@ -85,6 +85,7 @@ function toLine({ first, weight, models, endpoints }: Draft, id: string): object
     timeouts,
     circuit,
     headers,
+    unsupported,
     ...facts,
   }
 }

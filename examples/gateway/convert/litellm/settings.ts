@@ -1,6 +1,6 @@
 import { isAddressOrBlock } from 'express-model-gateway/catalog'
 import { GENERAL_HINTS, MODULE_HINTS, NO_COUNTERPART, ROUTER_HINTS, TOP_HINTS } from './hints.ts'
-import type { LineDefaults } from './line-settings.ts'
+import { type LineDefaults, readUnsupported } from './line-settings.ts'
 import { Members } from './members.ts'
 import type { Context } from './notes.ts'
 
@@ -58,6 +58,7 @@ export class Settings {
       timeoutMs: this.router.milliseconds('timeout') ?? requestTimeout,
       streamTimeoutMs: this.router.milliseconds('stream_timeout'),
       circuit: Object.keys(circuit).length > 0 ? circuit : undefined,
+      unsupported: readUnsupported(this.#module),
     }
   }
 
