@@ -8,7 +8,7 @@ import {
   tagsOf,
 } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { isJsonObject, type JsonObject } from '../json/index.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../json/index.ts'
 
 /** The parts of a call that say who and what it is for. */
 interface Attributed {
@@ -49,8 +49,16 @@ const CONTROLS = /[\u0000-\u001f\u007f]/g
 /** Returns the name of a user as calls have it. One that is too long is cut: its client may not know that it is. */
 export function userOf(given: unknown): string | null {
   if (typeof given !== 'string') return null
-  const name = given.slice(0, 1000).toWellFormed().replace(SESSION, '').replace(CONTROLS, '?').trim()
-  return cut(name) || null
+  const text = given.slice(0, 1000).toWellFormed()
+  const person = text.startsWith('{') ? withoutSession(text) : text.replace(SESSION, '')
+  return cut(person.replace(CONTROLS, '?').trim()) || null
+}
+
+/** Since version 2.1.78 Claude Code sends JSON. The name is the one of its earlier versions, so that a budget goes on. */
+function withoutSession(text: string): string {
+  const { device_id: device, account_uuid: account, session_id: session } = parseJsonObject(text) ?? {}
+  if (typeof device !== 'string' || typeof session !== 'string') return text
+  return `user_${device}_account_${typeof account === 'string' ? account : ''}`
 }
 
 function cut(text: string): string {

@@ -45,6 +45,14 @@ describe('the user of a call', () => {
       { metadata: { user_id: `user_1_account__${SESSION}` } },
       'user_1_account_',
     ],
+    [
+      'a session of Claude Code, in JSON with an account and what its user adds',
+      'anthropic',
+      { metadata: { user_id: `{"x":1,"device_id":"1","account_uuid":"2","session_id":"${SESSION}"}` } },
+      'user_1_account_2',
+    ],
+    ['other JSON', 'anthropic', { metadata: { user_id: '{"device_id":"1"}' } }, '{"device_id":"1"}'],
+    ['no JSON, though it begins so', 'openai', { user: '{ann' }, '{ann'],
     ['control characters', 'openai', { user: 'a\nb\u0000c' }, 'a?b?c'],
     ['a long one', 'openai', { user: 'x'.repeat(500) }, 'x'.repeat(128)],
     [
@@ -56,6 +64,22 @@ describe('the user of a call', () => {
   ]
   for (const [what, protocol, body, user] of users)
     it(`is read: ${what}`, () => assert.equal(attributed(protocol, body).user, user))
+
+  it('is the same in each session of Claude Code, however its version writes it', () => {
+    const device = 'a'.repeat(64)
+    const account = '0b2a5d3c-9999-4222-8333-944455566677'
+    for (const uuid of ['', account])
+      fc.assert(
+        fc.property(fc.uuid(), fc.uuid(), (one, other) => {
+          const named = (user_id: string) => attributed('anthropic', { metadata: { user_id } }).user
+          const json = (session_id: string) =>
+            JSON.stringify({ device_id: device, account_uuid: uuid, session_id })
+          const name = named(`user_${device}_account_${uuid}_session_${one}`)
+          assert.equal(name, `user_${device}_account_${uuid}`)
+          assert.deepEqual([named(json(one)), named(json(other))], [name, name])
+        }),
+      )
+  })
 
   it('is never longer than 128 bytes, nor cut within a character', () => {
     fc.assert(
