@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shifted } from '../../../examples/gateway/convert/litellm/prices.ts'
-import { convertOne } from './converted.ts'
+import { convert, convertOne, notesOn } from './converted.ts'
 
 describe('the prices of LiteLLM', () => {
   test('are per million tokens, exactly; those of litellm_params count first', () => {
@@ -19,6 +19,53 @@ describe('the prices of LiteLLM', () => {
     assert.deepEqual(image.model?.price, { perImage: '0.04' })
     const rerank = convertOne('{ model: cohere/rerank-v3.5 }', '{ input_cost_per_query: 0.002 }')
     assert.deepEqual(rerank.model?.price, { perSearchUnit: '0.002' })
+  })
+
+  test('for calls with more input are tiers', () => {
+    const { model, notes } = convertOne(
+      '{ model: openai/x, input_cost_per_token: 1e-6, input_cost_per_token_above_200k_tokens: 2e-6 }',
+      `{ output_cost_per_token: 4e-6, input_cost_per_token_above_200k_tokens: 9, output_cost_per_token_above_200k_tokens: 6e-6,
+        cache_creation_input_token_cost_above_1hr_above_200k_tokens: 3e-6, cache_read_input_token_cost_above_128000_tokens: 0 }`,
+    )
+    assert.deepEqual(model?.price, {
+      inputPerMillion: '1',
+      outputPerMillion: '4',
+      tiers: [
+        {
+          aboveInputTokens: 200_000,
+          inputPerMillion: '2',
+          outputPerMillion: '6',
+          cacheWrite1hPerMillion: '3',
+        },
+        { aboveInputTokens: 128_000, cachedInputPerMillion: '0' },
+      ],
+    })
+    assert.deepEqual(notesOn(notes, 'model_list[0].model_info'), [])
+  })
+
+  test('are the same in another order of the file', () => {
+    const [one, other] = [
+      'input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, input_cost_per_token_above_200k_tokens: 3e-6',
+      'input_cost_per_token_above_200k_tokens: 3e-6, output_cost_per_token: 2e-6, input_cost_per_token: 1e-6',
+    ]
+    const { config } = convert(`model_list:
+  - { model_name: a, litellm_params: { model: openai/x, ${one} } }
+  - { model_name: a, litellm_params: { model: groq/x, ${other} } }`)
+    assert.ok(config.models[0]?.price)
+    assert.deepEqual(
+      config.lines.map(({ price }) => price),
+      [undefined, undefined],
+    )
+  })
+
+  test('of a fallback without tiers are not those of the model', () => {
+    const { config } = convert(`model_list:
+  - model_name: a
+    litellm_params: { model: openai/x, input_cost_per_token: 1e-6, input_cost_per_token_above_200k_tokens: 2e-6 }
+  - { model_name: b, litellm_params: { model: groq/y, input_cost_per_token: 3e-6 } }
+router_settings: { fallbacks: [{ a: [b] }] }`)
+    const fallback = config.lines.find(({ id }) => id === 'groq-fallback')
+    assert.deepEqual(fallback?.price, { inputPerMillion: '3', tiers: [] })
   })
 
   const SHIFTED: readonly [value: number, shift: number, text: string | undefined, isRounded: boolean][] = [

@@ -111,7 +111,9 @@ export function toModel(id: string, candidates: readonly Candidate[]): GroupedMo
 
 function without(shared: Facts, { price, contextWindow, features }: Facts): Facts {
   // A line's prices replace the model's one by one: those that it lacks would be the model's.
-  const free = Object.fromEntries(Object.keys(shared.price ?? {}).map((name) => [name, '0']))
+  const free = Object.fromEntries(
+    Object.keys(shared.price ?? {}).map((name) => [name, name === 'tiers' ? [] : '0']),
+  )
   return {
     price: isSame(price, shared.price) ? undefined : { ...free, ...price },
     contextWindow: contextWindow === shared.contextWindow ? undefined : contextWindow,

@@ -33,6 +33,11 @@ export class Members {
     this.#context.notes.add(path, text)
   }
 
+  /** The members that nobody has read. */
+  get names(): string[] {
+    return [...this.#left.keys()]
+  }
+
   has(name: string): boolean {
     return this.#left.get(name) !== undefined && this.#left.get(name) !== null
   }

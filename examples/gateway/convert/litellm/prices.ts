@@ -2,7 +2,9 @@ import { formatAmount, isAmount } from 'express-model-gateway/catalog'
 import type { Members } from './members.ts'
 
 /** Prices as the config has them, decimal strings by name. */
-export type Prices = Readonly<Record<string, string>>
+export type Prices = Readonly<Record<string, string | readonly Tier[]>>
+
+type Tier = Readonly<Record<string, string | number>>
 
 interface Rule {
   readonly price: string
@@ -30,21 +32,38 @@ const RULES: Readonly<Record<string, Rule>> = {
 /** Reads the prices of a deployment. LiteLLM has them in `litellm_params`, which count first, and in `model_info`. */
 export function readPrices(params: Members, info: Members, kind: string): Prices {
   const prices: Record<string, string> = {}
-  for (const [name, rule] of Object.entries(RULES)) {
-    if (rule.kind !== undefined && rule.kind !== kind) continue
+  const tiers = new Map<number, Record<string, string | number>>()
+  const tiered = [...params.names, ...info.names].filter((name) => TIERED.test(name)).sort()
+  // In one order, however the file has it: deployments are compared.
+  for (const name of [...Object.keys(RULES), ...new Set(tiered)]) {
+    const [, base = name, count, thousands] = TIERED.exec(name) ?? []
+    const rule = Object.hasOwn(RULES, base) ? RULES[base] : undefined
+    if (!rule || (rule.kind !== undefined && rule.kind !== kind)) continue
     for (const members of [params, info]) {
-      const cost = members.number(name)
-      if (cost === undefined || rule.price in prices) continue
-      const price = shifted(cost, rule.shift)
-      if (price === undefined) {
-        members.note(name, 'is more than a price can be; left out')
-        continue
+      const price = readPrice(members, name, rule)
+      if (price === undefined) continue
+      if (count === undefined) prices[rule.price] ??= price
+      else {
+        const aboveInputTokens = Number(count) * (thousands ? 1000 : 1)
+        const tier = tiers.get(aboveInputTokens) ?? { aboveInputTokens }
+        tiers.set(aboveInputTokens, tier)
+        tier[rule.price] ??= price
       }
-      if (price.isRounded) members.note(name, 'has more than 9 decimal places here; rounded up')
-      prices[rule.price] = price.text
     }
   }
-  return prices
+  return { ...prices, ...(tiers.size > 0 && { tiers: [...tiers.values()] }) }
+}
+
+/** A price for calls with more input, of all their tokens: `input_cost_per_token_above_200k_tokens`. */
+const TIERED = /^(\w+)_above_([1-9]\d{0,8})(k?)_tokens$/
+
+function readPrice(members: Members, name: string, { shift }: Rule): string | undefined {
+  const cost = members.number(name)
+  if (cost === undefined) return undefined
+  const price = shifted(cost, shift)
+  if (price === undefined) members.note(name, 'is more than a price can be; left out')
+  else if (price.isRounded) members.note(name, 'has more than 9 decimal places here; rounded up')
+  return price?.text
 }
 
 /**
