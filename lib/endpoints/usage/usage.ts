@@ -1,5 +1,5 @@
 import type { Request, Response, Router } from 'express'
-import { callOf } from '../../core/call/index.ts'
+import { callOf, operatorOf } from '../../core/call/index.ts'
 import {
   type AccountOption,
   accountScope,
@@ -30,7 +30,7 @@ export interface UsageRoutesOptions {
 
 /** A year of a large account by users takes seconds. */
 const READ_MS = 30_000
-/** The most requests of an account that wait while another of it is read. */
+/** The most requests of an account or operator that wait while another of it is read. */
 const MAX_WAITING = 16
 
 /**
@@ -64,11 +64,13 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
         message: `The query parameter "${asked.param}" ${asked.fault}.`,
       })
     const { from, to, groupBy, limit } = asked
-    const turn = await turns.take(scope.account, res)
+    // Operators see all accounts: each has turns of their own.
+    const whose = scope.account ?? operatorOf(req)?.name
+    const turn = await turns.take(whose, res)
     if (turn === 'gone') return
     if (turn === 'too many') throw callOf(req).refuse('concurrency_limited', { retryAfterMs: 1000 })
     const query = { ...asked, ...scope, tags, limit: limit + 1 }
-    const found = await store.read(query).finally(() => turns.end(scope.account))
+    const found = await store.read(query).finally(() => turns.end(whose))
     const rows = found.slice(0, limit)
     const last = found.length > limit ? rows.at(-1) : undefined
     const next = last ? cursorAfter(last) : null
@@ -98,16 +100,18 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
   }
 }
 
-/** Lets one request of each account be read at a time, so that a large account delays only its own. */
+type Whose = string | null | undefined
+
+/** Lets one request of each account or operator be read at a time, so that a long one delays only their own. */
 class ReadTurns {
-  /** The requests that wait, of each account that has a turn. */
-  readonly #waiting = new Map<string | undefined, Set<() => void>>()
+  /** The requests that wait, of each account or operator that has a turn. */
+  readonly #waiting = new Map<Whose, Set<() => void>>()
 
   /** Resolves when the turn has come, which {@link end} ends, or when there will be none. */
-  async take(account: string | undefined, res: Response): Promise<'taken' | 'gone' | 'too many'> {
-    const waiting = this.#waiting.get(account)
+  async take(whose: Whose, res: Response): Promise<'taken' | 'gone' | 'too many'> {
+    const waiting = this.#waiting.get(whose)
     if (!waiting) {
-      this.#waiting.set(account, new Set())
+      this.#waiting.set(whose, new Set())
       return 'taken'
     }
     if (waiting.size >= MAX_WAITING) return 'too many'
@@ -125,10 +129,10 @@ class ReadTurns {
     })
   }
 
-  end(account: string | undefined): void {
-    const waiting = this.#waiting.get(account)
+  end(whose: Whose): void {
+    const waiting = this.#waiting.get(whose)
     const [next] = waiting ?? []
-    if (!next) this.#waiting.delete(account)
+    if (!next) this.#waiting.delete(whose)
     else {
       waiting?.delete(next)
       next()

@@ -5,6 +5,7 @@ import { beforeEach, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import express, { type Express } from 'express'
 import request from 'supertest'
+import { noteOperator } from '../../../lib/core/call/index.ts'
 import { tagsOf } from '../../../lib/core/catalog/index.ts'
 import { type CallUsage, MemoryUsageStore, type UsageStore } from '../../../lib/core/usage/index.ts'
 import { usageRoutes } from '../../../lib/endpoints/usage/index.ts'
@@ -194,5 +195,25 @@ describe('usage', () => {
     const statuses = await Promise.all([first, beside, ...others, last].map((one) => one.status()))
     assert.deepEqual(new Set(statuses), new Set([200]))
     assert.equal(begun.length, 18)
+  })
+
+  it('reads for an operator while a long report of another is read', async () => {
+    const reading: (() => void)[] = []
+    const store: UsageStore = {
+      read: ({ key }) =>
+        key === 'long' ? new Promise((end) => reading.push(() => end([]))) : Promise.resolve([]),
+    }
+    const app = express()
+      .use((req, _res, next) => {
+        noteOperator(req, { name: req.get('x-operator') ?? null, roles: ['viewer'] })
+        next()
+      })
+      .use(usageRoutes({ store, account: 'all' }), errorEnvelope())
+    const of = (name: string, query = '') => request(app).get(`/usage${query}`).set('x-operator', name)
+    const long = of('ann', '?key=long').then(({ status }) => status)
+    while (reading.length === 0) await setTimeout(2)
+    await of('ben').expect(200)
+    reading[0]?.()
+    assert.equal(await long, 200)
   })
 })
