@@ -2,7 +2,7 @@ import type { Account } from '../accounts.ts'
 import type { Child } from '../element.ts'
 import { count, moment } from '../format.ts'
 import { facts } from './facts.ts'
-import { field, form, namesIn, numberIn } from './form.ts'
+import { changesIn, type Filled, field, form, namesIn, numberIn } from './form.ts'
 
 /** Shows the settings of an account to whoever may not change them. */
 export function accountFacts(account: Account): HTMLElement {
@@ -51,16 +51,15 @@ export function accountForm(account: Account, save: (settings: object) => Promis
         attributes: { value: lineRegions?.join(' ') },
       }),
     ],
-    act: (filled) =>
-      save({
-        name: filled.name || null,
-        limits: {
-          rpm: numberIn(filled.rpm),
-          tpm: numberIn(filled.tpm),
-          concurrency: numberIn(filled.concurrency),
-        },
-        regions: namesIn(filled.regions),
-        line_regions: namesIn(filled.line_regions),
-      }),
+    act: (filled, before) => save(changesIn(settingsIn(filled), settingsIn(before))),
   })
+}
+
+function settingsIn({ name, rpm, tpm, concurrency, regions, line_regions }: Filled): object {
+  return {
+    name: name || null,
+    limits: { rpm: numberIn(rpm), tpm: numberIn(tpm), concurrency: numberIn(concurrency) },
+    regions: namesIn(regions),
+    line_regions: namesIn(line_regions),
+  }
 }

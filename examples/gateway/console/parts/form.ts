@@ -78,8 +78,8 @@ export interface FormParts {
   readonly danger?: boolean | undefined
   /** A button beside the one that submits. */
   readonly beside?: Child
-  /** Submits the form; its result, or its error, is shown behind the form. */
-  act(filled: Filled): Promise<Child> | Child
+  /** Submits the form; its result, or its error, is shown behind the form. `before` is what it had when it was made, or submitted before. */
+  act(filled: Filled, before: Filled): Promise<Child> | Child
 }
 
 /** Creates a form that shows its result and cannot be submitted twice at once. */
@@ -94,7 +94,9 @@ export function form({ label, fields, submit, danger, beside, act }: FormParts):
     button.setAttribute('aria-disabled', 'true')
     fill(result)
     try {
-      fill(result, await act(filledIn(element)))
+      const filled = filledIn(element)
+      fill(result, await act(filled, before))
+      before = filled
     } catch (error) {
       fill(result, faultNotice(error))
     } finally {
@@ -108,7 +110,19 @@ export function form({ label, fields, submit, danger, beside, act }: FormParts):
     h('div', { class: 'fields' }, fields, h('div', { class: 'field-button' }, beside, button)),
     result,
   )
+  let before = filledIn(element)
   return element
+}
+
+/**
+ * Returns the members that differ from those before. A field may show less than there is, such as no seconds: what nobody has
+ * changed is not sent back.
+ */
+export function changesIn(members: object, before: object): object {
+  const known = new Map(Object.entries(before))
+  const isChanged = (name: string, value: unknown) =>
+    JSON.stringify(value) !== JSON.stringify(known.get(name))
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => isChanged(name, value)))
 }
 
 export function filledIn(element: HTMLFormElement): Filled {
@@ -134,16 +148,27 @@ export function namesIn(text = ''): readonly string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** Returns the pairs in a field, such as `team=search env=prod`. */
+const PAIR = /("(?:[^"\\]|\\.)*"|[^\s,="]+)=("(?:[^"\\]|\\.)*"|[^\s,]*)/g
+const PLAIN = /^[^\s,"\\]+$/
+
+/** Returns the pairs in a field, such as `team=search env=prod`. What has spaces stands in quotes: `team="data science"`. */
 export function pairsIn(text = ''): Readonly<Record<string, string>> {
-  const pairs = (namesIn(text) ?? []).map((pair) => /^([^=]+)=(.*)$/.exec(pair))
-  return Object.fromEntries(pairs.flatMap((found) => (found ? [[found[1], found[2]]] : [])))
+  const pairs = [...text.matchAll(PAIR)]
+  return Object.fromEntries(pairs.map(([, name = '', value = '']) => [unquoted(name), unquoted(value)]))
+}
+
+function unquoted(text: string): string {
+  return text.startsWith('"') ? text.replace(/^"|"$/g, '').replaceAll(/\\(.)/g, '$1') : text
+}
+
+function quoted(text: string): string {
+  return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 }
 
 /** Returns pairs as they are typed into a field. */
 export function pairsText(pairs: Readonly<Record<string, string>> = {}): string {
   return Object.entries(pairs)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${quoted(name)}=${quoted(value)}`)
     .join(' ')
 }
 

@@ -33,7 +33,7 @@ export function keyFields(key?: Key): Child {
     field({
       name: 'tags',
       label: 'Tags',
-      hint: 'Of all its calls, such as team=search.',
+      hint: 'Of all its calls, such as team=search or team="data science".',
       attributes: { value: pairsText(key?.tags), spellcheck: 'false' },
     }),
     field({

@@ -4,6 +4,7 @@ import { linkWith } from '../router.ts'
 import { readUsage, type UsageRow } from '../usage.ts'
 import type { ViewContext } from '../view.ts'
 import { section } from './facts.ts'
+import { pairsText } from './form.ts'
 import { recordLink } from './links.ts'
 import { loaded } from './loaded.ts'
 import { emptyState } from './notice.ts'
@@ -76,5 +77,5 @@ export function groupLink(
   if (value === null || value === undefined || value === '') return h('span', { class: 'muted' }, 'none')
   const text = String(value)
   if (!group.startsWith('tag:')) return recordLink(session, group, text, range)
-  return h('a', { href: linkWith('calls', { tag: `${group.slice(4)}=${text}`, ...range }) }, text)
+  return h('a', { href: linkWith('calls', { tag: pairsText({ [group.slice(4)]: text }), ...range }) }, text)
 }

@@ -4,7 +4,7 @@ import { resultPlace } from '../parts/action-button.ts'
 import { collection } from '../parts/collection.ts'
 import { facts } from '../parts/facts.ts'
 import { ACCOUNT, filterForm, filtersIn } from '../parts/filters.ts'
-import { choice, type Filled, field, namesIn } from '../parts/form.ts'
+import { choice, type Filled, field, namesIn, pairsText } from '../parts/form.ts'
 import { recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
 import { deletion, type RowAction, rowButtons } from '../parts/row-actions.ts'
@@ -95,7 +95,8 @@ export function budgetPage(context: ViewContext): ViewContent {
     const remove = rowButtons(result, [deletion(context, BUDGETS, DELETION, nameOf)], budget, nameOf, () => {
       location.hash = linkTo('budgets')
     })
-    const scope = { account, key: key ?? '', user: user ?? '', tag: tag ?? '' }
+    const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(tag ?? '') ?? []
+    const scope = { account, key: key ?? '', user: user ?? '', tag: tag ? pairsText({ [name]: value }) : '' }
     fill(
       place,
       facts([

@@ -4,7 +4,7 @@ import { type Key, keySettingsIn } from '../keys.ts'
 import { actionButton, resultPlace } from '../parts/action-button.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
 import { facts, section } from '../parts/facts.ts'
-import { form } from '../parts/form.ts'
+import { changesIn, form } from '../parts/form.ts'
 import { keyFacts, keyFields } from '../parts/key-fields.ts'
 import { recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
@@ -123,8 +123,8 @@ class KeyPage {
       label: 'Settings of the key',
       submit: 'Save',
       fields: keyFields(key),
-      act: async (filled) => {
-        const said = await this.#change(keySettingsIn(filled))
+      act: async (filled, before) => {
+        const said = await this.#change(changesIn(keySettingsIn(filled), keySettingsIn(before)))
         fill(this.#result, said)
         return null
       },

@@ -3,7 +3,7 @@ import { type Child, h } from '../element.ts'
 import { count, duration, moment, usd } from '../format.ts'
 import { exportButtons, exported } from '../parts/export.ts'
 import { ACCOUNT, filterForm, filtersIn, KEY, LINE, MODEL, TAG, timeFilter, USER } from '../parts/filters.ts'
-import { checks, choice, field, namesIn } from '../parts/form.ts'
+import { checks, choice, field } from '../parts/form.ts'
 import { emptyState } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
@@ -25,7 +25,7 @@ interface UsagePage extends Page<UsageRow> {
 export function reports(context: ViewContext): ViewContent {
   const { session, api, query, signal } = context
   const path = usagePath(session)
-  const groups = namesIn(query.get('group_by') ?? 'day') ?? []
+  const groups = groupsIn(query.get('group_by') ?? 'day')
   const filters = [
     ...(session.kind === 'admin' ? [ACCOUNT, LINE] : []),
     KEY,
@@ -78,6 +78,11 @@ export function reports(context: ViewContext): ViewContent {
 }
 
 const TOTAL = 'Total'
+
+/** Returns the groups in the address. Those of tags may also stand behind spaces, and have some in their names. */
+function groupsIn(text: string): readonly string[] {
+  return text.split(/,|\s+(?=tag:)/).flatMap((name) => name.trim() || [])
+}
 
 /** Returns all pages of CSV as one file: only the first has the line of names. */
 async function csvOf(
