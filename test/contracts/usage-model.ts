@@ -28,6 +28,7 @@ const tags = fc.constantFrom<Tags>(
   tagsOf([
     ['env', "p'r%o$d"],
     ['a.b:c', '語'],
+    ['nul ␀', '␀0'],
   ]),
 )
 const text = (...values: (string | null)[]) => fc.constantFrom(...values)
@@ -61,7 +62,7 @@ export const GROUPINGS: readonly (readonly UsageGroup[])[] = [
   ['month', 'model'],
   ['key', 'line'],
   ['user'],
-  ['tag:team', 'tag:a.b:c'],
+  ['tag:team', 'tag:a.b:c', 'tag:nul ␀'],
   ['account', 'user', 'tag:env', 'day'],
 ]
 

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { HOUR_MS, isFine, type UsageGroup, type UsageQuery } from '../../../core/usage/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { encodeText } from '../driver/postgres/postgres-values.ts'
 import type { Database } from '../driver/tables.ts'
 import { AMOUNTS, FIGURES, GRAIN, halvedSum, monthOf } from './usage-tally.ts'
 
@@ -128,7 +129,8 @@ function groupIn(db: Database, group: UsageGroup, { from, to }: UsageQuery): Raw
 /** The names of tags have no quotes. */
 function tagIn(db: Database, name: string): RawBuilder<string> {
   if (!isPostgres(db)) return sql`coalesce(json_extract(tags, ${sql.lit(`$."${name}"`)}), '')`
-  return sql`coalesce(tags::json ->> ${sql.lit(name)}, '') collate "C"`
+  // As it is written there: a literal is no parameter.
+  return sql`coalesce(tags::json ->> ${sql.lit(encodeText(name))}, '') collate "C"`
 }
 
 /** The beginning of the month of an hour. Neither database knows the months of the other's times. */
