@@ -65,6 +65,16 @@ describe('a deployment of LiteLLM as a line', () => {
       assert.match(notesOn(notes, `model_list[0].litellm_params.${member}`).join(), why)
     })
 
+  test('adds to each request, and takes from it, what LiteLLM does', () => {
+    const { line, notes } = convertOne(
+      '{ model: openai/x, extra_body: { top_k: 5, chat: { a: [1] } }, additional_drop_params: [user, "tools[*].strict"] }',
+    )
+    assert.deepEqual(line?.body, { top_k: 5, chat: { a: [1] }, user: null })
+    assert.deepEqual(notesOn(notes, 'model_list[0].litellm_params.extra_body'), [])
+    assert.match(notesOn(notes, 'model_list[0].litellm_params.additional_drop_params').join(), /^tools/)
+    assert.equal(convertOne('{ model: openai/x, extra_body: {} }').line?.body, undefined)
+  })
+
   test('an address comes from the file’s own variables before those of the process', () => {
     const { config } = convert(
       `environment_variables: { BASE: "https://of-the-file/v1" }

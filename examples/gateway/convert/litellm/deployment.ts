@@ -5,6 +5,7 @@ import { readServed, type Served } from './kinds.ts'
 import {
   isId,
   type LineDefaults,
+  readBody,
   readCircuit,
   readHeaders,
   readId,
@@ -26,6 +27,7 @@ export interface LineSettings {
   readonly timeouts: Readonly<Record<string, number>> | undefined
   readonly circuit: Readonly<Record<string, number>> | undefined
   readonly headers: Readonly<Record<string, string>> | undefined
+  readonly body: Readonly<Record<string, unknown>> | undefined
   readonly unsupported: 'drop' | undefined
 }
 
@@ -99,6 +101,7 @@ export function readDeployment(
       timeouts: readTimeouts(params, defaults),
       circuit: readCircuit(params, defaults),
       headers: readHeaders(params, name, context),
+      body: readBody(params),
       unsupported: readUnsupported(params) ?? defaults.unsupported,
     },
     facts: readFacts(params, info, served.kind, maxOutputTokens),

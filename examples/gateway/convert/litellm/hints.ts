@@ -34,7 +34,6 @@ export const PARAM_HINTS: Readonly<Record<string, string>> = {
   stream: CALLERS,
   thinking: CALLERS,
   reasoning_effort: CALLERS,
-  extra_body: CALLERS,
 }
 
 /** By member of an entry of `model_list`. */

@@ -34,6 +34,15 @@ export function readUnsupported(members: Members): 'drop' | undefined {
   return 'drop'
 }
 
+/** What every request gets in addition, and, as null, what none has. */
+export function readBody(params: Members): Readonly<Record<string, unknown>> | undefined {
+  const body: Record<string, unknown> = { ...params.mapping('extra_body') }
+  for (const name of params.list('additional_drop_params'))
+    if (typeof name === 'string' && /^\w+$/.test(name)) body[name] = null
+    else params.note('additional_drop_params', `${String(name)} is no member of a request; left out`)
+  return Object.keys(body).length > 0 ? body : undefined
+}
+
 export function readCircuit(params: Members, { circuit }: LineDefaults): Numbers {
   const resetMs = params.has('cooldown_time') ? params.milliseconds('cooldown_time') : undefined
   return resetMs === undefined ? circuit : { ...circuit, resetMs }

@@ -69,7 +69,8 @@ function newId(
 
 function toLine({ first, weight, models, endpoints }: Draft, id: string): object {
   const { settings, facts, priority } = first
-  const { provider, protocol, baseUrl, apiKey, region, timeouts, circuit, headers, unsupported } = settings
+  const { provider, protocol, baseUrl, apiKey, region, timeouts, circuit, headers, body, unsupported } =
+    settings
   const hasAll = protocol === 'anthropic' || baseUrl === 'https://api.openai.com/v1'
   return {
     id,
@@ -85,6 +86,7 @@ function toLine({ first, weight, models, endpoints }: Draft, id: string): object
     timeouts,
     circuit,
     headers,
+    body,
     unsupported,
     ...facts,
   }
