@@ -189,6 +189,7 @@ export interface Ledger {
    *
    * @param beats the value of {@link OpenLease.beats} when the lease was last seen.
    * @returns whether the lease was closed.
+   * @throws {WalletsHeldUp} if somebody else has locked its rows. It is swept later.
    */
   sweep(lease: string, beats: number): Promise<boolean>
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { WalletsHeldUp } from '../../lib/ledger/index.ts'
 import { DOWN, sweeper } from './lone-sweeper.ts'
 import { turns } from './virtual-clock.ts'
 
@@ -157,6 +158,26 @@ describe('a lease that nobody renews', () => {
     assert.equal(logger.lines.filter(({ message }) => message === 'leases cannot be watched').length, 1)
     await clock.advance(3000)
     assert.equal(logger.lines.filter(({ message }) => message === 'leases cannot be watched').length, 2)
+  })
+
+  it('is returned in its time although others were found locked, alone or together, which are tried again', async () => {
+    for (const count of [1, 3]) {
+      const { clock, logger, open, world, ids } = sweeper()
+      const locked = Array.from({ length: count }, (_, i) => `locked-${i}`)
+      for (const id of locked) open.set(id, 1)
+      world.onSweep = (id) => {
+        if (id !== 'left') throw new WalletsHeldUp(new Set(['account:acme']))
+        return true
+      }
+      await clock.advance(15_000)
+      open.set('left', 1)
+      await clock.advance(33_000)
+      assert.deepEqual([ids().includes('left'), open.has('left')], [true, false])
+      assert.ok(logger.lines.every(({ message }) => message === 'a lease that nobody renewed was returned'))
+      world.onSweep = () => true
+      await clock.advance(3000)
+      assert.equal(open.size, 0)
+    }
   })
 
   it('is not told to be out of sight while the ledger is known to be away', async () => {

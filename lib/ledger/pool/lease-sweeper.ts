@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/call/index.ts'
+import { WalletsHeldUp } from '../held-up.ts'
 import type { OpenLease } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
@@ -100,7 +101,7 @@ export class LeaseSweeper {
 
   /**
    * @returns whether all were tried.
-   * @throws the failure, if all of some failed.
+   * @throws the failure, if all of some failed. A ledger that says whose rows are locked answers: only these leases wait.
    */
   async #sweep(leases: readonly OpenLease[]): Promise<boolean> {
     const { ledger, clock, logger } = this.#deps
@@ -110,7 +111,8 @@ export class LeaseSweeper {
       const batch = leases.slice(at, at + AT_ONCE)
       const swept = await Promise.allSettled(batch.map(({ id, beats }) => ledger.sweep(id, beats)))
       const failures = swept.filter((one) => one.status === 'rejected')
-      if (failures[0] && failures.length === batch.length) throw failures[0].reason
+      const isAway = failures.length === batch.length && !failures.some(isHeldUp)
+      if (failures[0] && isAway) throw failures[0].reason
       for (const [i, { id, wallet, owner }] of batch.entries()) {
         const one = swept[i]
         // One that failed is tried again with the next look.
@@ -123,4 +125,8 @@ export class LeaseSweeper {
     }
     return true
   }
+}
+
+function isHeldUp({ reason }: PromiseRejectedResult): boolean {
+  return reason instanceof WalletsHeldUp
 }

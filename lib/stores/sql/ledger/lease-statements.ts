@@ -80,26 +80,38 @@ export const CHANGE_LEASES = RowStatement.steps<ChangedRow>(
 )
 
 /** Sweeps leases whose beats are as given, as `sweepLease` does, and returns all that are swept by now. What somebody else has locked is left out. */
-export const SWEEP_LEASES = RowStatement.steps<{ id: string }>(
-  { id: 'text', beats: 'bigint', at: 'bigint' },
-  {
-    free_wallets: `select found.id from wallets as found
-      where found.id in (select leases.wallet from given join leases on leases.id = given.id)
-      order by found.id for update of found skip locked`,
-    free_leases: `select found.* from leases as found
-      where found.id in (select id from given) and (select count(*) from free_wallets) > 0 order by found.id for update of found skip locked`,
-    due: `select leases.id, leases.wallet, leases.held, leases.ended, given.at
-      from (select distinct * from given) as given
-        join free_leases as leases on leases.id = given.id and leases.beats = given.beats
-        join free_wallets on free_wallets.id = leases.wallet`,
-    swept: `update leases as found set held = 0, ended = 'swept', ended_at = due.at
-      from due where found.id = due.id and due.ended is null`,
-    booked: `update wallets as found set leased = found.leased - back.held
-      from (select wallet, sum(held)::bigint as held from due where ended is null group by wallet) as back
-      where found.id = back.wallet`,
-  },
-  `select id from due where ended is null or ended = 'swept'`,
-)
+export const SWEEP_LEASES = sweeping('skip locked')
+
+/**
+ * Sweeps a lease that was left out. The rows of a busy account are nearly always locked, for a moment each time: this waits
+ * for its turn, a tenth of a second at most.
+ */
+export const SWEEP_BUSY_LEASE = sweeping('')
+
+function sweeping(skipping: 'skip locked' | '') {
+  return RowStatement.steps<{ id: string }>(
+    { id: 'text', beats: 'bigint', at: 'bigint' },
+    {
+      patience: `select set_config('lock_timeout', '100', true) from given`,
+      free_wallets: `select found.id from wallets as found
+        where found.id in (select leases.wallet from given join leases on leases.id = given.id)
+          and (select count(*) from patience) > 0
+        order by found.id for update of found ${skipping}`,
+      free_leases: `select found.* from leases as found
+        where found.id in (select id from given) and (select count(*) from free_wallets) > 0 order by found.id for update of found ${skipping}`,
+      due: `select leases.id, leases.wallet, leases.held, leases.ended, given.at
+        from (select distinct * from given) as given
+          join free_leases as leases on leases.id = given.id and leases.beats = given.beats
+          join free_wallets on free_wallets.id = leases.wallet`,
+      swept: `update leases as found set held = 0, ended = 'swept', ended_at = due.at
+        from due where found.id = due.id and due.ended is null`,
+      booked: `update wallets as found set leased = found.leased - back.held
+        from (select wallet, sum(held)::bigint as held from due where ended is null group by wallet) as back
+        where found.id = back.wallet`,
+    },
+    `select id from due where ended is null or ended = 'swept'`,
+  )
+}
 
 /** An open lease; without an id if there is none. */
 interface WatchedRow {

@@ -6,7 +6,7 @@ import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { isNotWritten } from '../driver/write-together.ts'
-import { CHANGE_LEASES, SWEEP_LEASES, WATCH_LEASES } from './lease-statements.ts'
+import { CHANGE_LEASES, SWEEP_BUSY_LEASE, SWEEP_LEASES, WATCH_LEASES } from './lease-statements.ts'
 import { freeAbandonedHolds } from './sql-ledger-holds.ts'
 import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
 
@@ -16,6 +16,8 @@ const MAX_DELETED = 1000
 const TIDY_EVERY_MS = 60_000
 /** After this time, another process takes the place of one that watched leases. By the clock of the database. */
 const WATCHER_GONE_MS = 10_000
+/** How long a sweep goes on to wait for the rows of busy accounts. */
+const BUSY_MS = 1000
 
 const renewing = (locks: true | 'free ones') =>
   RowStatement.update<{ id: string }>(
@@ -186,11 +188,20 @@ async function changeWithin(
 
 async function sweepAtOnce(db: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
   const now = Date.now()
-  const { rows } = await SWEEP_LEASES.run(
-    db,
-    sweeps.map(({ id, beats }) => [id, beats, now]),
-  )
-  return new Set(rows.map(({ id }) => id))
+  const until = performance.now() + BUSY_MS
+  const rows = sweeps.map(({ id, beats }) => [id, beats, now])
+  const swept = new Set((await SWEEP_LEASES.run(db, rows)).rows.map(({ id }) => id))
+  // One at a time, so that no account is locked while this waits for another.
+  for (const [i, { id }] of sweeps.entries()) {
+    if (swept.has(id)) continue
+    if (performance.now() >= until) break
+    const busy = await SWEEP_BUSY_LEASE.run(db, rows.slice(i, i + 1)).catch((error: unknown) => {
+      if (isLocked(error)) return { rows: [] }
+      throw error
+    })
+    if (busy.rows.length > 0) swept.add(id)
+  }
+  return swept
 }
 
 /** Returns the leases that are swept by now, for SQLite, which has one writer. */
