@@ -61,6 +61,23 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
+    it('knows what it cost the operator, by the line that made it', async () => {
+      const who = await payer(tested(), 1000n)
+      const lineCost = { ...PRICE, perSecond: 4n }
+      const intent = intentOf(who, { lineCost: PRICE })
+      await intended(first(), intent)
+      const target = { line: 'cheap', upstreamModel: 'm', price: PRICE, lineCost, answerBy: NOON + 60_000 }
+      await other().redirect(intent.id, target)
+      const entry = entryAt(NOON, { id: intent.requestId, account: who.account })
+      await first().created(intent.id, created({ entry }), NOON)
+      if (!first().settlesRecords) await tested().calls.append([entry])
+      const seen = { state: 'succeeded', usage: { seconds: 5 } } as const
+      const { task } = (await first().observe(intent.id, seen, NOON)) ?? {}
+      assert.deepEqual([task?.charge?.amount, task?.charge?.cost], [55n, 25n])
+      const logged = await tested().calls.find(intent.requestId)
+      assert.equal(logged?.billing?.cost, '0.000000025')
+    })
+
     it('that costs more than was held is charged all the same', async () => {
       const who = await payer(tested(), 100n, 90n)
       const { id } = await taken(first(), who)

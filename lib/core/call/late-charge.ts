@@ -13,11 +13,13 @@ export interface LateCharge {
   /** Output tokens. */
   readonly tokens: number
   readonly source: 'measured' | 'estimated'
+  /** What the call cost the operator, in nano-units. Absent: not known. */
+  readonly cost?: bigint | undefined
 }
 
 /** Returns a call's log entry with its charge. */
 export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLogEntry {
-  const { reserved, amount, items, seconds, tokens, source } = charge
+  const { reserved, amount, items, seconds, tokens, source, cost } = charge
   return {
     ...entry,
     usage: {
@@ -35,6 +37,7 @@ export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLog
       required: null,
       available: null,
       items: items.map(itemOf),
+      ...(cost !== undefined && { cost: formatAmount(cost) }),
     },
   }
 }

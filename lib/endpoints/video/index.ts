@@ -24,6 +24,7 @@ export {
 } from './tasks/memory-task-store.ts'
 export { RetryingWriter, type RetryingWriterOptions } from './tasks/retrying-writer.ts'
 export {
+  type CreateTarget,
   FORGOTTEN_MS,
   isFinished,
   MAX_HOLD_MS,

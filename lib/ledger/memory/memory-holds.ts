@@ -56,7 +56,8 @@ export class MemoryHolds {
     amount,
     at = Date.now(),
     usage,
-  }: Hold & Partial<Pick<ChargeRecord, 'at' | 'usage'>>): void {
+    cost,
+  }: Hold & Partial<Pick<ChargeRecord, 'at' | 'usage' | 'cost'>>): void {
     const open = this.#open.get(id)
     this.#open.delete(id)
     const held = open?.amount ?? 0n
@@ -66,7 +67,16 @@ export class MemoryHolds {
     for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)
     const budgets = open?.budgets?.map(({ wallet }) => wallet) ?? []
     if (known) return
-    this.#charges.add({ requestId: id, account, key, amount, budgets, at, usage: usage ?? null })
+    this.#charges.add({
+      requestId: id,
+      account,
+      key,
+      amount,
+      budgets,
+      cost: cost ?? null,
+      at,
+      usage: usage ?? null,
+    })
     for (const wallet of budgets) this.#budgets.charged(wallet, amount)
   }
 

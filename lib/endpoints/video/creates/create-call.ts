@@ -5,9 +5,9 @@ import type { LineAccess } from '../../../routing/line-access.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
 import type { VideoCreate } from '../lines/video-create.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
-import { type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
+import { type CreateTarget, type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
 import { mostItCosts } from '../tasks/task-cost.ts'
-import { CreateRecord, type CreateTarget, type RecordDeps } from './create-record.ts'
+import { CreateRecord, type RecordDeps } from './create-record.ts'
 import { requestedFacts } from './requested-facts.ts'
 
 /** The parts that {@link CreateCall} works with. */
@@ -108,7 +108,7 @@ export class CreateCall {
   #announce({ line, upstreamModel, price }: ChosenLine, ahead: readonly ChosenLine[]): Promise<void> {
     const { totalMs, connectMs } = line.timeouts
     const answerBy = Date.now() + connectMs + totalMs + MARGIN_MS
-    const target = { line: line.id, upstreamModel, price, answerBy }
+    const target = { line: line.id, upstreamModel, price, lineCost: line.cost, answerBy }
     return this.#record.announce(target, () => this.#intentFor(target, ahead))
   }
 

@@ -5,7 +5,7 @@ import type { CreateOutcome } from '../tasks/line-client.ts'
 import { acceptedTask, intendedTask } from '../tasks/new-task.ts'
 import type { RetryingWriter } from '../tasks/retrying-writer.ts'
 import { inTime } from '../tasks/store-wait.ts'
-import type { TaskIntent, VideoTask } from '../tasks/task.ts'
+import type { CreateTarget, TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 import { type IntentGate, NotBegun } from './intent-gate.ts'
 
@@ -17,9 +17,6 @@ export interface RecordDeps {
   readonly gate: IntentGate
   readonly budgets: Pick<Budgets, 'matching' | 'refusal'> | undefined
 }
-
-/** The line that a create is sent to next. */
-export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
 
 type Accepted = Extract<CreateOutcome, { kind: 'accepted' }>
 type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
@@ -196,6 +193,6 @@ const NOT_RECORDED =
 /** Returns the task as the store will have it. */
 function createdTask(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {
   const { line, upstreamModel, price } = chosen
-  const intended = { ...intendedTask(intent), line: line.id, upstreamModel, price }
+  const intended = { ...intendedTask(intent), line: line.id, upstreamModel, price, lineCost: line.cost }
   return acceptedTask(intended, created, at)?.task ?? intended
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../core/options/index.ts'
 import type { CallUsage } from '../../../core/usage/index.ts'
 import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from './new-task.ts'
-import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
+import { type CreateTarget, isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry, usageOfTask } from './task-charge.ts'
 import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
 import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
@@ -30,7 +30,9 @@ export interface TaskMoney {
   /** Holds an amount; returns why it cannot be held, or undefined if it is held. */
   open(hold: PaidTask): Omit<Extract<Intended, { kind: 'refused' }>, 'kind'> | undefined
   /** Charges once and closes the hold. */
-  charge(charge: PaidTask & { readonly at: number; readonly usage: CallUsage }): void
+  charge(
+    charge: PaidTask & { readonly at: number; readonly usage: CallUsage; readonly cost?: bigint | null },
+  ): void
   release(id: string): void
 }
 
@@ -125,10 +127,7 @@ export class MemoryTaskStore implements TaskStore {
     return { kind: 'held', task }
   }
 
-  async redirect(
-    id: string,
-    { answerBy, ...target }: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { answerBy: number },
-  ): Promise<boolean> {
+  async redirect(id: string, { answerBy, ...target }: CreateTarget): Promise<boolean> {
     const kept = this.#kept.get(id)
     if (kept?.task.state !== 'intended') return false
     kept.task = { ...kept.task, ...target }
@@ -253,7 +252,8 @@ export class MemoryTaskStore implements TaskStore {
     const { requestId, account, key, charge } = task
     if (money === 'charge' && charge) {
       const at = task.finishedAt ?? Date.now()
-      this.#money.charge({ id: requestId, account, key, amount: charge.amount, at, usage: usageOfTask(task) })
+      const { amount, cost = null } = charge
+      this.#money.charge({ id: requestId, account, key, amount, cost, at, usage: usageOfTask(task) })
       this.#calls?.amend(requestId, (entry) => chargedEntry(entry, task))
     } else this.#money.release(requestId)
     Object.assign(kept, { pollAt: null, pollOwner: null })

@@ -38,11 +38,13 @@ export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint
  * have a price, else its seconds. A quantity that the line did not report is the requested one, and the charge is
  * marked `estimated`.
  */
-export function costOfTask({
-  facts,
-  price,
-  usage,
-}: Pick<VideoTask, 'facts' | 'price' | 'usage'>): TaskCharge {
+export function costOfTask(task: Pick<VideoTask, 'facts' | 'price' | 'lineCost' | 'usage'>): TaskCharge {
+  const { price, lineCost } = task
+  const charge = chargeAt(price, task)
+  return lineCost ? { ...charge, cost: chargeAt(lineCost, task).amount } : charge
+}
+
+function chargeAt(price: Price, { facts, usage }: Pick<VideoTask, 'facts' | 'usage'>): TaskCharge {
   const inTokens = price.outputPerMillion > 0n && (usage.tokens !== null || price.perSecond === 0n)
   const used = inTokens
     ? byTokens(usage.tokens ?? estimatedTokens(facts), price)

@@ -53,7 +53,8 @@ export function resolvedTask(
   const { amount } = resolution
   if (amount > task.hold) return 'too_much'
   const items = [{ unit: 'request', quantity: 1, price: amount }] as const
-  return { task: { ...made, charge: { amount, items, source: 'estimated' } }, money: 'charge' }
+  const charge = { ...costOfTask(task), amount, items, source: 'estimated' } as const
+  return { task: { ...made, charge }, money: 'charge' }
 }
 
 /** Returns the record of a resolution for the change log. */

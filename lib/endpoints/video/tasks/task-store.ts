@@ -2,7 +2,7 @@ import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import type { BudgetPeriod } from '../../../ledger/index.ts'
 import type { KnownObservation } from './line-client.ts'
-import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
+import type { CreateTarget, Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 import type { Resolved, TaskResolution } from './task-resolution.ts'
 
 /** The result of an intent. */
@@ -108,10 +108,7 @@ export interface TaskStore {
    *
    * @returns false if the task is not `intended` any more: nothing may be sent then.
    */
-  redirect(
-    id: string,
-    target: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { readonly answerBy: number },
-  ): Promise<boolean>
+  redirect(id: string, target: CreateTarget): Promise<boolean>
 
   /**
    * Records that the line accepted the create: writes the line's id, completes the Idempotency-Key and writes the log

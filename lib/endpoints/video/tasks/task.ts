@@ -63,6 +63,8 @@ export interface TaskCharge {
   readonly items: readonly ChargeItem[]
   /** Whether the quantities are the line's or the requested ones. */
   readonly source: 'measured' | 'estimated'
+  /** What the task cost the operator, in nano-units. Absent: not known. */
+  readonly cost?: bigint | undefined
 }
 
 /** A video from the moment before its create is sent. Times are milliseconds since the epoch. */
@@ -90,6 +92,8 @@ export interface VideoTask {
   readonly facts: VideoFacts
   /** The price of the model on this line at the time of the create. Later changes do not affect it. */
   readonly price: Price
+  /** What the line costs the operator, as of then. Absent: not known. */
+  readonly lineCost?: Price | undefined
   /** The most that the task can cost, in nano-units. It is held on account and key until the task ends. */
   readonly hold: bigint
   readonly usage: VideoUsage
@@ -136,6 +140,7 @@ export type TaskIntent = Pick<
   | 'protocol'
   | 'facts'
   | 'price'
+  | 'lineCost'
   | 'hold'
   | 'createdAt'
 > & {
@@ -146,6 +151,9 @@ export type TaskIntent = Pick<
   /** The Idempotency-Key of the creating call. It does not expire until the result of the create is known. */
   readonly claim: IdempotencyClaim | null
 }
+
+/** The line that a create is sent to next. */
+export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'lineCost' | 'answerBy'>
 
 /** How long money is held for a task. After that, the task ends, whatever its line does. */
 export const MAX_HOLD_MS = 48 * 3_600_000

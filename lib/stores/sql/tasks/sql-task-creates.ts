@@ -1,6 +1,12 @@
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
 import { shareOfEntry } from '../../../core/usage/index.ts'
-import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../../../endpoints/video/index.ts'
+import type {
+  CreatedTask,
+  CreateTarget,
+  Intended,
+  TaskIntent,
+  VideoTask,
+} from '../../../endpoints/video/index.ts'
 import {
   acceptedTask,
   FIRST_POLL_MS,
@@ -115,10 +121,7 @@ export class TaskCreates {
     return (await own.executeTakeFirst()) !== undefined
   }
 
-  async redirect(
-    id: string,
-    { answerBy, ...target }: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { answerBy: number },
-  ): Promise<boolean> {
+  async redirect(id: string, { answerBy, ...target }: CreateTarget): Promise<boolean> {
     const redirected = await this.#rows.revise(id, (found) => {
       if (found.row.state !== 'intended') return { writes: [], result: false }
       const task = { ...toTask(found.row), ...target }

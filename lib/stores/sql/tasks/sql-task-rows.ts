@@ -23,6 +23,7 @@ type Detail = Pick<
   | 'upstreamModel'
   | 'facts'
   | 'price'
+  | 'lineCost'
   | 'usage'
   | 'charge'
   | 'error'
@@ -57,13 +58,15 @@ export function toTask(row: TaskColumns): VideoTask {
 }
 
 export function toColumns(task: VideoTask): TaskColumns {
-  const { user, tags, upstreamModel, facts, price, usage, charge, error, progress, contentUrl } = task
+  const { user, tags, upstreamModel, facts, price, lineCost, usage, charge, error, progress, contentUrl } =
+    task
   const detail = {
     user,
     tags,
     upstreamModel,
     facts,
     price,
+    lineCost,
     usage,
     charge,
     error,
@@ -176,8 +179,17 @@ export class TaskRows {
     const { requestId, account, key, charge } = task
     if (money === 'release') return releaseHold(hold, task)
     if (money !== 'charge' || !charge) return []
-    const { amount } = charge
-    const charged = { requestId, account, key, amount, at, usage: usageOfTask(task), basis: basisOf(task) }
+    const { amount, cost = null } = charge
+    const charged = {
+      requestId,
+      account,
+      key,
+      amount,
+      cost,
+      at,
+      usage: usageOfTask(task),
+      basis: basisOf(task),
+    }
     return chargeHold(hold, charged, usage)
   }
 

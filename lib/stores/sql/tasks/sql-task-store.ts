@@ -1,6 +1,7 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import type {
   CreatedTask,
+  CreateTarget,
   Intended,
   Observation,
   Observed,
@@ -51,10 +52,7 @@ export class SqlTaskStore implements TaskStore {
     return this.#creates.intend(intent)
   }
 
-  redirect(
-    id: string,
-    target: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { readonly answerBy: number },
-  ): Promise<boolean> {
+  redirect(id: string, target: CreateTarget): Promise<boolean> {
     return this.#creates.redirect(id, target)
   }
 
