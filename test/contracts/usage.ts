@@ -27,6 +27,7 @@ import {
   SPAN,
   START,
 } from './usage-model.ts'
+import { usageOfFreeCalls } from './usage-of-free-calls.ts'
 
 /** What counts usage, as two processes have it, and what reads it. */
 export interface UsageUnderTest {
@@ -211,6 +212,8 @@ export function usageContract(
             `by ${groupBy}`,
           )
     })
+
+    usageOfFreeCalls(() => tried)
 
     it('of all accounts may come to more than the balance of any', async () => {
       const [ledger] = tried.ledgers

@@ -51,7 +51,9 @@ export class MemoryUsageStore implements UsageStore {
   /** Adds a call that has no charge. */
   count(entry: CallLogEntry): void {
     const usage = shareOfEntry(entry)
-    if (usage) this.add({ account: usage.account, key: usage.key, amount: 0n, at: usage.at, usage })
+    if (!usage) return
+    const { account, key, cost, at } = usage
+    this.add({ account, key, amount: 0n, cost, at, usage })
   }
 
   async read(query: UsageQuery): Promise<UsageRow[]> {

@@ -1,5 +1,5 @@
 import { type Call, type CallLogEntry, type CallOutcome, lineOf } from '../call/index.ts'
-import { NO_TAGS, type Tags } from '../catalog/index.ts'
+import { NO_TAGS, parseAmount, type Tags } from '../catalog/index.ts'
 
 /** Whom and what calls are counted for. A null member: none, or not known. */
 export interface UsageDimensions {
@@ -185,7 +185,9 @@ export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
     billing.charged !== null &&
     (billing.charged !== '0' || billing.reserved !== '0' || idempotencyKey !== null)
   if (isSettled || isLookUp(entry)) return undefined
-  return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost: 0n }
+  // A call that costs its caller nothing may cost the operator something.
+  const cost = billing?.charged === '0' && billing.cost !== undefined ? parseAmount(billing.cost) : 0n
+  return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost }
 }
 
 /** Returns the usage of a call that is being settled. */

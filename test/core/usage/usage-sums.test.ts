@@ -175,7 +175,17 @@ describe('the usage of a call without a charge', () => {
     ['a look-up that would have been charged', { method: 'GET', ...billing(null) }, { requests: 1 }],
     ['a charge of nothing, of what was held', billing('0', '0.1'), undefined],
     ['a charge of nothing, with a key against doubles', { ...billing('0'), idempotency_key: 'x' }, undefined],
-    ['a charge of nothing', billing('0'), { requests: 1 }],
+    ['a charge of nothing', billing('0'), { requests: 1, cost: 0n }],
+    [
+      'a charge of nothing, which cost the operator something',
+      { billing: { charged: '0', reserved: '0', cost: '0.000000007' } },
+      { requests: 1, charged: 0n, cost: 7n },
+    ],
+    [
+      'what would have been charged',
+      { billing: { charged: null, reserved: '1', cost: '0.000000007' } },
+      { requests: 1, cost: 0n },
+    ],
   ]
   for (const [name, members, expected] of rows)
     it(`counts each call once: ${name}`, () => {
