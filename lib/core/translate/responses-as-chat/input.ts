@@ -57,7 +57,7 @@ class ChatInput {
         else this.#addMessage(item, path)
         break
       case 'function_call':
-        this.#addCall(item)
+        this.#addCall(item, path)
         break
       case 'function_call_output':
         this.#addResult(item, path)
@@ -134,11 +134,11 @@ class ChatInput {
     }
   }
 
-  #addCall({ call_id: id, name, namespace, arguments: args }: JsonObject): void {
-    const fn = {
-      name: namespace ? chatName(namespace, name) : name,
-      arguments: typeof args === 'string' ? args : '{}',
-    }
+  #addCall({ call_id: id, name, namespace, arguments: given }: JsonObject, path: string): void {
+    // Some callers keep the arguments parsed.
+    const args = isJsonObject(given) ? JSON.stringify(given) : (given ?? '{}')
+    if (typeof args !== 'string') throw new Untranslatable(`${path}.arguments`)
+    const fn = { name: namespace ? chatName(namespace, name) : name, arguments: args }
     const seal = sealOf(String(id), this.#tally)
     this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn, ...seal })
   }
