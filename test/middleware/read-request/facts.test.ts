@@ -46,6 +46,19 @@ describe('the facts of a chat completion request', () => {
     assert.equal(estimated, '')
   })
 
+  it('count what a tool result in a part holds as if it were the message', () => {
+    const image = { type: 'image_url', image_url: { url: DATA_URL } }
+    const result = (...content: object[]) => ({ type: 'tool_result', tool_use_id: 'x', content })
+    const given = chat(
+      user([{ type: 'text', text: 'hi' }, result(image, { type: 'text', text: 'a b' }, image)]),
+    )
+    const plain = chat(user([image, { type: 'text', text: 'a b' }, { type: 'text', text: 'hi' }, image]))
+    assert.equal(given.images, 2)
+    assert.equal(given.featureParams.get('vision'), 'messages[0].content[1]')
+    assert.equal(given.estimatedInputTokens, plain.estimatedInputTokens)
+    assert.doesNotMatch(given.estimated, /base64/)
+  })
+
   it('count files and audio by a constant, and never read their data', () => {
     const parts = [
       { type: 'file', file: { file_data: DATA_URL } },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { isJsonObject } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
@@ -99,15 +99,17 @@ function chatFacts(
     for (const name in message) if (!COUNTED.has(name)) tokens += estimateTokens(jsonText(message[name]))
     if (typeof content === 'string') tokens += estimateTokens(content)
     else if (content) {
-      for (const [j, item] of content.entries()) {
-        if (item.type === 'image_url') {
-          images++
-          tokens += TOKENS_PER_IMAGE
-          if (!asked.has('vision')) asked = asking(asked, 'vision', `messages[${i}].content[${j}]`)
-        } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
-        else if (TOOL_PARTS.has(item.type)) tokens += estimateTokens(jsonText(item.input ?? item.content))
-        else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
-        else tokens += TOKENS_PER_FILE
+      for (const [j, part] of content.entries()) {
+        for (const item of partsIn(part)) {
+          if (item.type === 'image_url') {
+            images++
+            tokens += TOKENS_PER_IMAGE
+            if (!asked.has('vision')) asked = asking(asked, 'vision', `messages[${i}].content[${j}]`)
+          } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
+          else if (TOOL_PARTS.has(item.type)) tokens += estimateTokens(jsonText(item.input ?? item.content))
+          else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
+          else tokens += TOKENS_PER_FILE
+        }
       }
     }
     if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
@@ -150,7 +152,12 @@ function asking(known: ReadonlyMap<Feature, string>, feature: Feature, param: st
 }
 
 /** Parts of Anthropic's that hold a tool call or its result. */
-const TOOL_PARTS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
+const TOOL_PARTS: ReadonlySet<unknown> = new Set(['tool_use', 'tool_result'])
+
+/** Returns a part of a message; the parts of a tool result in place of that, which may be images. */
+function partsIn(part: JsonObject): readonly JsonObject[] {
+  return part.type === 'tool_result' && Array.isArray(part.content) ? objectsIn(part.content) : [part]
+}
 
 /** Members that the upstream writes into the prompt as they are. */
 const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction', 'system']
