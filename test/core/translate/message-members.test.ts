@@ -163,9 +163,12 @@ describe('a member of a message request', () => {
   ]
   it('is refused: stop sequences for a reasoning model', () => {
     const given = { stop_sequences: ['END'] }
-    for (const model of ['o3', 'gpt-5.1']) assert.equal(message.refusedMember(given, model), 'stop_sequences')
+    for (const model of ['o3', 'gpt-5', 'gpt-5.1', 'gpt-5.3-chat'])
+      assert.equal(message.refusedMember(given, model), 'stop_sequences')
     assert.equal(message.translate({ stop_sequences: [] }, 'o3').stop, undefined)
-    assert.deepEqual(message.translate(given, 'gpt-4o').stop, ['END'])
+    for (const model of ['gpt-4o', 'gpt-5-chat-latest', 'openai/gpt-5-chat'])
+      assert.deepEqual(message.translate(given, model).stop, ['END'])
+    assert.equal(message.translate({ temperature: 0.3 }, 'gpt-5-chat').temperature, 0.3)
   })
 
   for (const [member, given] of REFUSED) {

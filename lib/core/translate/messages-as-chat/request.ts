@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { commonEffort, effortOf } from '../requests/reasoning-effort.ts'
-import { effortMember, isReasoningModel } from '../requests/reasoning-models.ts'
+import { effortMember, isReasoningModel, takesSampling } from '../requests/reasoning-models.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
 import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
@@ -21,18 +21,18 @@ const MAX_USER_LENGTH = 64
 export function messagesRequestAsChat(json: JsonObject, context: RequestContext): JsonObject {
   const { upstreamModel, leaveOut = refuse } = context
   requireCounterparts(json, MESSAGES_MEMBERS, leaveOut)
-  const isReasoning = isReasoningModel(upstreamModel)
+  const samples = takesSampling(upstreamModel)
   const tools = toolMembers(json, context)
   const user = userOf(json)
   return {
     model: json.model,
     messages: chatMessages(json, leaveOut),
-    ...outputLimit(json, isReasoning),
+    ...outputLimit(json, isReasoningModel(upstreamModel)),
     ...tools,
     ...responseFormatOf(json, leaveOut),
     ...effortMember(upstreamModel, effortFor(json), tools.tools !== undefined),
-    ...(!isReasoning && samplingOf(json)),
-    ...stopOf(json, isReasoning, leaveOut),
+    ...(samples && samplingOf(json)),
+    ...stopOf(json, samples, leaveOut),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && {
       service_tier: json.service_tier === 'standard_only' ? 'default' : 'auto',
@@ -48,15 +48,11 @@ function outputLimit({ max_tokens: limit }: JsonObject, isReasoning: boolean): J
 }
 
 /** Translates `stop_sequences`, of which reasoning models accept none. */
-function stopOf(
-  { stop_sequences: sequences }: JsonObject,
-  isReasoning: boolean,
-  leaveOut: LeaveOut,
-): JsonObject {
+function stopOf({ stop_sequences: sequences }: JsonObject, samples: boolean, leaveOut: LeaveOut): JsonObject {
   if (!Array.isArray(sequences) || sequences.length === 0) return {}
-  const most = isReasoning ? 0 : MAX_STOP_SEQUENCES
+  const most = samples ? MAX_STOP_SEQUENCES : 0
   if (sequences.length > most) leaveOut('stop_sequences')
-  return isReasoning ? {} : { stop: sequences.slice(0, most) }
+  return samples ? { stop: sequences.slice(0, most) } : {}
 }
 
 /** Returns the requested effort, or the one that matches the budget; undefined if the model shall decide itself. */

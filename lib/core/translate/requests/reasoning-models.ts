@@ -2,10 +2,18 @@ const REASONING_MODEL = /(?:^|\/)(?:o\d|gpt-(?:[5-9]|\d\d))/
 
 /**
  * Whether a model is one of OpenAI's reasoning models, by the upstream's name. These take `max_completion_tokens` in
- * place of `max_tokens`, and no temperature.
+ * place of `max_tokens`.
  */
 export function isReasoningModel(upstreamModel: string): boolean {
   return REASONING_MODEL.test(upstreamModel)
+}
+
+/** The only one of those that does not reason. It is not `gpt-5.3-chat`. */
+const GPT_5_CHAT = /(?:^|\/)gpt-5-chat/
+
+/** Whether a model accepts `temperature`, `top_p` and `stop`, by the upstream's name: OpenAI's do that do not reason. */
+export function takesSampling(upstreamModel: string): boolean {
+  return !isReasoningModel(upstreamModel) || GPT_5_CHAT.test(upstreamModel)
 }
 
 /** OpenAI's models that do not reason: they refuse any `reasoning_effort`. */

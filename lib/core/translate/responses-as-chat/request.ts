@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { effortMember, isReasoningModel } from '../requests/reasoning-models.ts'
+import { effortMember, isReasoningModel, takesSampling } from '../requests/reasoning-models.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
 import { type RequestContext, refuse, Untranslatable } from '../translation.ts'
@@ -34,7 +34,7 @@ export function responsesRequestAsChat(
     ...tools,
     ...formatOf(json),
     ...effortMember(upstreamModel, effort, tools.tools !== undefined),
-    ...(!isReasoning && samplingOf(json)),
+    ...(takesSampling(upstreamModel) && samplingOf(json)),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && { service_tier: json.service_tier }),
     ...(json.stream === true && { stream: true }),
