@@ -152,6 +152,15 @@ export const TABLE: readonly FaultRow[] = [
     ...FILTERED,
   ],
   ['moderation, as DeepSeek does', 400, says('Content Exists Risk'), ...FILTERED],
+  ...[
+    "Unknown parameter: 'moderation'.",
+    "Unsupported parameter: 'content_filter' is not supported with this model.",
+    'Unrecognized request argument supplied: moderation',
+    "Unknown parameter: 'context_length'.",
+    'Invalid JSON payload received. Unknown name "content_filter": Cannot find field.',
+    'moderation: Extra inputs are not permitted',
+    "Additional properties are not allowed ('moderation' was unexpected)",
+  ].map((message): FaultRow => [`a member: ${message}`, 400, says(message), ...REQUEST]),
   ['a failure of moderation itself', 400, { code: 'ContentSecurityDetectionError' }, ...REQUEST],
   ...[400, 405, 409, 410, 415, 418, 422, 424, 431, 451, 499].map(
     (status): FaultRow => ['anything', status, says('No.'), ...REQUEST],

@@ -105,6 +105,9 @@ const POLICY_CODES = new Set([
 const POLICY_CODE = /SensitiveContentDetected|RiskDetection$|^data_inspection_failed$/
 const POLICY_TEXT =
   /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage (?:polic|guideline)|safety (?:system|filter|polic)|moderation|\bflagged\b/i
+/** How upstreams refuse a member that they do not know. Its name, such as `moderation`, says nothing of the content. */
+const UNKNOWN_MEMBER =
+  /^\W*(?:unknown|unrecogni[sz]ed|unsupported|unexpected) (?:request )?(?:parameter|(?:keyword )?argument|field|property)\b|\bunknown name "|\bextra inputs are not permitted|\badditional properties are not allowed/i
 /** How OpenAI (429) and Groq (413) refuse a request that is larger by itself than our tokens per minute there. */
 const OVER_LIMIT = /^\W*request too large for .{1,300} on tokens per/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
@@ -149,6 +152,7 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
       if (status === 400 && saysModelUnknown(error))
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
+      if (UNKNOWN_MEMBER.test(error.message)) return invalid
       if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
         return { ...final, code: 'context_too_long' }
       if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
