@@ -5,6 +5,7 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   agents: 'agent',
   assistants: 'assistant',
   'audio/voice_consents': 'voice_consent',
+  'audio/voices': 'voice',
   batches: 'batch',
   cachedContents: 'cached_content',
   'chat/completions': 'chat_completion',
@@ -37,6 +38,9 @@ const BY_PATH: ReadonlyMap<string, DeclaredCollection> = new Map(
   Object.entries(COLLECTIONS).map(([path, kind]) => [path.toLowerCase(), { path, kind }]),
 )
 
+/** Where many servers list what they have themselves; OpenAI has no such list. */
+const OPEN_LISTS: ReadonlySet<string> = new Set(['audio/voices'])
+
 /** Segments behind a collection that are no id, because a request to them makes something of it. */
 const MAKING: ReadonlySet<string> = new Set(['thread runs'])
 
@@ -49,6 +53,8 @@ export interface KeptResource {
   readonly id: string | undefined
   /** Whether the path ends with the id, or with the collection. */
   readonly whole: boolean
+  /** Whether its list is the line's own, which all accounts may see. A rule with `keeps` makes it that of the account. */
+  readonly isOpen: boolean
 }
 
 /** A collection of a rule of its own. */
@@ -82,10 +88,11 @@ export function keptResource(path: string, declared?: DeclaredCollection): KeptR
     const known = begin === declared?.path.toLowerCase() ? declared : BY_PATH.get(begin)
     if (known === undefined) continue
     const { kind, path: collection } = known
+    const isOpen = known !== declared && OPEN_LISTS.has(collection)
     const [id, ...rest] = segments.slice(length)
     if (id !== undefined && MAKING.has(`${kind} ${id.toLowerCase()}`))
-      return { kind, collection, id: undefined, whole: true }
-    return { kind, collection, id, whole: rest.length === 0 }
+      return { kind, collection, id: undefined, whole: true, isOpen }
+    return { kind, collection, id, whole: rest.length === 0, isOpen }
   }
   return undefined
 }

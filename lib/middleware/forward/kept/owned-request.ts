@@ -90,7 +90,8 @@ export class OwnedRequest {
   listOn(lines: ListedLines): OwnList | undefined {
     const resource = this.#resource
     const reads = this.#method === 'GET' || this.#method === 'HEAD'
-    if (!resource || resource.id !== undefined || !reads || this.#isUpgrade) return undefined
+    if (!resource || resource.id !== undefined || resource.isOpen || !reads || this.#isUpgrade)
+      return undefined
     return new OwnList(this.#call, this.#rule.kept, resource, this.#query, lines)
   }
 
