@@ -90,6 +90,8 @@ describe('a member of a chat request', () => {
     ['other', { temperature: 0.4, top_k: 5 }],
     ['claude-opus-4-7', {}],
     ['us.anthropic.claude-opus-4-8', {}],
+    ['anthropic/claude-opus-4.7', {}],
+    ['anthropic/claude-opus-4.6', { temperature: 0.4, top_k: 5 }],
     ['claude-sonnet-5', {}],
     ['claude-fable-5-1', {}],
   ]

@@ -190,7 +190,7 @@ describe('the messages of a chat', () => {
     assert.deepEqual(messages, [user('hi'), assistant(text('{"a":'))])
   })
 
-  for (const model of ['claude-sonnet-4-6', 'claude-opus-4-7', 'claude-sonnet-5']) {
+  for (const model of ['claude-sonnet-4-6', 'anthropic/claude-opus-4.7', 'claude-sonnet-5']) {
     it(`end with a user turn for ${model}, which takes no beginning of the answer`, () => {
       const given = { messages: [...ask, { role: 'assistant', content: 'Well, ' }], reasoning_effort: 'high' }
       const { messages, thinking } = chat.translate(given, model)
