@@ -11,5 +11,5 @@ export {
   tokenCount,
 } from './json-object.ts'
 export { endOfString, type JsonTally, jsonExcess, newTally, parseExactly } from './json-text.ts'
-export { keepingIntegers, parseKeepingIntegers } from './kept-integers.ts'
+export { isKeptInteger, keepingIntegers, parseKeepingIntegers } from './kept-integers.ts'
 export { withoutLoneSurrogates } from './well-formed.ts'

@@ -5,7 +5,13 @@ import { endOfString, parseExactly, setMember } from './json-text.ts'
 import { withoutLoneSurrogates } from './well-formed.ts'
 
 /** What `JSON` has beside its types. */
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): object
+  isRawJSON(value: unknown): boolean
+}
+
+/** Whether a value stands for an integer that no number can hold. */
+export const isKeptInteger = isRawJSON
 
 /** Stands before an integer while a text is parsed. Nobody else knows it, so that no string of a caller is taken for one. */
 const MARK = `${randomUUID()}:`

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { isJsonObject, type JsonObject, objectsIn } from '../../../lib/core/json/index.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  objectsIn,
+  parseKeepingIntegers,
+} from '../../../lib/core/json/index.ts'
 import { fittedSchema } from '../../../lib/core/translate/chat-as-messages/fitted-schema.ts'
 import { isPlainPattern } from '../../../lib/core/translate/chat-as-messages/plain-pattern.ts'
 import { chat } from './requests.ts'
@@ -157,6 +162,14 @@ describe('the schema of an answer on an anthropic line', () => {
   for (const [what, given, expected = given] of KEPT) {
     it(`keeps ${what}`, () => assert.deepEqual(fittedSchema(given), expected))
   }
+
+  it('keeps the values of an enum, a constant and a default that no number can hold', () => {
+    const written =
+      '{"type":"integer","enum":[1,9223372036854775807],"const":-9007199254740993,"default":12345678901234567890}'
+    const given = parseKeepingIntegers(written)
+    assert.ok(isJsonObject(given))
+    assert.equal(JSON.stringify(fittedSchema(given)), written)
+  })
 
   const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } }
   const UNFIT: [what: string, given: JsonObject][] = [

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isKeptInteger, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 import { isPlainPattern } from './plain-pattern.ts'
 
 /** The formats of strings that Anthropic knows. */
@@ -191,4 +191,5 @@ function isOfType({ type }: JsonObject, name: string): boolean {
   return type === name || (Array.isArray(type) && type.includes(name))
 }
 
-const isPrimitive = (value: unknown): boolean => typeof value !== 'object' || value === null
+const isPrimitive = (value: unknown): boolean =>
+  typeof value !== 'object' || value === null || isKeptInteger(value)
