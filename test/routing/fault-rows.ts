@@ -157,6 +157,8 @@ export const TABLE: readonly FaultRow[] = [
     "Unsupported parameter: 'content_filter' is not supported with this model.",
     'Unrecognized request argument supplied: moderation',
     "Unknown parameter: 'context_length'.",
+    "Missing required parameter: 'content_filter.type'.",
+    "Invalid type for 'moderation': expected a string, but got an integer instead.",
     'Invalid JSON payload received. Unknown name "content_filter": Cannot find field.',
     'moderation: Extra inputs are not permitted',
     "Additional properties are not allowed ('moderation' was unexpected)",

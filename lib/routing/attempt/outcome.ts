@@ -105,9 +105,9 @@ const POLICY_CODES = new Set([
 const POLICY_CODE = /SensitiveContentDetected|RiskDetection$|^data_inspection_failed$/
 const POLICY_TEXT =
   /content exists risk|content[ _-]?(?:filter|polic|management|moderation|safety)|usage (?:polic|guideline)|safety (?:system|filter|polic)|moderation|\bflagged\b/i
-/** How upstreams refuse a member that they do not know. Its name, such as `moderation`, says nothing of the content. */
+/** How upstreams refuse a member that they do not know, or read. Its name, such as `moderation`, says nothing of the content. */
 const UNKNOWN_MEMBER =
-  /^\W*(?:unknown|unrecogni[sz]ed|unsupported|unexpected) (?:request )?(?:parameter|(?:keyword )?argument|field|property)\b|\bunknown name "|\bextra inputs are not permitted|\badditional properties are not allowed/i
+  /^\W*(?:unknown|unrecogni[sz]ed|unsupported|unexpected) (?:request )?(?:parameter|(?:keyword )?argument|field|property)\b|^\W*(?:missing required parameter|invalid type for)\b|\bunknown name "|\bextra inputs are not permitted|\badditional properties are not allowed/i
 /** How OpenAI (429) and Groq (413) refuse a request that is larger by itself than our tokens per minute there. */
 const OVER_LIMIT = /^\W*request too large for .{1,300} on tokens per/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
