@@ -20,7 +20,7 @@ import {
   ledgerTimeFault,
 } from './settings.ts'
 import { drainServer } from './shutdown.ts'
-import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
+import { completeProvider, type GivenProvider, providerFaults } from './single-sign-on/provider-settings.ts'
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions {
@@ -28,42 +28,42 @@ export interface GatewayOptions {
    * Where accounts, keys, charges and the call log are kept: `sqlite:<path>`, `postgres://…` (needs the package `pg`) or
    * `memory:`, which forgets all at the end. Defaults to `sqlite:.data/gateway.db`.
    */
-  readonly databaseUrl?: string
+  readonly databaseUrl?: string | undefined
   /** Most connections to Postgres, at least 12. One that is far away needs more. Defaults to 24. */
-  readonly databaseConnections?: number
+  readonly databaseConnections?: number | undefined
   /**
    * No call is admitted while a charge has waited longer for the database, in milliseconds. Defaults to 500, or five times what a
    * round trip takes.
    */
-  readonly ledgerStallMs?: number
+  readonly ledgerStallMs?: number | undefined
   /**
    * How long the end of an answer waits for its charge, in milliseconds. Defaults to 1500, or fifteen times what a round trip
    * takes.
    */
-  readonly ledgerConfirmMs?: number
+  readonly ledgerConfirmMs?: number | undefined
   /**
    * The Redis that counts limits for several processes: `redis://…`, `rediss://…`, `redis+cluster://…` or
    * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
    */
-  readonly redisUrl?: string
+  readonly redisUrl?: string | undefined
   /** The token of the admin API, or `file:PATH`. Defaults to none: there is no admin API. */
-  readonly adminToken?: string
+  readonly adminToken?: string | undefined
   /**
    * The provider of OpenID Connect that operators sign in to the console at (needs the package `openid-client`). Defaults to
    * none.
    */
-  readonly signInProvider?: ProviderSettings
+  readonly signInProvider?: GivenProvider | undefined
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
-  readonly webhookAllowPrivate?: boolean
+  readonly webhookAllowPrivate?: boolean | undefined
   /** Takes the log. Defaults to JSON lines on the standard output, from level `info` on. */
-  readonly logger?: Logger
+  readonly logger?: Logger | undefined
   /**
    * Whether to register OpenTelemetry's SDK for the whole process and to answer `GET /metrics`. Defaults to false:
    * measurements go to the providers that your app has registered.
    */
-  readonly metrics?: boolean
+  readonly metrics?: boolean | undefined
   /** Where `env:NAME` in the config is looked up. Defaults to `process.env`. */
-  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 /**
@@ -145,33 +145,33 @@ export async function createGateway(config: object, options: GatewayOptions = {}
   })
 }
 
-const DEFAULTS = {
-  databaseUrl: DATABASE,
-  databaseConnections: DATABASE_CONNECTIONS,
-  ledgerStallMs: undefined,
-  ledgerConfirmMs: undefined,
-  redisUrl: undefined,
-  adminToken: undefined,
-  signInProvider: undefined,
-  webhookAllowPrivate: false,
-  logger: undefined,
-  metrics: false,
-  env: undefined,
-} satisfies Record<keyof GatewayOptions, unknown>
+const NAMES = Object.keys({
+  databaseUrl: 0,
+  databaseConnections: 0,
+  ledgerStallMs: 0,
+  ledgerConfirmMs: 0,
+  redisUrl: 0,
+  adminToken: 0,
+  signInProvider: 0,
+  webhookAllowPrivate: 0,
+  logger: 0,
+  metrics: 0,
+  env: 0,
+} satisfies Record<keyof GatewayOptions, unknown>)
 
 /** @throws {ConfigError} naming all faults. */
 function validate(options: GatewayOptions) {
-  if (typeof options !== 'object' || options === null)
+  if (!isObject(options))
     throw new ConfigError([
       "createGateway: its options must be an object, such as { databaseUrl: 'memory:' }",
     ])
-  const given = { ...DEFAULTS, ...options }
-  const { databaseUrl, databaseConnections, redisUrl, adminToken, signInProvider, webhookAllowPrivate } =
-    given
-  const { ledgerStallMs, ledgerConfirmMs, logger, metrics, env } = given
-  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
+  // What is undefined, such as a variable that is not set, has its default.
+  const { databaseUrl = DATABASE, databaseConnections = DATABASE_CONNECTIONS, redisUrl, adminToken } = options
+  const { signInProvider, webhookAllowPrivate = false, metrics = false } = options
+  const { ledgerStallMs, ledgerConfirmMs, logger, env } = options
+  const unknown = Object.keys(options).filter((name) => !NAMES.includes(name))
   const faults = unknown.map(
-    (name) => `createGateway: there is no option "${name}"; there are ${Object.keys(DEFAULTS).join(', ')}`,
+    (name) => `createGateway: there is no option "${name}"; there are ${NAMES.join(', ')}`,
   )
   const check = (name: string, fault: string | undefined | '' | false): void => {
     if (fault) faults.push(`createGateway: ${name} ${fault}`)
@@ -182,19 +182,39 @@ function validate(options: GatewayOptions) {
   check('ledgerConfirmMs', ledgerConfirmMs !== undefined && ledgerTimeFault(ledgerConfirmMs))
   check('redisUrl', redisUrl && redisUrlFault(redisUrl))
   check('adminToken', adminToken && adminTokenFault(adminToken))
-  check('webhookAllowPrivate', typeof webhookAllowPrivate !== 'boolean' && 'must be true or false')
+  if (signInProvider) {
+    check(
+      'signInProvider',
+      !isObject(signInProvider) && 'must be an object with "issuer", "clientId" and "clientSecret"',
+    )
+    check('signInProvider', !adminToken && 'needs "adminToken" too; without it there is no admin API')
+    if (isObject(signInProvider))
+      for (const [member, fault] of providerFaults(signInProvider)) check(`signInProvider.${member}`, fault)
+  }
+  for (const [name, value] of Object.entries({ webhookAllowPrivate, metrics }))
+    check(name, typeof value !== 'boolean' && 'must be true or false')
+  check('logger', logger && !isLogger(logger) && 'must have "info", "warn" and "error", as pino() has')
+  check('env', env && !isObject(env) && 'must be an object, such as process.env')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     databaseUrl,
     databaseConnections,
     ledgerStallMs,
     ledgerConfirmMs,
-    redisUrl,
-    adminToken,
-    signInProvider,
+    redisUrl: redisUrl || undefined,
+    adminToken: adminToken || undefined,
+    signInProvider: signInProvider && completeProvider(signInProvider),
     webhookAllowPrivate,
     metrics,
     logger: logger ?? jsonLog('info'),
     env: env ?? process.env,
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isLogger(value: Logger): boolean {
+  return [value.info, value.warn, value.error].every((log) => typeof log === 'function')
 }

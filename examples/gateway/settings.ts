@@ -163,8 +163,9 @@ function portIn(
 }
 
 /** Returns what is wrong with a DATABASE_URL, without the URL, which may hold a password. */
-export function databaseUrlFault(url: string): string | undefined {
-  if (url === 'memory:' || /^(sqlite:|postgres(ql)?:\/\/)./.test(url)) return undefined
+export function databaseUrlFault(url: unknown): string | undefined {
+  if (typeof url === 'string' && (url === 'memory:' || /^(sqlite:|postgres(ql)?:\/\/)./.test(url)))
+    return undefined
   return 'must be "sqlite:<path>", "postgres://…" or "memory:"'
 }
 
@@ -194,7 +195,8 @@ export function ledgerTimeFault(ms: unknown): string | undefined {
 }
 
 /** Returns what is wrong with an ADMIN_TOKEN, which may be `file:PATH`. */
-export function adminTokenFault(setting: string): string | undefined {
+export function adminTokenFault(setting: unknown): string | undefined {
+  if (typeof setting !== 'string') return 'must be a string'
   if (setting.startsWith('file:')) return settingFault(setting, adminTokensFault)
   return isToken(setting) ? undefined : 'must be printable ASCII without spaces'
 }
