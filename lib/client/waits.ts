@@ -1,3 +1,6 @@
+/** The longest time that a timer can wait: with a longer one it would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** The delays between attempts whose answers name none, in milliseconds. */
 export interface Backoff {
   readonly firstDelayMs: number
@@ -43,10 +46,13 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
       clearTimeout(timer)
       reject(signal?.reason)
     }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      },
+      Math.min(ms, MAX_TIMER_MS),
+    )
     signal?.addEventListener('abort', abort, { once: true })
   })
 }

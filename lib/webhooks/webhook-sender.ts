@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { type Logger, quietLogger } from '../core/call/index.ts'
 import {
   aFunction,
+  aKeepTime,
   aLogger,
   anObjectWith,
   aString,
-  aWholeNumber,
   checkOptions,
   type OptionRules,
   oneOf,
   required,
+  someMilliseconds,
 } from '../core/options/index.ts'
 import { boundedStore } from '../core/store-guard/index.ts'
 import type { AttemptEnd, ClaimedDelivery, WebhookOutbox } from './outbox.ts'
@@ -38,13 +39,12 @@ export interface WebhookSenderOptions {
   now?: () => number
 }
 
-const someTime = aWholeNumber('a positive whole number of milliseconds', 1)
 const RULES: OptionRules<WebhookSenderOptions> = {
   outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'claim')),
   allowPrivate: oneOf(true, false),
-  timeoutMs: someTime,
-  roundMs: someTime,
-  retainMs: someTime,
+  timeoutMs: someMilliseconds,
+  roundMs: someMilliseconds,
+  retainMs: aKeepTime,
   owner: aString(),
   logger: aLogger,
   now: aFunction('a function that returns milliseconds since the epoch'),

@@ -4,10 +4,10 @@ import {
   aFunction,
   aLogger,
   anObjectWith,
-  aWholeNumber,
   checkOptions,
   type OptionRules,
   required,
+  someMilliseconds,
 } from '../core/options/index.ts'
 import { boundedStore } from '../core/store-guard/index.ts'
 import { LineWatch, type WatchedLine } from './line-watch.ts'
@@ -35,7 +35,7 @@ const RULES: OptionRules<WebhookWatchOptions> = {
   outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'announce')),
   lines: aFunction('a function that returns lines, each with its id and whether it is down'),
   source: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
-  roundMs: aWholeNumber('a positive whole number of milliseconds', 1),
+  roundMs: someMilliseconds,
   logger: aLogger,
   now: aFunction('a function that returns milliseconds since the epoch'),
 }

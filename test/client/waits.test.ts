@@ -159,3 +159,15 @@ describe('an unusable option', () => {
     assert.equal((await withRetries(fetch, options)(server.url)).status, 200)
   })
 })
+
+it('a wait that is longer than a timer can be does not end at once', async (t) => {
+  const server = await answering(t, refusal(429, 'rate_limited', { 'retry-after': '2592000' }), fine)
+  const leaving = new AbortController()
+  const options = {
+    longestWaitMs: Number.POSITIVE_INFINITY,
+    onRetry: () => setTimeout(() => leaving.abort(), 100),
+  }
+  const asked = withRetries(fetch, options)(server.url, { ...post(), signal: leaving.signal })
+  await assert.rejects(asked, { name: 'AbortError' })
+  assert.equal(server.sent.length, 1)
+})

@@ -4,6 +4,7 @@ import type { Reference } from '../operations/index.ts'
 import type { OptionRule } from '../options/index.ts'
 import {
   aFunction,
+  aKeepTime,
   aLogger,
   anObjectWith,
   checkOptions,
@@ -35,7 +36,7 @@ export interface KeptThingsOptions {
 
 const RULES: OptionRules<KeptThingsOptions> = {
   store: anObjectWith('a KeptStore, such as new MemoryKeptStore()', 'remember'),
-  keepMs: someMilliseconds,
+  keepMs: aKeepTime,
   storeTimeoutMs: someMilliseconds,
   logger: aLogger,
   onStoreChange: aFunction(),

@@ -1,6 +1,7 @@
 export { checkOptions, type OptionRules } from './check-options.ts'
 export {
   aFunction,
+  aKeepTime,
   aListOf,
   aLogger,
   aNumber,
@@ -10,6 +11,7 @@ export {
   aString,
   aWholeNumber,
   kindOf,
+  MAX_TIMER_MS,
   type OptionRule,
   oneOf,
   required,

@@ -64,8 +64,18 @@ export const aLogger = anObjectWith(
   'error',
 )
 
-/** A number of milliseconds that is not zero. */
-export const someMilliseconds = aWholeNumber('a positive whole number of milliseconds', 1)
+/** The longest time that a timer can wait: with a longer one it would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** A time that a timer waits, in milliseconds. */
+export const someMilliseconds = aWholeNumber(
+  `a positive whole number of milliseconds, at most ${MAX_TIMER_MS} (24 days)`,
+  1,
+  MAX_TIMER_MS,
+)
+
+/** How long something is kept, in milliseconds. No timer waits for its end. */
+export const aKeepTime = aWholeNumber('a positive whole number of milliseconds', 1)
 
 /** A number from `least` to `most`, both included. */
 export function aNumber(be: string, least: number, most = Number.POSITIVE_INFINITY): OptionRule {

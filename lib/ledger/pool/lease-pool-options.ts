@@ -6,6 +6,7 @@ import {
   anObjectWith,
   aString,
   checkOptions,
+  MAX_TIMER_MS,
   type OptionRule,
   type OptionRules,
   oneOf,
@@ -40,8 +41,8 @@ export interface LeasePoolOptions extends PoolTimes {
 }
 
 const aTime: OptionRule = {
-  be: 'milliseconds above 0',
-  accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+  be: `milliseconds above 0, at most ${MAX_TIMER_MS} (24 days)`,
+  accepts: (value) => typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS,
 }
 const RULES: OptionRules<LeasePoolOptions> = {
   ledger: required(anObjectWith('a ledger, such as new MemoryLedger()', 'settle')),

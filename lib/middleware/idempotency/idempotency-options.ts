@@ -2,11 +2,13 @@ import type { Request } from 'express'
 import { type Call, type Logger, quietLogger } from '../../core/call/index.ts'
 import {
   aFunction,
+  aKeepTime,
   aLogger,
   aNumber,
   anObjectWith,
   aWholeNumber,
   checkOptions,
+  MAX_TIMER_MS,
   type OptionRules,
   oneOf,
   someMilliseconds,
@@ -77,8 +79,8 @@ export interface IdempotencyOptions {
 const RULES: OptionRules<IdempotencyOptions> = {
   store: anObjectWith('an IdempotencyStore, such as new MemoryIdempotencyStore()', 'claim'),
   scope: aFunction('a function of the request that returns a string'),
-  keepMs: someMilliseconds,
-  leaseMs: aWholeNumber('at least 400 milliseconds', 400),
+  keepMs: aKeepTime,
+  leaseMs: aWholeNumber(`from 400 to ${MAX_TIMER_MS} milliseconds (24 days)`, 400, MAX_TIMER_MS),
   answerLimitBytes: aNumber('a number of bytes from 0 up', 0),
   answers: anObjectWith('an AnswerStore, such as new SqlAnswerStore(db)', 'write', 'drop'),
   replay: oneOf(true, false),

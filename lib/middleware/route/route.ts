@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
+import { aNumber, checkOptions, MAX_TIMER_MS, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { type CandidateList, CandidateTable } from '../../routing/candidates/candidate.ts'
 import {
   ROUTING_RULES,
@@ -24,7 +24,11 @@ export interface RouteOptions extends RoutingOptions {
 const RULES: OptionRules<RouteOptions> = {
   ...ROUTING_RULES,
   onDisconnect: oneOf('abort', 'drain'),
-  drainMs: aNumber('a positive number of milliseconds', Number.MIN_VALUE),
+  drainMs: aNumber(
+    `a positive number of milliseconds, at most ${MAX_TIMER_MS} (24 days)`,
+    Number.MIN_VALUE,
+    MAX_TIMER_MS,
+  ),
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   assertLine,
   assertMeantIsNamed,
   assertNamedAreTaken,
+  assertTimersAreBounded,
   assertWrongIsRefused,
   faultOf,
 } from './mistakes.ts'
@@ -52,6 +53,9 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
       else assertLine(error, `${name}: there is no option "unheardOf"`, 'an unknown option')
       assertMeantIsNamed(name, Object.keys(takes), (misspelt) => make({ ...needs, ...misspelt }))
     })
+
+    it('refuses a time that no timer can wait', () =>
+      assertTimersAreBounded(Object.keys(takes), (given) => make({ ...needs, ...given })))
 
     it('says what is wrong with an option of any other kind', () => {
       for (const option of Object.keys(takes))

@@ -9,6 +9,7 @@ import {
   assertLine,
   assertMeantIsNamed,
   assertNamedAreTaken,
+  assertTimersAreBounded,
   assertWrongIsRefused,
   faultOf,
 } from './mistakes.ts'
@@ -45,6 +46,9 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       assert.deepEqual(listed.sort(), Object.keys(takes).sort())
       assertMeantIsNamed(name, listed, (misspelt) => make(name, { ...needs, ...misspelt }))
     })
+
+    it('refuses a time that no timer can wait', () =>
+      assertTimersAreBounded(Object.keys(takes), (given) => make(name, { ...needs, ...given })))
 
     it('says what is wrong with an option of any other kind', () => {
       for (const option of Object.keys(takes))

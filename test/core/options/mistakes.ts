@@ -47,6 +47,21 @@ export function faultOf(make: () => unknown): Error | undefined {
   }
 }
 
+/** Options that say how long something is kept, or what its age may be: no timer waits for it. */
+const KEPT: ReadonlySet<string> = new Set([
+  ...['keepMs', 'retainMs', 'retentionMs', 'staleMs', 'fineRetentionMs', 'entryWithinMs', 'probeMs'],
+  ...['shortestPollMs', 'longestPollMs', 'signedForMs', 'windowMs'],
+])
+
+/** A time that a timer waits is refused where a timer would fire at once. Others may be of any length. */
+export function assertTimersAreBounded(options: readonly string[], make: (given: object) => unknown): void {
+  for (const option of options.filter((name) => name.endsWith('Ms'))) {
+    const told = faultOf(() => make({ [option]: 2 ** 31 }))
+    if (KEPT.has(option)) assert.equal(told, undefined, option)
+    else assert.match(told?.message ?? 'it is taken', new RegExp(`"${option}" must be `), option)
+  }
+}
+
 /** Each misspelling of an option is told, with the option that was meant. */
 export function assertMeantIsNamed(
   owner: string,

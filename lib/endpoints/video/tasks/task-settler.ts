@@ -9,6 +9,7 @@ import {
   checkOptions,
   type OptionRules,
   required,
+  someMilliseconds,
 } from '../../../core/options/index.ts'
 import { boundedStore } from '../../../core/store-guard/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
@@ -51,8 +52,8 @@ const RULES: OptionRules<TaskSettlerOptions> = {
   concurrency: aNumberFrom1,
   shortestPollMs: aNumberFrom1,
   longestPollMs: aNumberFrom1,
-  readMs: aNumberFrom1,
-  roundMs: aNumberFrom1,
+  readMs: someMilliseconds,
+  roundMs: someMilliseconds,
   retainMs: aNumberFrom1,
   keepMs: aNumberFrom1,
   logger: aLogger,

@@ -7,6 +7,7 @@ import {
   aWholeNumber,
   checkOptions,
   kindOf,
+  MAX_TIMER_MS,
   type OptionRules,
   oneOf,
 } from '../../../core/options/index.ts'
@@ -52,7 +53,7 @@ export interface OpenDatabaseOptions {
 
 const MAX_STATEMENTS = 256
 
-const someTime = aWholeNumber('whole milliseconds from 0 on', 0)
+const someTime = aWholeNumber(`whole milliseconds from 0 to ${MAX_TIMER_MS} (24 days)`, 0, MAX_TIMER_MS)
 const RULES: OptionRules<OpenDatabaseOptions> = {
   logger: aLogger,
   readOnly: oneOf(true, false),
