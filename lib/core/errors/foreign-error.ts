@@ -26,12 +26,11 @@ const BODY_PARSER_ERRORS: ReadonlyMap<unknown, { code: ErrorCode; message?: stri
     { code: 'invalid_request', message: 'The content encoding of the body is not supported.' },
   ],
   ['charset.unsupported', { code: 'invalid_request', message: 'The body must be encoded in UTF-8.' }],
-  [
-    'request.size.invalid',
-    { code: 'invalid_request', message: 'The body is not as long as Content-Length says.' },
-  ],
   ['request.aborted', { code: 'client_closed_request' }],
 ])
+
+const READ_BEFORE =
+  'a middleware before the body parser, such as readRequest, has read the body; mount one of them only, or the parser first'
 
 /** Replaces the table's message for 403, which is about models. */
 const MESSAGE_BY_STATUS: Readonly<Record<number, string>> = { 403: 'This request is not allowed here.' }
@@ -55,6 +54,11 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error === null || typeof error !== 'object') return new GatewayError('internal_error', { cause: error })
   const foreign = error as HttpLikeError
+  // Node itself ends no body that is shorter than announced.
+  if (foreign.type === 'request.size.invalid') {
+    const cause = new Error(READ_BEFORE, { cause: error })
+    return new GatewayError('internal_error', { cause })
+  }
   const fault = BODY_PARSER_ERRORS.get(foreign.type)
   if (fault) return new GatewayError(fault.code, { message: fault.message, cause: error })
   const status = statusOf(foreign)

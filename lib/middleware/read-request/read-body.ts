@@ -37,6 +37,10 @@ export function bodyReader(limit: number, bounds: BudgetBounds): BodyReader {
       reuseParsed(taken, call, receive)
       return
     }
+    if (req.readableEnded || req.readableEncoding) {
+      receive(new TypeError(req.readableEnded ? READ_BEFORE : DECODED_BEFORE))
+      return
+    }
     const decompressor = encoding ? decompressorOf(encoding) : null
     if (decompressor === undefined) {
       receive(
@@ -92,6 +96,11 @@ export function bodyReader(limit: number, bounds: BudgetBounds): BodyReader {
     receiveBody(req, call, limit, bounds, context.runInAsyncScope.bind(context, take as Runnable, null))
   }
 }
+
+const READ_BEFORE =
+  'readRequest: a middleware before it has read the body, or a part of it; mount readRequest before that one, and once, or let that one leave the body in req.body'
+const DECODED_BEFORE =
+  'readRequest: a middleware before it has called req.setEncoding(), so that the bytes of the body are lost; mount readRequest before it'
 
 /** What waits for it runs when the packet has been read; `process.nextTick` would take twice the memory. */
 const RESOLVED = Promise.resolve()
@@ -159,7 +168,11 @@ function receiveBody(
   const onEnd = (): void => {
     if (done) return
     done = true
-    receive(undefined, held ? held.bytes : single, held)
+    // Node ends no body that is shorter than announced.
+    if (size < Number(req.headers['content-length'])) {
+      held?.release()
+      receive(new TypeError(READ_BEFORE))
+    } else receive(undefined, held ? held.bytes : single, held)
   }
   const onBroken = (cause?: Error): void => {
     if (done) return

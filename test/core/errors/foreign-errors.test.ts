@@ -126,7 +126,7 @@ describe('what others throw', () => {
       ['entity.parse.failed', 400, 'invalid_request'],
       ['encoding.unsupported', 415, 'invalid_request'],
       ['charset.unsupported', 415, 'invalid_request'],
-      ['request.size.invalid', 400, 'invalid_request'],
+      ['request.size.invalid', 400, 'internal_error'],
       ['request.aborted', 400, 'client_closed_request'],
     ]
     for (const [type, status, code] of codes) {
