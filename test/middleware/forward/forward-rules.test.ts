@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { forward } from '../../../lib/middleware/forward/index.ts'
+import { KeptThings } from '../../../lib/middleware/references/index.ts'
 import { envelopeIn, envelopeOf } from '../../support/answer-bodies.ts'
 import { rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
@@ -121,24 +122,34 @@ describe('what a rule passes on', () => {
   })
 })
 
-it('a body that was read before it could be passed on is an error of the app, and nothing is sent', async (t) => {
-  const upstream = await byteUpstream(t, (_req, res) => void res.end())
-  const { catalog } = loadConfig({
-    models: [{ id: 'm', kind: 'chat' }],
-    lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: {} }],
-  })
-  const logger = recordingLogger()
-  const app = await serveApp((app) => {
-    app.post('/v1/files', express.json(), forward({ catalog, rule: { lines: ['l'] } }))
-    app.use(errorEnvelope({ logger }))
-  })
-  t.after(() => app.close())
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(`${app.url}/v1/files`, { method: 'POST', headers, body: '{}' })
-  assert.equal((await envelopeOf(response)).error.code, 'internal_error')
-  assert.match(String(logger.lines[0]?.fields.err), /the body has been read already/)
-  assert.equal(upstream.requests.length, 0)
-})
+const decoding: RequestHandler = (req, _res, next) => {
+  req.setEncoding('utf8')
+  next()
+}
+
+for (const [what, before, told] of [
+  ['read', express.json(), /the body has been read already/],
+  ['decoded', decoding, /setEncoding\(\)/],
+] as const)
+  for (const kept of [undefined, new KeptThings()])
+    it(`a body that was ${what} before it could be passed on, ${kept ? 'and is judged' : 'unread'}: an error of the app, and nothing is sent`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.end())
+      const { catalog } = loadConfig({
+        models: [{ id: 'm', kind: 'chat' }],
+        lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: {} }],
+      })
+      const logger = recordingLogger()
+      const app = await serveApp((app) => {
+        app.post('/v1/files', before, forward({ catalog, rule: { lines: ['l'] }, ...(kept && { kept }) }))
+        app.use(errorEnvelope({ logger }))
+      })
+      t.after(() => app.close())
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${app.url}/v1/files`, { method: 'POST', headers, body: '{}' })
+      assert.equal((await envelopeOf(response)).error.code, 'internal_error')
+      assert.match(String(logger.lines[0]?.fields.err), told)
+      assert.equal(upstream.requests.length, 0)
+    })
 
 describe('forward, put together wrongly', () => {
   const { catalog } = loadConfig({
