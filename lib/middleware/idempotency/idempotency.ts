@@ -12,6 +12,7 @@ import { KeyedCall } from './keyed-call.ts'
 import { sendAgain } from './recorded-answer.ts'
 import { refuseFor, refuseUnchecked } from './refusals.ts'
 import { ReplayedCall } from './replayed-call.ts'
+import { uploadsOf } from './uploads.ts'
 
 /** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
@@ -123,6 +124,8 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
  */
 function contentOf(req: Request, call: Call): unknown {
   if (call.request) return call.request.body.json
+  const uploads = uploadsOf(req)
+  if (uploads) return { body: req.body, uploads }
   if (req.body !== undefined) return req.body
   const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers
   if (coding === undefined && length === '0') return undefined
