@@ -1,6 +1,7 @@
 import type { ServerOptions } from 'node:http'
 import type { Express } from 'express'
 import { http } from '../../core/call/node-http.ts'
+import { kindOf } from '../../core/options/index.ts'
 import { listingResponse } from './listed-headers.ts'
 
 /**
@@ -12,6 +13,7 @@ import { listingResponse } from './listed-headers.ts'
  *
  * @param app the app. Its `request` and `response` are replaced by the prototypes of the classes. Call this before
  * other apps are mounted in it.
+ * @throws TypeError if it is none, such as a Router.
  * @example
  * const app = express()
  * createServer({ ...messageClassesOf(app), headersTimeout: 15_000 }, app).listen(8787)
@@ -19,6 +21,8 @@ import { listingResponse } from './listed-headers.ts'
 export function messageClassesOf(
   app: Express,
 ): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
+  if (typeof app !== 'function' || !('request' in app))
+    throw new TypeError(`messageClassesOf: it needs an app of Express, such as express(), not ${kindOf(app)}`)
   // Derived classes rather than functions: V8 then allocates Node's own members at once.
   class AppRequest extends http.IncomingMessage {}
   const AppResponse = listingResponse()

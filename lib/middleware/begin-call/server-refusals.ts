@@ -6,7 +6,7 @@ import { callOf } from '../../core/call/index.ts'
 import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { continueOnRead } from './continue-on-read.ts'
-import { responseOn } from './upgrade-handler.ts'
+import { requireApp, responseOn } from './upgrade-handler.ts'
 import { writeRefusal } from './write-refusal.ts'
 
 /** Listeners for the events by which an HTTP server lets others refuse what it would refuse itself, without an envelope. */
@@ -46,12 +46,15 @@ export function refuseUnparsed(): RequestHandler {
  *
  * @param app serves all other requests.
  * @param refused a chain for these only, with {@link refuseUnparsed}.
+ * @throws TypeError if one of them cannot serve requests.
  * @example
  * const refused = express().use(beginCall(), callLog({ writer }), refuseUnparsed(), errorEnvelope())
  * const server = createServer({ requireHostHeader: false })
  * for (const [event, listener] of Object.entries(serverRefusals(app, refused))) server.on(event, listener)
  */
 export function serverRefusals(app: RequestListener, refused: RequestListener): ServerRefusals {
+  requireApp('serverRefusals', app)
+  requireApp('serverRefusals', refused)
   function pass(error: GatewayError, req: IncomingMessage, res: ServerResponse): void {
     refusals.set(req, error)
     refused(req, res)

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
+import { aNumber, checkOptions, kindOf } from '../../core/options/index.ts'
 
 /** Options of {@link cutStalledCallers}. */
 export interface StalledCallersOptions {
@@ -24,13 +25,18 @@ const MAX_INTERVAL_MS = 5000
  * left, so that slots, money, memory and upstream connections are free again. It holds for every answer and WebSocket
  * of the server. A caller that reads slowly, and one to whom nothing is sent, is not cut.
  *
- * @throws TypeError if an option is unusable.
+ * @throws TypeError if an option is unusable, or the server is none, such as an app.
  * @example
  * cutStalledCallers(createServer(app).listen(8787))
  */
 export function cutStalledCallers(server: Server, options: StalledCallersOptions = {}): void {
+  checkOptions('cutStalledCallers', options, { afterMs: aNumber('above 0', Number.MIN_VALUE) })
+  // An app has "on", too, but no connections.
+  if (!((server as unknown) instanceof NetServer))
+    throw new TypeError(
+      `cutStalledCallers: it needs the server, such as createServer(app) or what app.listen() returns, not ${kindOf(server)}`,
+    )
   const { afterMs = 60_000 } = options
-  if (!(afterMs > 0)) throw new TypeError('cutStalledCallers: "afterMs" must be above 0')
   const open = new Map<Socket, Progress>()
   server.on('connection', (socket: Socket) => {
     open.set(socket, { done: 0, queued: 0, since: 0 })

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { noteUpgrade, openCall, type Upgrade } from '../../core/call/index.ts'
 import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { kindOf } from '../../core/options/index.ts'
 import { writeRefusal } from './write-refusal.ts'
 
 /** The close frame of a gateway that stops. */
@@ -39,11 +40,13 @@ export function isWebSocketRequest(req: IncomingMessage): boolean {
  * WebSocket, such as `forward`, takes the socket with `upgradeOf(req)`.
  *
  * @param app the app, or any function of a request and a response.
+ * @throws TypeError if it is none.
  * @example
  * const upgrades = upgradeHandler(app)
  * server.on('upgrade', upgrades.handle)
  */
 export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) => void): UpgradeHandler {
+  requireApp('upgradeHandler', app)
   const open = new Set<Upgrade>()
 
   function handle(req: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -76,6 +79,14 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
       }
     },
   }
+}
+
+/** @throws TypeError if something that is to serve requests cannot: the first one would end the process. */
+export function requireApp(owner: string, app: unknown): void {
+  if (typeof app !== 'function')
+    throw new TypeError(
+      `${owner}: it needs an app, or a function of a request and a response, not ${kindOf(app)}`,
+    )
 }
 
 /** Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. */
