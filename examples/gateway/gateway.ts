@@ -132,6 +132,10 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     listen(...listenOn: [ListenOptions?]): Server {
       const bounded = httpServer(app, refused, HTTP_BOUNDS, serve)
       servers.push(bounded)
+      // As with Express: the callback also hears why the address cannot be had.
+      const told = listenOn.at(-1) as unknown
+      if (isListener(told))
+        bounded.server.once('error', told).once('listening', () => bounded.server.off('error', told))
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
     upgrade: upgrades.handle,
@@ -213,6 +217,10 @@ function validate(options: GatewayOptions) {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isListener(value: unknown): value is (error: Error) => void {
+  return typeof value === 'function'
 }
 
 function isLogger(value: Logger): boolean {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { createGateway, type GatewayOptions } from 'express-model-gateway/gateway'
 import { ConfigError } from '../../lib/index.ts'
@@ -52,6 +54,20 @@ const WRONG: readonly [what: string, options: object, ...faults: string[]][] = [
     'signInProvider.redirectUri must be',
   ],
 ]
+
+it('the callback of listen hears that the port is taken, as with Express, and that it is not', async (t) => {
+  const logger = { info() {}, warn() {}, error() {} }
+  const gateway = await createGateway(CONFIG, { databaseUrl: 'memory:', logger })
+  t.after(() => gateway.close())
+  const listened = (port: number): Promise<[Server, Error | undefined]> =>
+    new Promise((resolve) => {
+      const server: Server = gateway.listen(port, '127.0.0.1', (error) => resolve([server, error]))
+    })
+  const [server, none] = await listened(0)
+  assert.equal(none, undefined)
+  const [, taken] = await listened((server.address() as AddressInfo).port)
+  assert.equal((taken as NodeJS.ErrnoException).code, 'EADDRINUSE')
+})
 
 describe('the options of createGateway', () => {
   for (const [what, options, ...faults] of WRONG)
