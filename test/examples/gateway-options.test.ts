@@ -67,6 +67,12 @@ it('the callback of listen hears that the port is taken, as with Express, and th
   assert.equal(none, undefined)
   const [, taken] = await listened((server.address() as AddressInfo).port)
   assert.equal((taken as NodeJS.ErrnoException).code, 'EADDRINUSE')
+  // Whoever tries another port, or serves two addresses, is served at each.
+  const [another] = await listened(0)
+  for (const each of [server, another]) {
+    const url = `http://127.0.0.1:${(each.address() as AddressInfo).port}/v1/models`
+    assert.equal((await fetch(url)).status, 401)
+  }
 })
 
 describe('the options of createGateway', () => {

@@ -4,10 +4,17 @@ import { http } from '../../core/call/node-http.ts'
 import { kindOf } from '../../core/options/index.ts'
 import { listingResponse } from './listed-headers.ts'
 
+type MessageClasses = Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>>
+
+/** A second pair would inherit from itself. */
+const classes = new WeakMap<Express, MessageClasses>()
+
 /**
  * Returns classes for `http.createServer` whose instances have the prototypes of an Express app from the start.
  * Express otherwise changes the prototype of each request and response, which makes both slower. This saves about a
  * tenth of the cost of a call.
+ *
+ * All servers of an app get the same classes.
  *
  * Members that are added to `app.request` and `app.response`, before or after, work as usual.
  *
@@ -18,9 +25,9 @@ import { listingResponse } from './listed-headers.ts'
  * const app = express()
  * createServer({ ...messageClassesOf(app), headersTimeout: 15_000 }, app).listen(8787)
  */
-export function messageClassesOf(
-  app: Express,
-): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
+export function messageClassesOf(app: Express): MessageClasses {
+  const known = classes.get(app)
+  if (known) return known
   if (typeof app !== 'function' || !('request' in app))
     throw new TypeError(`messageClassesOf: it needs an app of Express, such as express(), not ${kindOf(app)}`)
   // Derived classes rather than functions: V8 then allocates Node's own members at once.
@@ -28,7 +35,9 @@ export function messageClassesOf(
   const AppResponse = listingResponse()
   app.request = copyInto(app.request, AppRequest.prototype)
   app.response = copyInto(app.response, AppResponse.prototype)
-  return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
+  const made: MessageClasses = { IncomingMessage: AppRequest, ServerResponse: AppResponse }
+  classes.set(app, made)
+  return made
 }
 
 /** Turns `prototype` into a copy of `known`, which inherits from it from now on, for the apps that are mounted already. */

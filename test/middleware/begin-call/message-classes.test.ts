@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
@@ -125,4 +126,28 @@ describe('the classes of an app', () => {
     assert.equal(status, 200)
     assert.match(headers.get('x-request-id') ?? '', /^req_/)
   })
+})
+
+it('an app that several servers serve answers at each', async (t) => {
+  const app = express()
+  app.use(beginCall())
+  app.get(
+    '/hello',
+    (req, res) =>
+      void res
+        .status(201)
+        .set('x-of', req.hostname)
+        .json({ id: callOf(req).id }),
+  )
+  for (let i = 0; i < 3; i++) {
+    const server = createServer({ ...messageClassesOf(app) }, app).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const res = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`)
+    assert.deepEqual([res.status, res.headers.get('x-of')], [201, '127.0.0.1'])
+    assert.match(((await res.json()) as { id: string }).id, /^req_/)
+  }
 })
