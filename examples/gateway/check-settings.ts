@@ -14,7 +14,8 @@ export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string)
   if (configFile !== undefined) {
     const origin = configOption === undefined ? 'GATEWAY_CONFIG' : '--config'
     const source = await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
-    if (source) collect(faults, () => configOf(source, settings ?? { region: env.GATEWAY_REGION }))
+    if (source)
+      collect(faults, () => configOf(source, settings ?? { region: env.GATEWAY_REGION || undefined }))
   }
   for (const fault of faults) console.error(fault)
   if (faults.length === 0) console.log(`${configFile ?? 'the demo config'} is valid`)

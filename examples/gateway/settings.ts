@@ -144,7 +144,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     regions,
     logLevel,
     observability,
-    region: env.GATEWAY_REGION,
+    region: env.GATEWAY_REGION || undefined,
     workers,
     noticeMs,
   }
