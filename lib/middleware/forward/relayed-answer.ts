@@ -104,7 +104,7 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
       while (data === '') {
         const end = endOfFrame(text, from, hasReturns)
         if (end < 0) break
-        data = readFrame(text.slice(begin, end)).data
+        data = dataOf(text.slice(begin, end))
         begin = end
         from = end
       }
@@ -115,8 +115,13 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
     response.on('data', onData).on('end', resolve)
   })
   await Promise.race([ended, exchange.ended])
-  if (data === '') data = readFrame(text.slice(begin)).data
-  return { bytes: Buffer.from(text, 'latin1'), data: Buffer.from(data, 'latin1') }
+  if (data === '') data = dataOf(text.slice(begin))
+  return { bytes: Buffer.from(text, 'latin1'), data: Buffer.from(data) }
+}
+
+/** Returns the data of a frame that was read as latin1. Its byte order mark is only known in UTF-8. */
+function dataOf(frame: string): string {
+  return readFrame(Buffer.from(frame, 'latin1').toString()).data
 }
 
 /** Reads a body up to a size, or up to the end of the exchange. */

@@ -7,6 +7,13 @@ import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
 
 const FIRST = 'event: thread.created\ndata: {"id":"thread_é","object":"thread"}\n\n'
 const PING = ': ping\n\n'
+const NAMELESS = FIRST.slice(FIRST.indexOf('data:'))
+const MARK = '\ufeff'
+/** What comes before the first event. */
+const BEGINS: Record<string, string> = {
+  'behind comments': PING + PING,
+  'behind a byte order mark': MARK,
+}
 const REST =
   'event: thread.run.created\ndata: {"id":"run_1","thread_id":"thread_é"}\n\nevent: done\ndata: [DONE]\n\n'
 
@@ -36,6 +43,8 @@ describe('a thing whose making is told by a stream of events', () => {
       ['one event only', (res) => res.end(FIRST)],
       ['without an empty line', (res) => res.end(FIRST.trimEnd())],
       ['behind comments', (res) => res.end(PING + PING + FIRST + REST)],
+      ['behind a byte order mark', (res) => res.end(MARK + FIRST + REST)],
+      ['behind a mark, without a name', (res) => res.end(MARK + NAMELESS)],
       ['with other line ends', (res) => res.end((FIRST + REST).replaceAll('\n', '\r\n'))],
       [
         'byte by byte',
@@ -50,9 +59,10 @@ describe('a thing whose making is told by a stream of events', () => {
     ]
     for (const [how, send] of sent) {
       const { gateway, answer } = await runs(t, send)
-      const text = await answer.text()
-      const begin = how === 'behind comments' ? PING + PING : ''
-      assert.ok((begin + FIRST + REST).startsWith(text.replaceAll('\r', '')), how)
+      const text = Buffer.from(await answer.arrayBuffer()).toString()
+      const begin = BEGINS[how] ?? ''
+      const whole = how === 'behind a mark, without a name' ? MARK + NAMELESS : begin + FIRST + REST
+      assert.ok(whole.startsWith(text.replaceAll('\r', '')), how)
       assert.ok(text.includes('"object":"thread"}'), how)
       assert.equal(text.includes('[DONE]'), !/only|without/.test(how), how)
       assert.equal((await gateway.ask(THREAD)).status, 200, how)
