@@ -3,7 +3,7 @@ import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
 import { parseJson } from '../../core/json/index.ts'
 import { endOfFrame, MAX_BLANK_LENGTH, readFrame } from '../../core/protocols/index.ts'
-import { decoded } from '../../routing/attempt/content-decoding.ts'
+import { decoded, decoderFor } from '../../routing/attempt/content-decoding.ts'
 import { type Failure, malformed } from '../../routing/attempt/failure.ts'
 
 interface Answering {
@@ -91,15 +91,16 @@ const MAX_EVENT_BYTES = 64 * 1024
 
 /** Reads a stream of events up to the end of the first one with data, and pauses it. */
 export async function readFirstEvent(exchange: Answering, response: IncomingMessage): Promise<FirstEvent> {
+  const chunks: Buffer[] = []
+  let size = 0
   let text = ''
   let data = ''
   /** Where the frame begins that has not come whole. */
   let begin = 0
   const ended = new Promise<void>((resolve) => {
-    const onData = (chunk: Buffer): void => {
-      exchange.noteProgress()
+    const read = (piece: Buffer): void => {
       let from = Math.max(begin, text.length - MAX_BLANK_LENGTH)
-      text += chunk.toString('latin1')
+      text += piece.toString('latin1')
       const hasReturns = text.includes('\r')
       while (data === '') {
         const end = endOfFrame(text, from, hasReturns)
@@ -108,15 +109,32 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
         begin = end
         from = end
       }
-      if (data === '' && text.length < MAX_EVENT_BYTES) return
+      if (data !== '' || text.length >= MAX_EVENT_BYTES) stop()
+    }
+    // Some servers compress although they are asked not to.
+    const decoder = decoderFor(response.headers['content-encoding'], {
+      decoded: read,
+      ended: resolve,
+      failed: () => resolve(),
+    })
+    const onData = (chunk: Buffer): void => {
+      exchange.noteProgress()
+      chunks.push(chunk)
+      size += chunk.length
+      if (decoder) decoder.write(chunk)
+      else read(chunk)
+      if (size >= MAX_EVENT_BYTES) stop()
+    }
+    const stop = (): void => {
       response.off('data', onData).pause()
+      decoder?.close()
       resolve()
     }
-    response.on('data', onData).on('end', resolve)
+    response.on('data', onData).on('end', () => (decoder ? decoder.end() : resolve()))
   })
   await Promise.race([ended, exchange.ended])
   if (data === '') data = dataOf(text.slice(begin))
-  return { bytes: Buffer.from(text, 'latin1'), data: Buffer.from(data) }
+  return { bytes: Buffer.concat(chunks), data: Buffer.from(data) }
 }
 
 /** Returns the data of a frame that was read as latin1. Its byte order mark is only known in UTF-8. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
@@ -18,10 +19,10 @@ const REST =
   'event: thread.run.created\ndata: {"id":"run_1","thread_id":"thread_é"}\n\nevent: done\ndata: [DONE]\n\n'
 
 /** Makes a thread by a run whose events are sent like this. */
-async function runs(t: TestContext, send: (res: ServerResponse) => void) {
+async function runs(t: TestContext, send: (res: ServerResponse) => void, encoding = 'identity') {
   const upstream = await byteUpstream(t, ({ method }, res) => {
     if (method === 'GET') return void res.end('{}')
-    res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+    res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'content-encoding': encoding })
     send(res)
   })
   const kept = new KeptThings()
@@ -68,6 +69,17 @@ describe('a thing whose making is told by a stream of events', () => {
       assert.equal((await gateway.ask(THREAD)).status, 200, how)
       const headers = { authorization: `Bearer ${OTHER_KEY}` }
       assert.equal((await gateway.ask(THREAD, { headers })).status, 404, how)
+    }
+  })
+
+  it('belongs to its account where the line compresses unasked', async (t) => {
+    for (const [encoding, compress] of [
+      ['gzip', gzipSync],
+      ['br', brotliCompressSync],
+    ] as const) {
+      const { gateway, answer } = await runs(t, (res) => res.end(compress(FIRST + REST)), encoding)
+      assert.equal(await answer.text(), FIRST + REST, encoding)
+      assert.equal((await gateway.ask(THREAD)).status, 200, encoding)
     }
   })
 
