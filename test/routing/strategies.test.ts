@@ -129,6 +129,24 @@ describe('a strategy', () => {
     assert.deepEqual(await order(gateway), ['cheap', 'middle', 'dear', 'flat'])
   })
 
+  it('"price" and "max_price" go by the tier that the input of the call reaches', async (t) => {
+    const tiers = [{ aboveInputTokens: 1000, inputPerMillion: '9', outputPerMillion: '9' }]
+    const gateway = await over(
+      t,
+      [
+        { id: 'tiered', price: { inputPerMillion: '1', outputPerMillion: '1', tiers } },
+        { id: 'even', price: { inputPerMillion: '5', outputPerMillion: '5' } },
+      ],
+      'price',
+    )
+    const long = { messages: [{ role: 'user', content: 'many words '.repeat(2000) }] }
+    assert.deepEqual(await order(gateway), ['tiered', 'even'])
+    assert.deepEqual(await order(gateway, long), ['even', 'tiered'])
+    const provider = { max_price: { prompt: 6 } }
+    assert.deepEqual(await order(gateway, { provider }), ['tiered', 'even'])
+    assert.deepEqual(await order(gateway, { ...long, provider }), ['even'])
+  })
+
   it('"affinity": the same line for the same beginning, spread over the lines by it', async (t) => {
     const gateway = await over(t, [{ id: 'a' }, { id: 'b' }, { id: 'c' }], 'affinity')
     const lines = await Promise.all(Array.from({ length: 60 }, (_, i) => chosen(gateway, saying(i))))

@@ -1,5 +1,5 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../../core/call/index.ts'
-import { type Line, type Price, windowNeeded } from '../../core/catalog/index.ts'
+import { type Line, type Price, priceAt, windowNeeded } from '../../core/catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import { threadDetails } from '../../core/errors/thread-details.ts'
 import type { PriceCeiling, ProviderConstraint } from '../../core/operations/index.ts'
@@ -91,7 +91,7 @@ function removalOf(
 /** Applies the filters that read the request. */
 function removalByRequest(
   { line, missing, contextWindow, price }: Candidate,
-  { operation, features, windowTokens, maxOutputTokens, constraint }: CallRequest,
+  { operation, features, windowTokens, estimatedInputTokens, maxOutputTokens, constraint }: CallRequest,
   asked: FilteredRequest,
 ): Elimination | undefined {
   const fault = asked.unfit?.(line)
@@ -107,7 +107,8 @@ function removalByRequest(
     if (contextWindow < needed)
       return removal(line, 'context_window', `a window of ${contextWindow}, about ${needed} needed`)
   }
-  const detail = constraint?.maxPrice && ceilingDetail(price, constraint.maxPrice)
+  const ceiling = constraint?.maxPrice
+  const detail = ceiling && ceilingDetail(priceAt(price, estimatedInputTokens), ceiling)
   return detail ? removal(line, 'price_ceiling', detail) : undefined
 }
 
