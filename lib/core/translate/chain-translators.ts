@@ -81,6 +81,10 @@ class ChainedStream implements StreamTranslator {
     return this.#inner.textMember === undefined ? undefined : this.#outer.textMember
   }
 
+  get nextEventNumber(): number | undefined {
+    return this.#outer.nextEventNumber
+  }
+
   get skipped(): number {
     return this.#outer.skipped + this.#inner.skipped
   }

@@ -83,6 +83,8 @@ export interface StreamTranslator {
    * text of such events instead of parsing them.
    */
   readonly textMember: string | undefined
+  /** The number of the next event, in a protocol that numbers them. */
+  readonly nextEventNumber?: number | undefined
   /** How many events, or parts of them, have no counterpart and were left out. */
   readonly skipped: number
 }

@@ -183,7 +183,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
     const { state, line, price } = candidate
     const call = this.#call
     const { reader } = end
-    if (reader) call.nextEventNumber = reader.nextEventNumber
+    if (reader) call.nextEventNumber = this.#handler?.nextEventNumber
     if (this.request.operation.priceUnit !== 'none') call.servedBy = { line: line.id, price, cost: line.cost }
     if (end.kind === 'abandoned') {
       const isKeyed = call.idempotency?.claim != null

@@ -48,7 +48,7 @@ export class OutputItems {
   readonly #reasoning: ReasoningForm
   readonly #output: JsonObject[] = []
   readonly #calls: CallItem[] = []
-  #sequence = 0
+  #nextEventNumber = 0
   #items = 0
   #open: TextItem | undefined
   #part: OpenPart | undefined
@@ -65,8 +65,12 @@ export class OutputItems {
     return this.#output
   }
 
+  get nextEventNumber(): number {
+    return this.#nextEventNumber
+  }
+
   event(type: string, members: JsonObject): string {
-    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...members })}\n\n`
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#nextEventNumber++, ...members })}\n\n`
   }
 
   text(type: PartType, text: string): string {

@@ -33,6 +33,10 @@ export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<C
     return this.#chunks.skipped
   }
 
+  get nextEventNumber(): number {
+    return this.#items.nextEventNumber
+  }
+
   push(json: object | undefined): string {
     if (isJsonObject(json)) return this.#chunks.push(json)
     return this.#chunks.begun ? COMMENT : ''

@@ -3,7 +3,7 @@ import type { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
 import { type JsonObject, parseJson, parseKeepingIntegers } from '../../../core/json/index.ts'
 import type { AnswerReading, StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
-import type { StreamTranslator, Translation } from '../../../core/translate/index.ts'
+import type { Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import { DataCollector } from '../../../routing/attempt/data-collector.ts'
 import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
@@ -40,8 +40,9 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #body: Buffer | BodyCollector | DataCollector | undefined
   #overflows = false
   #relay: StreamRelay | undefined
-  #reader: StreamReader | undefined
-  #translator: StreamTranslator | undefined
+  /** The reader of the stream; undefined until a stream begins. */
+  reader: StreamReader | undefined
+  #events: TranslatedEvents | undefined
   #skipped = 0
   #heard = false
   /** The chunks of this turn of the event loop, which are relayed together. */
@@ -55,14 +56,14 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     this.#opener = opener
   }
 
-  /** The reader of the stream; undefined until a stream begins. */
-  get reader(): StreamReader | undefined {
-    return this.#reader
+  /** The number of the caller's next event, in a protocol that numbers them. */
+  get nextEventNumber(): number | undefined {
+    return (this.#events ?? this.reader)?.nextEventNumber
   }
 
   /** How many parts of a translated answer were left out. */
   get skipped(): number {
-    return this.#translator?.skipped ?? this.#skipped
+    return this.#events?.skipped ?? this.#skipped
   }
 
   /** Takes the head. Returns an end if the response is not what was requested. */
@@ -86,16 +87,15 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #startRelay(): StreamRelay {
     const { operation, translation } = this.#adapted
     const reader = this.#newReader()
-    this.#reader = reader
-    this.#translator = translation?.stream(contextOf(this.#request))
-    const translated =
-      this.#translator &&
-      new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader, this.#terms))
+    this.reader = reader
+    const translator = translation?.stream(contextOf(this.#request))
+    this.#events =
+      translator && new TranslatedEvents(translator, () => usageOfStream(this.#request, reader, this.#terms))
     this.#relay = new StreamRelay(
       reader,
       operation.streamTerminator ?? '',
       this.#opener.openStream(),
-      translated,
+      this.#events,
       this.#headers,
     )
     return this.#relay
@@ -152,7 +152,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   /** Ends the exchange because the caller left. Chunks that have already come may hold another end. */
   abandon(): AnswerEnd {
-    return this.flush() ?? { kind: 'abandoned', reader: this.#reader }
+    return this.flush() ?? { kind: 'abandoned', reader: this.reader }
   }
 
   /** Handles a response that broke off. After the finish reason the answer counts as complete. */
@@ -165,7 +165,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   #relayed(end: RelayEnd | undefined): AnswerEnd | undefined {
     if (end?.kind === 'complete')
-      return { kind: 'served', unsent: end.tail, reader: this.#reader as StreamReader }
+      return { kind: 'served', unsent: end.tail, reader: this.reader as StreamReader }
     return end && this.#failed(end.failure)
   }
 
@@ -262,7 +262,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       elsewhere,
       // Failures that say something about the line, not only about the request or its caller.
       lineFault: failure.fault !== null || elsewhere,
-      reader: this.#reader,
+      reader: this.reader,
     }
   }
 }

@@ -192,7 +192,7 @@ export class StreamRelay {
   /** Translates one event. The pattern is dropped, because a parsed event may change how later ones translate. */
   #translate(translated: TranslatedEvents, reading: FrameReading, text: string, flows: boolean): void {
     this.#template.forget()
-    const events = reading.last ? '' : this.#guarded(() => translated.push(reading.json))
+    const events = reading.last ? '' : this.#guarded(() => translated.push(reading.json, this.whole))
     if (events === undefined) return
     if (!flows) {
       if (events !== '') this.#hold(Buffer.from(events))

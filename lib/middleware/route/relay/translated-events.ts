@@ -11,14 +11,30 @@ export class TranslatedEvents {
   #before = ''
   #after = ''
 
+  #finishNumber: number | undefined
+
   /** @param usage returns the usage that the call is charged for, as far as it is known. */
   constructor(translator: StreamTranslator, usage: () => TranslatedUsage) {
     this.#translator = translator
     this.#usage = usage
   }
 
-  /** Returns the caller's events for one event of the line. Throws what the translator throws. */
-  push(json: object | undefined): string {
+  /** The number of the caller's next event. Those from the finish on are not counted: they may stay unsent. */
+  get nextEventNumber(): number | undefined {
+    return this.#finishNumber ?? this.#translator.nextEventNumber
+  }
+
+  get skipped(): number {
+    return this.#translator.skipped
+  }
+
+  /**
+   * Returns the caller's events for one event of the line. Throws what the translator throws.
+   *
+   * @param isFinish whether the answer has finished, so that the events are held back.
+   */
+  push(json: object | undefined, isFinish: boolean): string {
+    if (isFinish) this.#finishNumber ??= this.#translator.nextEventNumber
     return this.#translator.push(json)
   }
 
@@ -61,6 +77,7 @@ export class TranslatedEvents {
 
   /** Returns the events that complete the caller's stream. */
   end(): Buffer {
+    this.#finishNumber ??= this.#translator.nextEventNumber
     return Buffer.from(this.#translator.end(this.#usage()))
   }
 }
