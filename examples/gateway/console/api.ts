@@ -44,12 +44,6 @@ export class Api {
     return parsed<T>((await this.#get(path, query, signal)).text)
   }
 
-  /** Returns a page of CSV as it was sent, with the cursor of the next one. */
-  async csv(path: string, query: Query, signal: AbortSignal) {
-    const { text, headers } = await this.#get(path, query, signal)
-    return { text, next: headers.get('x-next-cursor') }
-  }
-
   #get(path: string, query: Query, signal: AbortSignal | null) {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === '' ? [] : [[name, String(value)]],

@@ -139,6 +139,29 @@ describe('usage in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await close()
   })
 
+  it('is exported with a column for each group, whatever the names of tags', async () => {
+    const secret = await tenant('tagged')
+    await suite.called(
+      'chat-small',
+      {},
+      { authorization: `Bearer ${secret}`, 'x-gateway-tags': 'org=ours,org.team=search' },
+    )
+    const { page, go, close } = await suite.signedIn('admin')
+    await go('/reports?account=tagged&group_by=tag%3Aorg%2Ctag%3Aorg.team')
+    await settled(page)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ])
+    const [names, ...rows] = (await readFile(await download.path(), 'utf8')).split('\r\n')
+    assert.match(String(names), /^tag:org,tag:org\.team,requests,/)
+    assert.ok(
+      rows.some((row) => row.startsWith('ours,search,1,')),
+      rows.join('\n'),
+    )
+    await close()
+  })
+
   it('says so where there is none', async () => {
     await suite.admin('POST', '/accounts', { id: 'quiet' })
     const { secret } = await suite.admin<{ secret: string }>('POST', '/keys', { account: 'quiet' })

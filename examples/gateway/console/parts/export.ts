@@ -72,33 +72,36 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
+type Cell = readonly [name: string, text: string]
+
 /** Returns rows as CSV. Members of members have names such as `usage.input_tokens`. */
 function csvOf(rows: readonly object[]): string {
-  const flat = rows.map((row) => new Map(cellsOf(row, '')))
-  const names = columnsIn(flat)
-  const lines = [names, ...flat.map((row) => names.map((name) => row.get(name) ?? ''))]
+  const cells = rows.map((row) =>
+    Object.entries(row).map(([member, value]) => ({ member, own: cellsOf(member, value) })),
+  )
+  const names = columnsIn(cells.flat())
+  const texts = cells.map((row) => new Map(row.flatMap(({ own }) => own)))
+  const lines = [names, ...texts.map((row) => names.map((name) => row.get(name) ?? ''))]
   return lines.map((line) => `${line.map(quoted).join(',')}\r\n`).join('')
 }
 
 /** Returns the names of all cells. Those of a member stand together, and not beside its own name: it is null at times. */
-function columnsIn(rows: readonly ReadonlyMap<string, string>[]): readonly string[] {
+function columnsIn(cells: readonly { member: string; own: readonly Cell[] }[]): readonly string[] {
   const byMember = new Map<string, Set<string>>()
-  for (const name of rows.flatMap((row) => [...row.keys()])) {
-    const member = name.split('.', 1)[0] ?? name
-    byMember.set(member, (byMember.get(member) ?? new Set()).add(name))
+  for (const { member, own } of cells) {
+    const names = byMember.get(member) ?? new Set()
+    byMember.set(member, names)
+    for (const [name] of own) names.add(name)
   }
   return [...byMember].flatMap(([member, names]) =>
     names.size > 1 ? [...names].filter((name) => name !== member) : [...names],
   )
 }
 
-function cellsOf(row: object, prefix: string): [string, string][] {
-  return Object.entries(row).flatMap(([name, value]): [string, string][] => {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return cellsOf(value, `${prefix}${name}.`)
-    const text = typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value)
-    return [[`${prefix}${name}`, text]]
-  })
+function cellsOf(name: string, value: unknown): Cell[] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.entries(value).flatMap(([member, inner]) => cellsOf(`${name}.${member}`, inner))
+  return [[name, typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value)]]
 }
 
 /** Quotes a cell. One that a spreadsheet would run as a formula is marked as text. */

@@ -69,9 +69,7 @@ export function reports(context: ViewContext): ViewContent {
       filterForm(context, 'reports', filters, groupFields(session, groups)),
       rows,
       exportButtons('usage', (format, progress) =>
-        format === 'csv'
-          ? csvOf((cursor) => api.csv(path, { ...grouped, format, cursor }, signal))
-          : exported((cursor) => load(cursor, ROWS_OF_EXPORT), format, progress),
+        exported((cursor) => load(cursor, ROWS_OF_EXPORT), format, progress),
       ),
     ],
   }
@@ -82,19 +80,6 @@ const TOTAL = 'Total'
 /** Returns the groups in the address. Those of tags may also stand behind spaces, and have some in their names. */
 function groupsIn(text: string): readonly string[] {
   return text.split(/,|\s+(?=tag:)/).flatMap((name) => name.trim() || [])
-}
-
-/** Returns all pages of CSV as one file: only the first has the line of names. */
-async function csvOf(
-  load: (cursor: string | undefined) => Promise<{ text: string; next: string | null }>,
-): Promise<string> {
-  let { text, next } = await load(undefined)
-  while (next !== null) {
-    const page = await load(next)
-    text += page.text.slice(page.text.indexOf('\n') + 1)
-    next = page.next
-  }
-  return text
 }
 
 const TIMES = [
