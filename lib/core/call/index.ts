@@ -8,6 +8,7 @@ export {
   heldInput,
   heldOutput,
   itemOf,
+  type ServedBy,
 } from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export { bytesOfEntry, entryOf, lineOf } from './call-entry.ts'

@@ -165,11 +165,13 @@ const routing = z.strictObject({
   drainMs: milliseconds.default(10_000),
 })
 
+const passedOnPrice = z.strictObject({ perRequest: price, perMinute: price }).partial()
 const passThrough = z.strictObject({
   path: z.string().startsWith('/'),
   lines: z.array(id).min(1).optional(),
   model: id.optional(),
-  price: z.strictObject({ perRequest: price, perMinute: price }).partial().prefault({}),
+  price: passedOnPrice.prefault({}),
+  cost: passedOnPrice.optional().describe('What an answer and a minute cost you.'),
   sessionMs: milliseconds.default(3_600_000).describe('The longest time of an answer or WebSocket.'),
   methods: z
     .array(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))

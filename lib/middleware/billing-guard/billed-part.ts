@@ -57,6 +57,7 @@ export function refuseUnpaid(
 class BilledPart implements Bill, HeldPart {
   readonly requestId: string
   readonly amount: bigint
+  readonly cost: bigint | null
   readonly at = Date.now()
   readonly claim = null
   readonly entry = null
@@ -69,6 +70,7 @@ class BilledPart implements Bill, HeldPart {
   constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
     this.requestId = `${call.id}.${++bill.parts}`
     this.amount = held.amount
+    this.cost = costOf(call, item)
     this.usage = usageOfPart(call)
     this.#call = call
     this.#bill = bill
@@ -89,6 +91,7 @@ class BilledPart implements Bill, HeldPart {
     // At once: the call may end, and be logged, before the ledger has answered.
     bill.charged = (bill.charged ?? 0n) + this.amount
     bill.items = added(bill.items, this.#item)
+    if (this.cost !== null) bill.cost = (bill.cost ?? 0n) + this.cost
     const outcome = await this.#held.settle(this)
     const isLost = outcome === 'unconfirmed' && this.#held.onLedgerAway === 'hold'
     return isLost ? this.#call.refuse('billing_unavailable') : undefined
@@ -97,6 +100,12 @@ class BilledPart implements Bill, HeldPart {
   release(): void {
     this.#held.release()
   }
+}
+
+/** Returns what the part costs the operator; null if that is not known. */
+function costOf({ servedBy }: Call, item: ChargeItem): bigint | null {
+  if (item.unit !== 'minute' || !servedBy?.cost) return null
+  return amountOf([{ ...item, price: servedBy.cost.perMinute }])
 }
 
 /** Adds an item to those of the same unit and price. */

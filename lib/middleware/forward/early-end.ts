@@ -9,7 +9,7 @@ export class EarlyEnd {
   /** @param totalMs how long the call may take. */
   constructor(call: Call, totalMs: number) {
     this.#total = setTimeout(() => this.end(tooLong()), totalMs).unref()
-    call.keyWatch?.follow(call, (error) => this.end(error))
+    call.keyWatch?.follow(call, this.end)
   }
 
   /** Aborted when the call must end. */
@@ -22,7 +22,7 @@ export class EarlyEnd {
     return this.signal.aborted ? (this.signal.reason as GatewayError) : undefined
   }
 
-  end(error: GatewayError): void {
+  readonly end = (error: GatewayError): void => {
     this.#controller.abort(error)
   }
 

@@ -18,7 +18,14 @@ import {
   routingSettings,
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
+import type { ForwardTerms } from './forwarding.ts'
 import { declaredCollection } from './kept/kept-resource.ts'
+
+/** Amounts as decimal strings. */
+interface PassedOnPrice {
+  perRequest?: string | undefined
+  perMinute?: string | undefined
+}
 
 /** A rule of the config's `passThrough`: the lines that requests of a path go to, and their price. */
 export interface ForwardRule {
@@ -30,7 +37,9 @@ export interface ForwardRule {
    * The price of each successful answer, and of each begun minute that the answer or WebSocket takes, as decimal strings.
    * Hold at least the two for each request. Default to free.
    */
-  price?: { perRequest?: string | undefined; perMinute?: string | undefined }
+  price?: PassedOnPrice
+  /** What these cost the operator. Defaults to unknown. `perMinute` is counted only where `price` has one. */
+  cost?: PassedOnPrice | undefined
   /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
   sessionMs?: number | undefined
   /** The methods that are passed on; any other is `not_found`. `GET` includes `HEAD`. Defaults to all. */
@@ -81,6 +90,7 @@ const RULE_RULES: OptionRules<ForwardRule> = {
   lines: anArray('an array of ids of lines'),
   model: aString(),
   price: anObject("amounts, such as { perRequest: '0.01' }"),
+  cost: anObject("amounts, such as { perRequest: '0.008' }"),
   sessionMs: aNumber('above 0 and at most a day, in milliseconds', Number.MIN_VALUE, 86_400_000),
   methods: anArray("an array of methods, such as ['GET', 'POST']"),
   path: aString(),
@@ -114,11 +124,14 @@ export function validateForward(options: ForwardOptions) {
     return list
   }
   listFor()
-  const { perRequest = '0', perMinute = '0' } = rule.price ?? {}
-  const price: Price = { ...FREE, perRequest: parseAmount(perRequest), perMinute: parseAmount(perMinute) }
+  const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const { sessionMs = SESSION_MS } = rule
   const owned = kept && { kept, bodyLimitBytes, budget, declared: declaredCollection(rule.path, rule.keeps) }
-  return { ...settings, modelId: rule.model, price, sessionMs, listFor, methods: methodsOf(rule), owned }
+  return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods: methodsOf(rule), owned }
+}
+
+function priceOf({ perRequest = '0', perMinute = '0' }: PassedOnPrice): Price {
+  return { ...FREE, perRequest: parseAmount(perRequest), perMinute: parseAmount(perMinute) }
 }
 
 function methodsOf({ methods }: ForwardRule): ReadonlySet<string> {

@@ -48,7 +48,7 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { modelId, price, sessionMs, listFor, methods, owned, ...settings } = validateForward(options)
+  const { modelId, terms, sessionMs, listFor, methods, owned, ...settings } = validateForward(options)
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -66,7 +66,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     call.routing = newTrace(settings)
     const early = new EarlyEnd(call, sessionMs)
     try {
-      await serve(call, req, res, { path, price, early })
+      await serve(call, req, res, { path, terms, early })
     } finally {
       early.close()
     }
@@ -113,13 +113,13 @@ async function sendList(
   call: Call,
   res: Response,
   list: OwnList,
-  { price, early }: Pick<Forwarding, 'price' | 'early'>,
+  { terms, early }: Pick<Forwarding, 'terms' | 'early'>,
 ): Promise<void> {
   call.onLeave(() => early.end(new GatewayError('client_closed_request')))
   const body = await list.body()
   const { askedLine } = list
-  if (askedLine !== undefined && price)
-    await settleAtPrice(call, askedLine, price, { status: 200, errorCode: null, finish: 'completed' })
+  const outcome = { status: 200, errorCode: null, finish: 'completed' } as const
+  if (askedLine !== undefined && terms) await settleAtPrice(call, { line: askedLine, ...terms }, outcome)
   if (call.left) return
   setNoStore(res)
   res.json(body)
@@ -149,7 +149,7 @@ export function forwardTo(
     call.routing ??= newTrace(settings)
     const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
     const early = new EarlyEnd(call, SESSION_MS)
-    const forwarded = new ForwardedCall(call, req, res, { path, headers, price: null, early })
+    const forwarded = new ForwardedCall(call, req, res, { path, headers, terms: null, early })
     return holding(call, () => tryLines(forwarded, call, list, settings)).finally(() => early.close())
   }
 }

@@ -257,11 +257,11 @@ export class ForwardedCall implements AttemptPolicy {
    * @throws {GatewayError} if that does not succeed in time.
    */
   async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
-    const { price, early } = this.#forwarding
-    if (!success || !price) return
+    const { terms, early } = this.#forwarding
+    if (!success || !terms) return
     // The line is not being waited for.
     exchange.pauseClocks()
-    await settleAtPrice(this.#call, exchange.target.line.id, price, outcome)
-    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, price, (error) => early.end(error))
+    await settleAtPrice(this.#call, { line: exchange.target.line.id, ...terms }, outcome)
+    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, terms.price, early.end)
   }
 }

@@ -1,6 +1,9 @@
-import type { Price } from '../../core/catalog/index.ts'
+import type { ServedBy } from '../../core/call/index.ts'
 import type { EarlyEnd } from './early-end.ts'
 import type { OwnedRequest } from './kept/owned-request.ts'
+
+/** The price of a successful answer, and what it costs the operator. */
+export type ForwardTerms = Omit<ServedBy, 'line'>
 
 /** The parts of a forwarded request that its caller does not set. */
 export interface Forwarding {
@@ -8,8 +11,8 @@ export interface Forwarding {
   readonly path: string
   /** Headers that replace those of the gateway with the same name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The price of a successful answer; null if no usage is recorded. */
-  readonly price: Price | null
+  /** The price of a successful answer, and what it costs the operator; null if no usage is recorded. */
+  readonly terms: ForwardTerms | null
   /** What ends the call before its answer has ended. */
   readonly early: EarlyEnd
   /** Set if the request can only use what its account owns. */

@@ -1,5 +1,4 @@
-import type { Call, CallOutcome } from '../../core/call/index.ts'
-import type { Price } from '../../core/catalog/index.ts'
+import type { Call, CallOutcome, ServedBy } from '../../core/call/index.ts'
 
 const NOTHING_USED = {
   inputTokens: 0,
@@ -14,14 +13,9 @@ const NOTHING_USED = {
  *
  * @throws {GatewayError} if that does not succeed in time.
  */
-export async function settleAtPrice(
-  call: Call,
-  line: string,
-  price: Price,
-  outcome: CallOutcome,
-): Promise<void> {
-  call.usage = price.perMinute > 0n ? { ...NOTHING_USED, minutes: 1 } : NOTHING_USED
-  call.servedBy = { line, price }
+export async function settleAtPrice(call: Call, servedBy: ServedBy, outcome: CallOutcome): Promise<void> {
+  call.usage = servedBy.price.perMinute > 0n ? { ...NOTHING_USED, minutes: 1 } : NOTHING_USED
+  call.servedBy = servedBy
   // The end of the call is known only later, so its log entry is not written with its charge.
   if (call.entryBy === 'ledger') call.entryBy = 'writer'
   await call.settle({ outcome, unsent: null })

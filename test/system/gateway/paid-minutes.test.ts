@@ -36,6 +36,7 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
   ]
   const config = join(folder.path, 'config.json')
   const price = { perRequest: '0.01', perMinute: '0.02' }
+  const cost = { perRequest: '0.001', perMinute: '0.015' }
   await writeFile(
     config,
     JSON.stringify({
@@ -57,7 +58,7 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
           timeouts: { idleMs: 3_600_000 },
         },
       ],
-      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'], price })),
+      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'], price, cost })),
     }),
   )
   const start = async (): Promise<GatewayProcess> => {
@@ -120,6 +121,11 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
       )
       assert.equal(entry.usage?.minutes, minutes)
       assert.equal((await account(id)).spent, paid)
+      const [used] = (await jsonOf<{ data: object[] }>(await admin(`/usage?account=${id}`))).data
+      const cost = id === 'poor' ? '0.046' : '0.031'
+      assert.deepEqual({ ...used, charged: paid, cost }, used, 'what it cost the operator')
+      const seen = await jsonOf<typeof entry>(await admin(`/calls/${requestId}`))
+      assert.equal(seen.billing?.cost, cost)
       await sound()
     })
   }
