@@ -55,7 +55,8 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
           protocol: 'openai',
           baseUrl: `${upstream.url}/v1`,
           models: { m: 'u' },
-          timeouts: { idleMs: 3_600_000 },
+          // On the fast clock, a busy machine needs minutes to connect.
+          timeouts: { connectMs: 600_000, firstByteMs: 600_000, idleMs: 3_600_000 },
         },
       ],
       passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'], price, cost })),
@@ -84,10 +85,11 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
     const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime`, {
       headers: { authorization: `Bearer sk-${id}` },
     })
-    socket.on('error', () => {})
-    const begun = new Promise<string>((resolve) =>
-      socket.once('upgrade', ({ headers }) => resolve(String(headers['x-request-id']))),
-    )
+    const begun = new Promise<string>((resolve, reject) => {
+      socket.on('error', reject)
+      socket.once('upgrade', ({ headers }) => resolve(String(headers['x-request-id'])))
+    })
+    begun.catch(() => {})
     const ended = new Promise<string>((resolve) =>
       socket.once('close', (code, reason) => resolve(`${code} ${reason}`)),
     )
