@@ -1,6 +1,7 @@
 import type { AttemptRecord, CallRequest } from '../core/call/index.ts'
 import type { Line } from '../core/catalog/index.ts'
 import type { GatewayError } from '../core/errors/index.ts'
+import type { ProviderConstraint } from '../core/operations/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
 import type { Departure } from './attempt/departure.ts'
 import type { ExchangeEnd } from './attempt/failure.ts'
@@ -10,6 +11,8 @@ import type { Candidate } from './candidates/candidate.ts'
 export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
   /** The request that the filters read; null for a call that is passed on unread. */
   readonly request: CallRequest | null
+  /** The caller's constraint for a call that is passed on unread. */
+  readonly constraint?: ProviderConstraint | undefined
   /** Returns why the line cannot take the request at all. If absent, the line's endpoints decide. */
   unfit?(line: Line): GatewayError | undefined
   /** Prepares the request for a candidate, or returns the member that cannot be translated for it. */

@@ -95,8 +95,9 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
     this.#account = call.principal?.accountId ?? ''
     const left = filterCandidates(list.candidates, call, policy, this.#trace.eliminated)
     // They are listed by priority.
-    const isInOrder = strategy === STRATEGIES.priority && !call.request?.constraint
-    this.#ordered = isInOrder ? left : orderCandidates(left, strategy, call)
+    const constraint = (policy.request ?? policy).constraint
+    const isInOrder = strategy === STRATEGIES.priority && !constraint
+    this.#ordered = isInOrder ? left : orderCandidates(left, strategy, call, constraint)
     list.budget.count(1, 0)
   }
 

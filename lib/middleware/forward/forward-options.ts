@@ -111,12 +111,13 @@ export function validateForward(options: ForwardOptions) {
   const budget = budgetOf('forward', bodyLimitBytes, options.bodyBudgetBytes)
   if (rule.keeps !== undefined && rule.path === undefined)
     throw new TypeError('forward: "keeps" of the rule needs its "path"')
+  const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const retries = new RetryBudget()
   const known = new WeakMap<Catalog, CandidateList>()
   const listFor = (call?: Call): CandidateList => {
     const current = catalog(call)
     const list = known.get(current) ?? {
-      candidates: candidatesOf(current, rule, lines),
+      candidates: candidatesOf(current, rule, lines, terms.price),
       budget: retries,
       translations: [],
     }
@@ -124,7 +125,6 @@ export function validateForward(options: ForwardOptions) {
     return list
   }
   listFor()
-  const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const { sessionMs = SESSION_MS } = rule
   const owned = kept && { kept, bodyLimitBytes, budget, declared: declaredCollection(rule.path, rule.keeps) }
   return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods: methodsOf(rule), owned }
@@ -147,6 +147,7 @@ function candidatesOf(
   catalog: Catalog,
   { lines: ids, model }: ForwardRule,
   registry: LineRegistry,
+  price: Price,
 ): readonly Candidate[] {
   const lines = ids
     ? ids.map((id) => {
@@ -156,17 +157,17 @@ function candidatesOf(
       })
     : catalog.linesOf(model ?? '')
   return lines
-    .map((line) => candidateOf(line, registry, model))
+    .map((line) => candidateOf(line, registry, model, price))
     .sort((a, b) => a.line.priority - b.line.priority || b.line.weight - a.line.weight)
 }
 
-export function candidateOf(line: Line, registry: LineRegistry, model?: string): Candidate {
+export function candidateOf(line: Line, registry: LineRegistry, model?: string, price = FREE): Candidate {
   const state = registry.stateOf(line)
   return {
     line,
     // The body is not changed; a rule with `lines` names no model.
     upstreamModel: model === undefined ? '' : (line.models.get(model) ?? model),
-    price: FREE,
+    price,
     contextWindow: line.contextWindow,
     state,
     modelState: state.modelState(model ?? ''),

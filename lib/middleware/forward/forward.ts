@@ -3,6 +3,7 @@ import { type Call, callOf, readTags } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { setNoStore } from '../../core/json-api/no-store.ts'
+import { constraintOf, givenConstraint } from '../../core/operations/body/given-constraint.ts'
 import { checkOptions } from '../../core/options/index.ts'
 import { type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
 import { ROUTING_RULES, type RoutingSettings } from '../../routing/candidates/routing-options.ts'
@@ -59,6 +60,8 @@ export function forward(options: ForwardOptions): RequestHandler {
     const path = acceptedPath(req, methods)
     refuseKeyed(req)
     readTags(call, req.headers['x-gateway-tags'])
+    const given = givenConstraint(undefined, req.headers['x-gateway-provider'])
+    const constraint = given && constraintOf(given)
     if (modelId !== undefined) {
       call.model = modelId
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')
@@ -66,7 +69,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     call.routing = newTrace(settings)
     const early = new EarlyEnd(call, sessionMs)
     try {
-      await serve(call, req, res, { path, terms, early })
+      await serve(call, req, res, { path, terms, constraint, early })
     } finally {
       early.close()
     }

@@ -31,12 +31,10 @@ import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './rela
 import { readAnswer, readError, readFirstEvent, relayAnswer } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 import { settleAtPrice } from './settle-at-price.ts'
-import { signedTarget } from './signed-target.ts'
+import { signedTarget, UNSIGNABLE } from './signed-target.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
-
-const UNSIGNABLE = 'the line wants whole bodies signed, and this one is passed on unread'
 
 /** The codes of close frames: the session is refused by key or money, or the gateway cannot go on with it. */
 const REFUSED = 1008
@@ -51,6 +49,7 @@ const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
  */
 export class ForwardedCall implements AttemptPolicy {
   readonly request = null
+  readonly constraint: Forwarding['constraint']
   departure: Departure | undefined
   readonly #call: Call
   readonly #req: IncomingMessage
@@ -68,6 +67,7 @@ export class ForwardedCall implements AttemptPolicy {
     this.#req = req
     this.#res = res
     this.#forwarding = forwarding
+    this.constraint = forwarding.constraint
     this.#upgrade = upgradeOf(req)
     this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
     const { signal } = forwarding.early

@@ -2,6 +2,8 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
+import { describeIssue, describeVariant } from '../../core/operations/body/describe-issue.ts'
+import { constraintOf, givenConstraint } from '../../core/operations/body/given-constraint.ts'
 import {
   ENDPOINT_BY_KIND,
   editMembers,
@@ -14,9 +16,7 @@ import {
 } from '../../core/operations/index.ts'
 import { errorOf, settled } from '../../core/own-functions/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
-import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
-import { constraintOf, givenConstraint } from './given-constraint.ts'
 import { givenPolicy } from './given-policy.ts'
 import { planOf, type ReadRequestOptions } from './read-request-options.ts'
 

@@ -18,6 +18,8 @@ export interface FilteredCall {
 export interface FilteredRequest {
   /** The request, or null for a call that is passed on unread; filters that read the request then do not apply. */
   readonly request: CallRequest | null
+  /** The caller's constraint for a call that is passed on unread. That of any other is in its request. */
+  readonly constraint?: ProviderConstraint | undefined
   /** Returns why the line cannot take the request: `no_candidate` for its protocol, else the feature that it lacks. */
   unfit?(line: Line): GatewayError | undefined
 }
@@ -70,10 +72,11 @@ function removalOf(
 ): Elimination | undefined {
   const { line, state } = candidate
   const { request } = asked
+  const { constraint } = request ?? asked
   if (pin && line.id !== pin.line) return removal(line, 'pinned', `another line has ${pin.holds}`)
   if (!state.enabled) return removal(line, 'disabled', 'switched off')
-  if (request?.constraint) {
-    const detail = constraintDetail(line, request.constraint)
+  if (constraint) {
+    const detail = constraintDetail(line, constraint)
     if (detail) return removal(line, 'provider_constraint', detail)
   }
   const regions = principal?.lineRegions
@@ -81,17 +84,20 @@ function removalOf(
     const detail = `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(regions)}`
     return removal(line, 'region', detail)
   }
-  if (request) {
-    const removed = removalByRequest(candidate, request, asked)
-    if (removed) return removed
+  const removed = request && removalByRequest(candidate, request, asked)
+  if (removed) return removed
+  if (constraint?.maxPrice) {
+    const price = priceAt(candidate.price, request?.estimatedInputTokens ?? 0)
+    const detail = ceilingDetail(price, constraint.maxPrice)
+    if (detail) return removal(line, 'price_ceiling', detail)
   }
   return unavailable(candidate, principal?.accountId ?? '')
 }
 
 /** Applies the filters that read the request. */
 function removalByRequest(
-  { line, missing, contextWindow, price }: Candidate,
-  { operation, features, windowTokens, estimatedInputTokens, maxOutputTokens, constraint }: CallRequest,
+  { line, missing, contextWindow }: Candidate,
+  { operation, features, windowTokens, maxOutputTokens }: CallRequest,
   asked: FilteredRequest,
 ): Elimination | undefined {
   const fault = asked.unfit?.(line)
@@ -107,9 +113,7 @@ function removalByRequest(
     if (contextWindow < needed)
       return removal(line, 'context_window', `a window of ${contextWindow}, about ${needed} needed`)
   }
-  const ceiling = constraint?.maxPrice
-  const detail = ceiling && ceilingDetail(priceAt(price, estimatedInputTokens), ceiling)
-  return detail ? removal(line, 'price_ceiling', detail) : undefined
+  return undefined
 }
 
 /** Returns why a line cannot be tried now: it rests, or a circuit is open. Undefined if it can. */

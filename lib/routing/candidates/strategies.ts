@@ -98,8 +98,8 @@ export function orderCandidates(
   candidates: readonly Candidate[],
   strategy: Strategy,
   call: Call,
+  constraint = call.request?.constraint,
 ): readonly Candidate[] {
-  const constraint = call.request?.constraint
   if (!constraint) return strategy(candidates, call)
   const ordered = (constraint.sort ? SORTS[constraint.sort] : strategy)(candidates, call)
   const { order } = constraint

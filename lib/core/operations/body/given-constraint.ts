@@ -1,11 +1,11 @@
-import { GatewayError } from '../../core/errors/index.ts'
-import { parseExactly } from '../../core/json/index.ts'
+import { GatewayError } from '../../errors/index.ts'
+import { parseExactly } from '../../json/index.ts'
+import { describeIssue } from './describe-issue.ts'
 import {
   type ProviderConstraint,
   providerConstraintSchema,
   toProviderConstraint,
-} from '../../core/operations/index.ts'
-import { describeIssue } from './describe-issue.ts'
+} from './provider-constraint.ts'
 
 /** A provider constraint as the caller sent it. */
 interface GivenConstraint {
