@@ -6,6 +6,7 @@ import { toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { citationsOf } from './citations.ts'
 import { isPrompted } from './prompted-format.ts'
+import { callersNames } from './tools.ts'
 import { unfenced } from './unfenced.ts'
 import { WebSearches } from './web-searches.ts'
 
@@ -15,7 +16,7 @@ export function messageAsChatAnswer(
   usage: TranslatedUsage,
   { request, created, tellsSearches }: AnswerContext,
 ): TranslatedAnswer {
-  const message = new ChatMessage(json.id, tellsSearches)
+  const message = new ChatMessage(json.id, callersNames(request), tellsSearches)
   for (const block of Array.isArray(json.content) ? json.content : []) message.add(block)
   const refusal = json.stop_reason === 'refusal' ? refusalText(json.stop_details) : null
   const counts = chatUsage({ ...usage, reasoningTokens: messagesReasoningTokens(json.usage) })
@@ -42,6 +43,8 @@ export function messageAsChatAnswer(
 /** Collects content blocks into the message of a chat. */
 class ChatMessage {
   readonly #answerId: unknown
+  /** The caller's names of the tools, where the line has others. */
+  readonly #names: ReadonlyMap<unknown, string>
   #text = ''
   #reasoning = ''
   readonly #details: ReasoningDetail[] = []
@@ -51,8 +54,9 @@ class ChatMessage {
   readonly #searches: JsonObject[] = []
   skipped = 0
 
-  constructor(answerId: unknown, tellsSearches: boolean | undefined) {
+  constructor(answerId: unknown, names: ReadonlyMap<unknown, string>, tellsSearches: boolean | undefined) {
     this.#answerId = answerId
+    this.#names = names
     this.#searching = tellsSearches ? new WebSearches() : undefined
   }
 
@@ -105,7 +109,10 @@ class ChatMessage {
   }
 
   #addCall({ id, name, input }: JsonObject): void {
-    const fn = { name, arguments: JSON.stringify(isJsonObject(input) ? input : {}) }
+    const fn = {
+      name: this.#names.get(name) ?? name,
+      arguments: JSON.stringify(isJsonObject(input) ? input : {}),
+    }
     this.#calls.push({
       id: toolIdInAnswer(id, this.#answerId, this.#calls.length),
       type: 'function',

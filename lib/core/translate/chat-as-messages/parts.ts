@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { type DataUrl, readDataUrl } from '../parts/data-url.ts'
 import { toolId } from '../parts/tool-ids.ts'
+import { LONG, toolName } from '../parts/tool-names.ts'
 import { withoutLeftOut } from '../requests/without-left-out.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 
@@ -21,7 +22,12 @@ export const CHAT_PARTS: Readonly<Record<string, PartTranslator>> = {
   image_url: (part, path, leaveOut) => imageBlock(part.image_url, `${path}.image_url`, leaveOut),
   file: (part, path, leaveOut) => documentBlock(part.file, `${path}.file`, leaveOut),
   // Cursor sends them for Claude, in place of `tool_calls` and of messages with the role `tool`.
-  tool_use: ({ id, name, input }, path) => ({ type: 'tool_use', id: idOf(id, `${path}.id`), name, input }),
+  tool_use: ({ id, name, input }, path) => ({
+    type: 'tool_use',
+    id: idOf(id, `${path}.id`),
+    name: toolName(name, LONG),
+    input,
+  }),
   tool_result: resultBlock,
 }
 

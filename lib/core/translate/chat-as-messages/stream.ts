@@ -9,6 +9,7 @@ import { ChatChunkWriter } from './chunk-writer.ts'
 import { citationsOf } from './citations.ts'
 import type { OpenBlock, TextBlock, ThinkingBlock } from './open-block.ts'
 import { isPrompted } from './prompted-format.ts'
+import { callersNames } from './tools.ts'
 import { Unfenced } from './unfenced.ts'
 import { WebSearches } from './web-searches.ts'
 
@@ -34,6 +35,8 @@ export class MessageAsChatStream implements StreamTranslator {
   #contentUnits = 0
   /** The id of the answer, from which ids of tool calls are made if the line sends none. */
   #id: string
+  readonly #request: JsonObject
+  #names: ReadonlyMap<unknown, string> | undefined
   #toolCalls = 0
   #details = 0
   #stopReason: unknown
@@ -46,6 +49,7 @@ export class MessageAsChatStream implements StreamTranslator {
   skipped = 0
 
   constructor({ request, created, tellsSearches }: AnswerContext) {
+    this.#request = request
     this.#searches = tellsSearches && new WebSearches()
     this.#unfenced = isPrompted(request) ? new Unfenced() : undefined
     const { stream_options: options } = request
@@ -140,7 +144,9 @@ export class MessageAsChatStream implements StreamTranslator {
   #startCall(index: unknown, { id, name, input }: JsonObject): string {
     const call = this.#toolCalls++
     this.#open.set(index, { kind: 'tool', call, input, hasArguments: false })
-    const fn = { name: typeof name === 'string' ? name : '', arguments: '' }
+    this.#names ??= callersNames(this.#request)
+    const called = this.#names.get(name) ?? name
+    const fn = { name: typeof called === 'string' ? called : '', arguments: '' }
     const callId = toolIdInAnswer(id, this.#id, call)
     return this.#chunks.delta({
       tool_calls: [{ index: call, id: callId, type: 'function', function: fn }],

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { changedNames, LONG, toolName } from '../parts/tool-names.ts'
 import { hostedTool } from '../requests/hosted-tool.ts'
 import { anthropicSearch, SEARCH_NAME } from '../requests/web-search.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
@@ -46,12 +47,21 @@ function toolOf(
   const strict = given.strict === true && mayBeStrict ? fittedSchema(schema) : undefined
   const cacheControl = cacheControlOf(tool) ?? cacheControlOf(given)
   return {
-    name: given.name,
+    name: toolName(given.name, LONG),
     ...(description !== undefined && { description }),
     input_schema: strict ?? schema,
     ...(strict && { strict: true }),
     ...(cacheControl !== undefined && { cache_control: cacheControl }),
   }
+}
+
+/** Returns the caller's names of the tools whose names the line got changed, by the line's. */
+export function callersNames({ tools }: JsonObject): ReadonlyMap<unknown, string> {
+  const names = objectsIn(tools).map((tool) => {
+    const { function: given } = asFunction(tool)
+    return isJsonObject(given) ? given.name : undefined
+  })
+  return changedNames(names, LONG)
 }
 
 /** Cursor sends the tools of Claude in Anthropic's form, which has no type. */
@@ -93,7 +103,7 @@ function toolChoice(tools: readonly JsonObject[], choice: unknown, leaveOut: Lea
   if (isJsonObject(choice)) {
     const { function: named, allowed_tools: allowed } = choice
     if (choice.type === 'function' && isJsonObject(named))
-      return { tools, choice: { type: 'tool', name: named.name } }
+      return { tools, choice: { type: 'tool', name: toolName(named.name, LONG) } }
     if (choice.type === SEARCH_NAME && tools.some(({ name }) => name === SEARCH_NAME))
       return { tools, choice: { type: 'tool', name: SEARCH_NAME } }
     if (choice.type === 'allowed_tools' && isJsonObject(allowed)) return onlyAllowed(tools, allowed)
@@ -105,7 +115,9 @@ function toolChoice(tools: readonly JsonObject[], choice: unknown, leaveOut: Lea
 /** Leaves out the tools that are not allowed: Anthropic has no counterpart of `allowed_tools`. */
 function onlyAllowed(tools: readonly JsonObject[], allowed: JsonObject): ToolChoice {
   const names = new Set(
-    objectsIn(allowed.tools).map(({ function: fn }) => (isJsonObject(fn) ? fn.name : undefined)),
+    objectsIn(allowed.tools).map(({ function: fn }) =>
+      isJsonObject(fn) ? toolName(fn.name, LONG) : undefined,
+    ),
   )
   const allowedTools = tools.filter(({ name }) => names.has(name))
   if (allowedTools.length === 0) throw new Untranslatable('tool_choice.allowed_tools')

@@ -9,6 +9,7 @@ import {
 } from '../../json/index.ts'
 import { thinkingBlocks } from '../parts/reasoning-details.ts'
 import { toolId } from '../parts/tool-ids.ts'
+import { LONG, toolName } from '../parts/tool-names.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 import { cacheControlOf, contentBlocks } from './parts.ts'
 
@@ -132,7 +133,7 @@ function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   const args = fn.arguments === '' ? {} : (fn.arguments ?? {})
   const input = typeof args === 'string' ? parseJsonObject(args, tally, parseKeepingIntegers) : args
   if (!isJsonObject(input)) throw new Untranslatable(`${path}.function.arguments`)
-  return { type: 'tool_use', id: toolId(id), name: fn.name, input }
+  return { type: 'tool_use', id: toolId(id), name: toolName(fn.name, LONG), input }
 }
 
 const isResult = ({ type }: JsonObject): boolean => type === 'tool_result'

@@ -12,6 +12,7 @@ import { chatReasoningTokens, messagesUsage } from '../answers/usage.ts'
 import { DETAIL_FORMAT, thinkingBlocks, UNSIGNED, unsignedOf } from '../parts/reasoning-details.ts'
 import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
+import { callersNames } from './tools.ts'
 
 /**
  * Translates a chat completion into an Anthropic-style message.
@@ -21,7 +22,7 @@ import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../transl
 export function chatAnswerAsMessage(
   json: JsonObject,
   usage: TranslatedUsage,
-  { created }: AnswerContext,
+  { created, request }: AnswerContext,
 ): TranslatedAnswer {
   const [choice = {}, ...others] = objectsIn(json.choices)
   const id = nonEmptyString(json.id) ?? `msg_${created}`
@@ -30,8 +31,9 @@ export function chatAnswerAsMessage(
   const content = readChatContent(message)
   const calls = objectsIn(message.tool_calls)
   const cutOff = choice.finish_reason === 'length'
+  const names = callersNames(request)
   const uses = calls.flatMap((call, i) =>
-    toolUse(call, sealedToolId(toolIdInAnswer(call.id, id, i), call.extra_content), cutOff),
+    toolUse(call, sealedToolId(toolIdInAnswer(call.id, id, i), call.extra_content), cutOff, names),
   )
   const stopReason = stopReasonOf(choice.finish_reason, {
     toolCalls: uses.length > 0,
@@ -69,7 +71,12 @@ function thinkingOf(message: JsonObject, { reasoning, member }: ChatContent): re
 }
 
 /** Translates the call of a function; returns nothing for tools of other types, which the caller cannot have. */
-function toolUse(call: JsonObject, id: string, cutOff: boolean): JsonObject[] {
+function toolUse(
+  call: JsonObject,
+  id: string,
+  cutOff: boolean,
+  names: ReadonlyMap<unknown, string>,
+): JsonObject[] {
   const { function: fn } = call
   if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
   const { name, arguments: given } = fn
@@ -77,7 +84,7 @@ function toolUse(call: JsonObject, id: string, cutOff: boolean): JsonObject[] {
   const input = isJsonObject(given) ? given : argumentsOf(nonEmptyString(given) ?? '{}')
   // A call whose arguments were cut off cannot be run; the caller sees it by the stop reason.
   if (!input && !cutOff) throw new SyntaxError('the arguments of a tool call are not a JSON object')
-  return [{ type: 'tool_use', id, name, input: input ?? {} }]
+  return [{ type: 'tool_use', id, name: names.get(name) ?? name, input: input ?? {} }]
 }
 
 /** Returns the arguments of a call, with integers of any size. */

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 import { dataUrl } from '../parts/data-url.ts'
+import { toolName } from '../parts/tool-names.ts'
 import { withoutLeftOut } from '../requests/without-left-out.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 
@@ -11,7 +12,7 @@ export const USER_BLOCKS: Readonly<Record<string, BlockTranslator>> = {
   image: imageParts,
   document: documentParts,
   // A chat has all tools from the beginning, so that there is nothing to load.
-  tool_reference: ({ tool_name: name }) => textParts(`Tool: ${String(name)}`),
+  tool_reference: ({ tool_name: name }) => textParts(`Tool: ${String(toolName(name))}`),
   search_result: ({ title, source, content }) => [
     ...textParts(`${String(title)} (${String(source)})`),
     ...objectsIn(content).flatMap(({ text }) => textParts(text)),

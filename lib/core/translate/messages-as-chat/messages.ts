@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonTally, newTally, nonEmptyString } from '../../json/index.ts'
 import { memberOf } from '../parts/reasoning-details.ts'
 import { sealOf, toolId } from '../parts/tool-ids.ts'
+import { toolName } from '../parts/tool-names.ts'
 import { type ChatToolResult, chatToolResult } from '../parts/tool-results.ts'
 import { SEARCH_NAME } from '../requests/web-search.ts'
 import { withoutLeftOut } from '../requests/without-left-out.ts'
@@ -122,7 +123,7 @@ function assistantMessage(
 function toolCall({ id, name, input }: JsonObject, path: string, tally: JsonTally): JsonObject {
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
   if (typeof name !== 'string') throw new Untranslatable(`${path}.name`)
-  const fn = { name, arguments: JSON.stringify(input ?? {}) }
+  const fn = { name: toolName(name), arguments: JSON.stringify(input ?? {}) }
   return { id: toolId(id), type: 'function', function: fn, ...sealOf(id, tally) }
 }
 

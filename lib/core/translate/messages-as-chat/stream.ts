@@ -5,6 +5,7 @@ import { DETAIL_FORMAT, type ReasoningMember, UNSIGNED } from '../parts/reasonin
 import { ChatChunkReader, type ChatEventWriter } from '../streams/chat-chunk-reader.ts'
 import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { type Block, BlockSequence, newBlock } from './block-sequence.ts'
+import { callersNames } from './tools.ts'
 
 /** The content of a block at its beginning. */
 const EMPTY = { text: { text: '' }, thinking: { thinking: '', signature: '' } }
@@ -18,10 +19,13 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   readonly #estimatedInput: number
   readonly #blocks = new BlockSequence()
   readonly #chunks: ChatChunkReader<Block>
+  readonly #request: JsonObject
+  #names: ReadonlyMap<unknown, string> | undefined
   #refused = false
   textMember: string | undefined
 
-  constructor({ created, estimatedInputTokens }: AnswerContext) {
+  constructor({ request, created, estimatedInputTokens }: AnswerContext) {
+    this.#request = request
     this.#estimatedInput = estimatedInputTokens
     this.#fallbackId = `msg_${created}`
     this.#chunks = new ChatChunkReader(this, this.#fallbackId)
@@ -102,7 +106,8 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   }
 
   newToolCall(id: string, name: string): Block {
-    return newBlock('tool_use', { id, name, input: {} })
+    this.#names ??= callersNames(this.#request)
+    return newBlock('tool_use', { id, name: this.#names.get(name) ?? name, input: {} })
   }
 
   toolArguments(block: Block, text: string): string {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { changedNames, toolName } from '../parts/tool-names.ts'
 import { hostedTool } from '../requests/hosted-tool.ts'
 import { isStrict } from '../requests/strict-schema.ts'
 import { asksForSearch, isAnthropicSearch, searchOfMessage } from '../requests/web-search.ts'
@@ -33,6 +34,11 @@ export function toolMembers(json: JsonObject, context: RequestContext): JsonObje
   }
 }
 
+/** Returns the caller's names of the tools whose names the line got changed, by the line's. */
+export function callersNames({ tools }: JsonObject): ReadonlyMap<unknown, string> {
+  return changedNames(objectsIn(tools).map(({ name }) => name))
+}
+
 /** @param searching the name of the web search. A chat that has one searches in any case, so that it need not be chosen. */
 function choiceMembers(choice: unknown, searching: unknown, leaveOut: LeaveOut): JsonObject {
   if (!isJsonObject(choice)) return {}
@@ -51,7 +57,7 @@ function functionOf(tool: JsonObject, path: string, leaveOut: LeaveOut): JsonObj
   return {
     type: 'function',
     function: {
-      name,
+      name: toolName(name),
       ...(description !== undefined && { description }),
       parameters: wholeSchema(parameters),
       ...(strict === true && isStrict(parameters) && { strict: true }),
@@ -67,7 +73,7 @@ function choiceOf({ type, name }: JsonObject, leaveOut: LeaveOut): JsonObject | 
     case 'any':
       return 'required'
     case 'tool':
-      return { type: 'function', function: { name } }
+      return { type: 'function', function: { name: toolName(name) } }
     default:
       leaveOut('tool_choice')
       return undefined

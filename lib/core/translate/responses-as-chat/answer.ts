@@ -67,7 +67,7 @@ function messageItem(message: JsonObject, { text }: ChatContent, id: unknown): J
 function callItems(
   { tool_calls: calls }: JsonObject,
   id: unknown,
-  functions: ReadonlyMap<string, NamespacedFunction>,
+  functions: ReadonlyMap<unknown, NamespacedFunction>,
 ): JsonObject[] {
   return objectsIn(calls).flatMap(({ id: callId, function: fn, extra_content: extra }, i) => {
     if (!isJsonObject(fn) || typeof fn.name !== 'string') return []

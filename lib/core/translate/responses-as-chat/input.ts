@@ -138,7 +138,7 @@ class ChatInput {
     // Some callers keep the arguments parsed.
     const args = isJsonObject(given) ? JSON.stringify(given) : (given ?? '{}')
     if (typeof args !== 'string') throw new Untranslatable(`${path}.arguments`)
-    const fn = { name: namespace ? chatName(namespace, name) : name, arguments: args }
+    const fn = { name: chatName(namespace, name), arguments: args }
     const seal = sealOf(String(id), this.#tally)
     this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn, ...seal })
   }

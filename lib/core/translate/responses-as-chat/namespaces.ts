@@ -1,26 +1,25 @@
 import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
-
-/** OpenAI's longest name of a function. */
-const MAX_NAME_LENGTH = 64
+import { toolName } from '../parts/tool-names.ts'
 
 /** A function as the caller of a response knows it. */
 export interface NamespacedFunction {
   readonly name: unknown
-  readonly namespace: unknown
+  readonly namespace?: unknown
 }
 
-/** Returns the name that a function of a namespace has in a chat, which has no namespaces. */
-export function chatName(namespace: unknown, name: unknown): string {
-  const whole = `${String(namespace)}__${String(name)}`
-  return whole.length > MAX_NAME_LENGTH ? String(name) : whole
+/** Returns the name that a function has in a chat, which has no namespaces, and shorter names. */
+export function chatName(namespace: unknown, name: unknown): unknown {
+  return toolName(namespace ? `${String(namespace)}__${String(name)}` : name)
 }
 
-/** Returns the functions of the namespaces of a response request, by their names in a chat. */
-export function namespacedFunctions({ tools }: JsonObject): ReadonlyMap<string, NamespacedFunction> {
-  const byName = new Map<string, NamespacedFunction>()
-  for (const { type, name: namespace, tools: functions } of objectsIn(tools)) {
+/** Returns the functions of a response request by their names in a chat. */
+export function namespacedFunctions({ tools }: JsonObject): ReadonlyMap<unknown, NamespacedFunction> {
+  const byName = new Map<unknown, NamespacedFunction>()
+  for (const { type, name, tools: functions } of objectsIn(tools)) {
+    if (type === 'function') byName.set(chatName(undefined, name), { name })
     if (type !== 'namespace') continue
-    for (const { name } of objectsIn(functions)) byName.set(chatName(namespace, name), { name, namespace })
+    for (const fn of objectsIn(functions))
+      byName.set(chatName(name, fn.name), { name: fn.name, namespace: name })
   }
   return byName
 }
@@ -30,7 +29,8 @@ export function withoutNamespaces(tools: unknown): { readonly tool: JsonObject; 
   return objectsIn(tools).flatMap((tool, i) => {
     const path = `tools[${i}]`
     const { type, name: namespace, tools: functions } = tool
-    if (type !== 'namespace' || !Array.isArray(functions)) return [{ tool, path }]
+    if (type !== 'namespace' || !Array.isArray(functions))
+      return [{ tool: { ...tool, name: chatName(undefined, namespace) }, path }]
     return functions.flatMap((one: unknown, j) =>
       isJsonObject(one)
         ? [{ tool: { ...one, name: chatName(namespace, one.name) }, path: `${path}.tools[${j}]` }]

@@ -18,7 +18,7 @@ export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<C
   #shell: JsonObject = {}
   #items: OutputItems
   /** The functions of the caller's namespaces. */
-  #functions: ReadonlyMap<string, NamespacedFunction> | undefined
+  #functions: ReadonlyMap<unknown, NamespacedFunction> | undefined
   /** Never set: events are numbered, so that no two are alike. */
   readonly textMember = undefined
 

@@ -87,5 +87,5 @@ function choiceOf(choice: unknown, searches: boolean, leaveOut: LeaveOut): unkno
 
 const named = ({ name, namespace }: JsonObject): JsonObject => ({
   type: 'function',
-  function: { name: namespace ? chatName(namespace, name) : name },
+  function: { name: chatName(namespace, name) },
 })
