@@ -8,7 +8,8 @@ import {
   tagsOf,
 } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { isJsonObject, type JsonObject, parseJsonObject } from '../json/index.ts'
+import { isJsonObject, type JsonObject } from '../json/index.ts'
+import { personOf } from '../operations/index.ts'
 
 /** The parts of a call that say who and what it is for. */
 interface Attributed {
@@ -41,8 +42,6 @@ export function readAttribution(call: Attributed, json: JsonObject): void {
 }
 
 const MAX_USER_BYTES = 128
-/** What Claude Code adds to the name of its user: each session would be a user of its own. */
-const SESSION = /_session_[0-9a-f-]{36}$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROLS = /[\u0000-\u001f\u007f]/g
 
@@ -50,15 +49,7 @@ const CONTROLS = /[\u0000-\u001f\u007f]/g
 export function userOf(given: unknown): string | null {
   if (typeof given !== 'string') return null
   const text = given.slice(0, 1000).toWellFormed()
-  const person = text.startsWith('{') ? withoutSession(text) : text.replace(SESSION, '')
-  return cut(person.replace(CONTROLS, '?').trim()) || null
-}
-
-/** Since version 2.1.78 Claude Code sends JSON. The name is the one of its earlier versions, so that a budget goes on. */
-function withoutSession(text: string): string {
-  const { device_id: device, account_uuid: account, session_id: session } = parseJsonObject(text) ?? {}
-  if (typeof device !== 'string' || typeof session !== 'string') return text
-  return `user_${device}_account_${typeof account === 'string' ? account : ''}`
+  return cut(personOf(text).replace(CONTROLS, '?').trim()) || null
 }
 
 function cut(text: string): string {

@@ -1,5 +1,6 @@
 export { FormFile } from './body/form-file.ts'
 export { multipartBody, renamedForm } from './body/multipart-body.ts'
+export { personOf } from './body/person.ts'
 export {
   type PriceCeiling,
   type ProviderConstraint,

@@ -18,7 +18,7 @@ export const MESSAGES_MEMBERS: MemberRules = {
   thinking: becomes('`reasoning_effort`'),
   output_config: becomes('`effort` as `reasoning_effort`, `format` as `response_format`'),
   output_format: becomes('`response_format`'),
-  metadata: becomes('`user_id` as `user`, hashed beyond 64 characters'),
+  metadata: becomes('`user_id` as `user`, without the session of Claude Code, hashed beyond 64 characters'),
   service_tier: becomes('`service_tier`: `standard_only` as `default`'),
   top_k: refused,
   container: refusedUnless('empty', (value) => isJsonObject(value) && Object.keys(value).length === 0),

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { personOf } from '../../operations/index.ts'
 import { commonEffort, effortOf } from '../requests/reasoning-effort.ts'
 import { effortMember, isReasoningModel, takesSampling } from '../requests/reasoning-models.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
@@ -65,8 +66,9 @@ function effortFor({ thinking, output_config: config, max_tokens: limit }: JsonO
   return effortOf(budget, limit)
 }
 
-/** Returns the user id; one that is too long for OpenAI is hashed. */
+/** Returns the user id without a session; one that is too long for OpenAI is hashed. */
 function userOf({ metadata }: JsonObject): string | undefined {
-  const id = isJsonObject(metadata) ? nonEmptyString(metadata.user_id) : undefined
+  const given = isJsonObject(metadata) ? nonEmptyString(metadata.user_id) : undefined
+  const id = nonEmptyString(given && personOf(given))
   return id !== undefined && id.length > MAX_USER_LENGTH ? hash('sha256', id) : id
 }
