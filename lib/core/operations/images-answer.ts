@@ -25,10 +25,11 @@ export const MAX_TOKENS_PER_IMAGE = 6240
 export function readImageAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
   if (!Array.isArray(answer.data)) throw new SyntaxError('the answer has no "data"')
-  const images = objectsIn(answer.data).filter(
-    ({ b64_json, url }) => nonEmptyString(b64_json) ?? nonEmptyString(url),
-  ).length
+  const data = objectsIn(answer.data)
+  const images = data.filter(({ b64_json, url }) => nonEmptyString(b64_json) ?? nonEmptyString(url)).length
   return {
+    // In a series of Ark's an image that was not made has an error in its place.
+    error: images > 0 ? undefined : data.findLast(({ error }) => error)?.error,
     substance: images > 0 ? 'output' : 'empty',
     usage: { ...readImageUsage(answer.usage), images },
     estimateOutput: () => images * tokensPerImage(answer),
