@@ -195,7 +195,7 @@ describe('the messages of a chat', () => {
       const given = { messages: [...ask, { role: 'assistant', content: 'Well, ' }], reasoning_effort: 'high' }
       const { messages, thinking } = chat.translate(given, model)
       assert.deepEqual(messages, [user('hi'), assistant(text('Well,')), user('Continue.')])
-      assert.deepEqual(thinking, { type: 'adaptive' })
+      assert.equal((thinking as { type: string }).type, 'adaptive')
     })
   }
 

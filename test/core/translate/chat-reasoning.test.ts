@@ -31,15 +31,35 @@ describe('the reasoning effort of a chat', () => {
     assert.equal(budget({ max_tokens: 3000, reasoning_effort: 'low' }), 1024)
   })
 
-  for (const model of [
-    'claude-opus-4-6',
-    'claude-sonnet-4-7-20270101',
-    'claude-opus-5',
-    'us.anthropic.claude-haiku-5-1',
-  ]) {
+  const SUMMARIZED = { type: 'adaptive', display: 'summarized' }
+  for (const [model, adaptive] of [
+    ['claude-opus-4-6', { type: 'adaptive' }],
+    ['claude-sonnet-4-7-20270101', SUMMARIZED],
+    ['claude-opus-5', SUMMARIZED],
+    ['us.anthropic.claude-haiku-5-1', SUMMARIZED],
+  ] as const) {
     it(`is told as such to ${model}`, () => {
       const { thinking, output_config } = chat.translate(HIGH, model)
-      assert.deepEqual([thinking, output_config], [{ type: 'adaptive' }, { effort: 'high' }])
+      assert.deepEqual([thinking, output_config], [adaptive, { effort: 'high' }])
+    })
+  }
+
+  const LOW = [undefined, { effort: 'low' }]
+  const OFF = [{ type: 'disabled' }, undefined]
+  for (const [model, told] of [
+    ['claude-opus-4-8', [undefined, undefined]],
+    ['claude-sonnet-5', OFF],
+    ['claude-sonnet-5-20260630', OFF],
+    ['anthropic/claude-opus-5', OFF],
+    ['claude-haiku-5-5', OFF],
+    ['claude-opus-5-5', LOW],
+    ['anthropic/claude-sonnet-5.5', LOW],
+    ['claude-fable-5', LOW],
+    ['claude-opus-6', LOW],
+  ] as const) {
+    it(`none is as little as ${model} allows`, () => {
+      const { thinking, output_config } = chat.translate({ reasoning_effort: 'none' }, model)
+      assert.deepEqual([thinking, output_config], told)
     })
   }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
+import { askedTools } from './asked-tool.ts'
 import { takesPrefill, takesSampling } from './claude-models.ts'
 import { CHAT_MEMBERS } from './members.ts'
 import { messageFormatOf } from './prompted-format.ts'
@@ -21,7 +22,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const maxTokens = maxTokensOf(json) ?? context.defaultMaxTokens
   const { system, turns: given } = conversationOf(json, leaveOut)
   const turns = takesPrefill(context.upstreamModel) ? given : endedByUser(given)
-  const tools = toolMembers(json, leaveOut)
+  const { tools, instruction: toCall } = askedTools(toolMembers(json, leaveOut), context.upstreamModel)
   const thinking = thinkingOf(json.reasoning_effort, {
     upstreamModel: context.upstreamModel,
     maxTokens,
@@ -31,7 +32,8 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const asked = messageFormatOf(json)
   if (!asked) leaveOut('response_format')
   const { format, instruction } = asked ?? {}
-  const instructions = instruction === undefined ? system : [...system, { type: 'text', text: instruction }]
+  const instructions = [...system]
+  for (const text of [instruction, toCall]) if (text !== undefined) instructions.push({ type: 'text', text })
   const outputConfig = outputConfigOf(format, thinking?.effort)
   const userId = userIdOf(json)
   return {
@@ -40,7 +42,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
     ...(instructions.length > 0 && { system: instructions }),
     messages: turns,
     ...tools,
-    ...(thinking && { thinking: thinking.thinking }),
+    ...(thinking?.thinking && { thinking: thinking.thinking }),
     ...(outputConfig && { output_config: outputConfig }),
     ...(takesSampling(context.upstreamModel) && samplingMembers(json, thinking !== undefined)),
     ...stopMembers(json, leaveOut),
