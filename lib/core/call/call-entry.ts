@@ -69,7 +69,7 @@ function countsOf(reported: ReportedUsage): Partial<UsageCounts>
 function countsOf(counts: Partial<Usage> | ReportedUsage): object {
   const named: Record<string, unknown> = {}
   for (const name in COUNT_NAMES) {
-    const count = (counts as { readonly [Name in CountName]?: number })[name as CountName]
+    const count = (counts as { readonly [Name in CountName]?: number | string })[name as CountName]
     if (count !== undefined) named[COUNT_NAMES[name as CountName]] = count
   }
   if ('source' in counts) named.source = counts.source
@@ -91,6 +91,7 @@ const COUNT_NAMES = {
   searchUnits: 'search_units',
   webSearches: 'web_searches',
   minutes: 'minutes',
+  serviceTier: 'service_tier',
 } as const satisfies Record<CountName, keyof UsageCounts>
 
 function bodyOf(idempotency: IdempotencyTrace, ending: CallEnding | undefined): string | null {

@@ -66,6 +66,8 @@ export interface UsageSummary {
   readonly search_units?: number
   readonly web_searches?: number
   readonly minutes?: number
+  /** The tier of service that the line reported, if it is not the usual one. */
+  readonly service_tier?: string
   readonly source: Usage['source']
   /** What the line reported, if that was bounded. */
   readonly reported?: Partial<UsageCounts>

@@ -29,6 +29,8 @@ export interface Usage {
   readonly webSearches?: number
   /** The begun minutes of an answer or WebSocket that is passed on, if it is priced by them. */
   readonly minutes?: number
+  /** The tier that the upstream served the call in, if it is not the usual one. It does not change the price. */
+  readonly serviceTier?: string
   /**
    * `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported; `bounded`: the
    * upstream reported more than the call can have used.
@@ -52,6 +54,8 @@ export interface ReportedUsage {
   images?: number | undefined
   searchUnits?: number | undefined
   webSearches?: number | undefined
+  /** The tier of service, if it is not the usual one. */
+  serviceTier?: string | undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
+import { serviceTierOf } from '../service-tier.ts'
 import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { searchesInUsage } from '../web-searches.ts'
@@ -50,12 +51,14 @@ export function readChoices(
   request: Readonly<Record<string, unknown>> = {},
   form: ChoiceForm = MESSAGE_CHOICE,
 ): AnswerReading {
-  const answer = json as { choices?: unknown; usage?: unknown } | null
+  const answer = json as { choices?: unknown; usage?: unknown; service_tier?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
   }
   const usage = answer.usage ?? usageIn(answer.choices)
   const reading = new ChoicesReading(answer.choices, readChatUsage(usage), form)
+  const tier = answer.service_tier ? serviceTierOf(answer.service_tier) : undefined
+  if (tier) reading.usage.serviceTier = tier
   if (
     reading.substance === 'empty' &&
     answer.choices.some((choice) => endsWithoutOutput(choice, usage, request))

@@ -9,6 +9,7 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
+import { serviceTierOf } from '../service-tier.ts'
 import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
@@ -30,6 +31,7 @@ interface ChatChunk {
   choices?: unknown
   usage?: unknown
   error?: unknown
+  service_tier?: unknown
 }
 
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
@@ -122,6 +124,8 @@ export class ChatStreamReader implements StreamReader {
     if (usage !== undefined) {
       this.#lastUsage = usage
       this.#report(readChatUsage(usage))
+      const tier = chunk.service_tier ? serviceTierOf(chunk.service_tier) : undefined
+      if (tier) this.usage.serviceTier = tier
     }
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0

@@ -1,5 +1,6 @@
 import { isJsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
+import { serviceTierOf } from '../service-tier.ts'
 import { searchesInUsage } from '../web-searches.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
@@ -14,6 +15,7 @@ export interface MessageCounts {
   readonly thinking?: number | undefined
   /** The web searches that Anthropic ran. */
   readonly searches?: number | undefined
+  readonly tier?: string | undefined
   /** What was spent beside the answer, and is not in the counts above. */
   readonly beside?: MessageCounts | undefined
 }
@@ -34,8 +36,15 @@ export function readMessageCounts(usage: unknown): MessageCounts {
     output: tokenCount(counts.output_tokens),
     thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
     searches: searchesInUsage(counts) ?? 0,
+    ...tierOf(counts),
     beside: besideOf(counts.iterations),
   }
+}
+
+/** Returns the tier of service; the fast mode, which has other prices too, is one. */
+function tierOf({ speed, service_tier: given }: Record<string, unknown>): Pick<MessageCounts, 'tier'> {
+  const tier = speed === 'fast' ? speed : serviceTierOf(given)
+  return tier === undefined ? {} : { tier }
 }
 
 /** Adds up the steps beside the answer; undefined if none are reported. */
@@ -46,7 +55,7 @@ function besideOf(iterations: unknown): MessageCounts | undefined {
 }
 
 function sumOf(one: MessageCounts, other: MessageCounts): MessageCounts {
-  const sum = (count: Exclude<keyof MessageCounts, 'beside'>): number | undefined =>
+  const sum = (count: Exclude<keyof MessageCounts, 'beside' | 'tier'>): number | undefined =>
     one[count] === undefined ? other[count] : one[count] + (other[count] ?? 0)
   return {
     fresh: sum('fresh'),
@@ -74,6 +83,7 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
     output: report.output || (before.output ?? report.output),
     thinking: report.thinking ?? before.thinking,
     searches: report.searches || (before.searches ?? report.searches),
+    ...((report.tier ?? before.tier) !== undefined && { tier: report.tier ?? before.tier }),
     beside: report.beside ?? before.beside,
   }
 }
@@ -92,5 +102,6 @@ export function messageUsage(counts: MessageCounts): ReportedUsage {
     outputTokens: output,
     reasoningTokens: thinking,
     webSearches: searches,
+    ...(counts.tier !== undefined && { serviceTier: counts.tier }),
   }
 }

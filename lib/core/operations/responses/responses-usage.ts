@@ -1,10 +1,12 @@
 import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
+import { serviceTierOf } from '../service-tier.ts'
 
 /** The members of a response with counts. */
 interface ResponseCounts {
   readonly usage?: unknown
   readonly tool_usage?: unknown
+  readonly service_tier?: unknown
 }
 
 /**
@@ -14,7 +16,7 @@ interface ResponseCounts {
  * @param searches the web searches among its items.
  */
 export function readResponseUsage(
-  { usage, tool_usage: ofTools }: ResponseCounts,
+  { usage, tool_usage: ofTools, service_tier: tier }: ResponseCounts,
   searches: number,
 ): ReportedUsage {
   const tools = isJsonObject(ofTools) ? ofTools : {}
@@ -25,6 +27,7 @@ export function readResponseUsage(
   const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const reasoningTokens = tokenCount(output.reasoning_tokens)
+  const serviceTier = serviceTierOf(tier)
   return {
     inputTokens: sumOf(tokenCount(usage.input_tokens), made.input_tokens),
     cachedInputTokens: tokenCount(input.cached_tokens),
@@ -34,6 +37,7 @@ export function readResponseUsage(
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
     webSearches,
+    ...(serviceTier !== undefined && { serviceTier }),
   }
 }
 

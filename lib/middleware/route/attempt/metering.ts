@@ -111,8 +111,9 @@ function usageOf(
     reasoningTokens: reasoned = 0,
     // An answer of a chat does not tell.
     webSearches: searched = webSearches > 0 ? 1 : 0,
+    serviceTier,
   } = reported
-  if (anHour + heard + reasoned + searched + audioOutput === 0) return usage
+  if (anHour + heard + reasoned + searched + audioOutput === 0 && !serviceTier) return usage
   return {
     ...usage,
     ...(anHour > 0 && { cacheWrite1hTokens: Math.min(anHour, written) }),
@@ -120,6 +121,7 @@ function usageOf(
     ...(audioOutput > 0 && { audioOutputTokens: Math.min(audioOutput, outputTokens) }),
     ...(reasoned > 0 && { reasoningTokens: Math.min(reasoned, outputTokens) }),
     ...(searched > 0 && { webSearches: searched }),
+    ...(serviceTier && { serviceTier }),
   }
 }
 
