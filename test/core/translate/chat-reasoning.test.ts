@@ -75,6 +75,37 @@ describe('the reasoning effort of a chat', () => {
     })
   }
 
+  const ASKED: [given: Body, effort: string | undefined][] = [
+    [{ reasoning: { effort: 'low' } }, 'low'],
+    [{ reasoning: { max_tokens: 9000 } }, 'high'],
+    [{ reasoning: { enabled: true } }, 'medium'],
+    [{ reasoning: { enabled: false, effort: 'high' } }, undefined],
+    [{ reasoning: { exclude: true } }, undefined],
+    [{ thinking: { type: 'enabled', budget_tokens: 2000 } }, 'low'],
+    [{ thinking: { type: 'enabled' } }, 'medium'],
+    [{ thinking: { type: 'adaptive' } }, 'medium'],
+    [{ thinking: { type: 'disabled' } }, undefined],
+    [{ thinking: { type: 'enabled' }, reasoning: { effort: 'low' } }, 'low'],
+    [{ thinking: { type: 'disabled' }, reasoning_effort: 'high' }, 'high'],
+  ]
+  for (const [given, effort] of ASKED) {
+    it(`is found in ${JSON.stringify(given)}`, () => {
+      const body = { max_tokens: 10_000, ...given }
+      const { thinking, output_config, reasoning } = chat.translate(body, 'claude-opus-4-6')
+      assert.deepEqual([output_config, reasoning], [effort && { effort }, undefined])
+      assert.deepEqual(thinking, effort && { type: 'adaptive' })
+    })
+  }
+
+  it('none is found in each of these members', () => {
+    for (const given of [
+      { reasoning: { enabled: false } },
+      { reasoning: { effort: 'none' } },
+      { thinking: { type: 'disabled' } },
+    ])
+      assert.deepEqual(chat.translate(given, 'claude-sonnet-5').thinking, { type: 'disabled' })
+  })
+
   it('stands beside a format', () => {
     const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
     const { output_config } = chat.translate({ ...HIGH, response_format }, 'claude-opus-5')

@@ -20,6 +20,8 @@ export const CHAT_MEMBERS: MemberRules = {
   web_search_options: becomes('the tool `web_search`'),
   parallel_tool_calls: becomes('`tool_choice.disable_parallel_tool_use`'),
   reasoning_effort: becomes('`thinking`'),
+  reasoning: becomes('`thinking`, where there is no `reasoning_effort`'),
+  thinking: becomes('`thinking`, where there is neither of these'),
   response_format: becomes(
     '`output_config.format`; `json_object`, and schemas that refer to themselves, an instruction in `system`',
   ),

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
+import { askedEffort } from './asked-effort.ts'
 import { askedTools } from './asked-tool.ts'
 import { takesPrefill, takesSampling } from './claude-models.ts'
 import { CHAT_MEMBERS } from './members.ts'
@@ -23,7 +24,7 @@ export function chatRequestAsMessages(json: JsonObject, context: RequestContext)
   const { system, turns: given } = conversationOf(json, leaveOut)
   const turns = takesPrefill(context.upstreamModel) ? given : endedByUser(given)
   const { tools, instruction: toCall } = askedTools(toolMembers(json, leaveOut), context.upstreamModel)
-  const thinking = thinkingOf(json.reasoning_effort, {
+  const thinking = thinkingOf(askedEffort(json, maxTokens), {
     upstreamModel: context.upstreamModel,
     maxTokens,
     turns,
