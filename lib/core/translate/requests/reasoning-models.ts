@@ -16,8 +16,12 @@ export function takesSampling(upstreamModel: string): boolean {
   return !isReasoningModel(upstreamModel) || GPT_5_CHAT.test(upstreamModel)
 }
 
-/** OpenAI's models that do not reason: they refuse any `reasoning_effort`. */
-const WITHOUT_EFFORT = /(?:^|\/)(?:chatgpt-|gpt-(?:3\.?5|4|\d[\d.]*-chat))/
+/**
+ * Models that do not reason, and those of xAI that always reason alike: they refuse any `reasoning_effort`, Llama and Gemma
+ * at Groq and in Ollama.
+ */
+const WITHOUT_EFFORT =
+  /(?:^|\/)(?:chatgpt-|gpt-(?:3\.?5|4|\d[\d.]*-chat)|(?:meta-)?llama|mixtral|gemma-?[23](?!\d)|grok-(?:2|3(?!-mini)|4(?!\.(?:[3-9](?!\d)|20-multi))|code))/i
 
 /** OpenAI's models that refuse functions in a chat while they reason. Some reason unless they are told not to. */
 const FUNCTIONS_OR_EFFORT = /^gpt-5\.(?:[4-9]|\d\d)(?!\d)/
