@@ -28,6 +28,25 @@ testOutcomes('a line that refuses the request itself', [
     { code: 'context_length_exceeded', message: SECRET },
     'context_too_long',
   ),
+  ...['messages[5].content', 'messages[0].content[1].text', 'input', 'input[2].output', 'instructions'].map(
+    (param) =>
+      row(
+        `answers 400 because ${param} is too long`,
+        400,
+        { code: 'string_above_max_length', param, message: `Invalid '${param}': string too long.` },
+        'context_too_long',
+      ),
+  ),
+  ...['tools[13].function.name', 'tools[1].function.description', 'messages[1].tool_calls[0].id', 'user'].map(
+    (param) =>
+      row(
+        `answers 400 because ${param} is too long, which fills no context`,
+        400,
+        { code: 'string_above_max_length', param, message: `Invalid '${param}': string too long.` },
+        'invalid_request',
+        { ...openai, ...(param.startsWith('messages') && { param }) },
+      ),
+  ),
   row(
     'answers 400 for the context length, in words',
     400,

@@ -153,8 +153,7 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
       if (UNKNOWN_MEMBER.test(error.message)) return invalid
-      if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
-        return { ...final, code: 'context_too_long' }
+      if (exceedsContext(error)) return { ...final, code: 'context_too_long' }
       if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
       return status === 413 ? { ...final, code: 'request_too_large' } : invalid
     case 412:
@@ -162,6 +161,14 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
     default:
       return invalid
   }
+}
+
+/** The members that can fill a context. A name or an id that is too long fills none. */
+const PROMPT_MEMBER = /(?:^|\.)(?:content|text|input|prompt|instructions|output|arguments)(?:\[\d+\])*$/
+
+function exceedsContext({ code, param, message }: UpstreamError): boolean {
+  if (code === 'string_above_max_length') return param === undefined || PROMPT_MEMBER.test(param)
+  return CONTEXT_CODES.has(code) || CONTEXT_TEXT.test(message)
 }
 
 /** Whether the code of an error is that of moderation, or its type, as Kimi's. */
