@@ -23,6 +23,25 @@ describe('headers', () => {
     assert.equal(refused.headers.get('retry-after'), '7200')
   })
 
+  it('ietf: names and numbers that a structured field cannot hold are written as it can', async (t) => {
+    const limits = { rpm: 2 ** 60, tpm: 1.5 }
+    const odd = [{ name: 'büro\\\u007f', by: () => 'x', ...limits }]
+    const app = await shop(t, { headers: 'ietf', levels: odd, windowMs: 1, tokens: () => 1 })
+    const res = await app.ask()
+    const name = '"b?ro\\\\?"'
+    const tokens = '"b?ro\\\\?-tokens"'
+    assert.equal(
+      res.headers.get('ratelimit-policy'),
+      `${name};q=999999999999999;w=1, ${tokens};q=1;qu="tokens";w=1`,
+    )
+    assert.equal(res.headers.get('ratelimit'), `${name};r=999999999999999;t=1, ${tokens};r=0;t=1`)
+  })
+
+  it('ietf: none where only slots are limited, or none but those', async (t) => {
+    const slots = [{ name: 'all', by: () => 'x', concurrency: 3 }]
+    assert.deepEqual(named(await (await shop(t, { headers: 'ietf', levels: slots })).ask()), [])
+  })
+
   it('openai, anthropic, none: their own names, and Retry-After on a refusal in any case', async (t) => {
     for (const [headers, first] of [
       ['openai', 'x-ratelimit-limit-requests'],

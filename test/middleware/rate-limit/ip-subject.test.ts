@@ -28,6 +28,19 @@ describe('ipSubject', () => {
     })
   }
 
+  it('counts as one exactly the addresses that share the prefix, whatever its length', () => {
+    const address = 0xfedc_ba98_7654_3210_f0e1_d2c3_b4a5_9687n
+    const textOf = (bits: bigint) =>
+      (bits.toString(16).padStart(32, '0').match(/.{4}/g) as string[]).join(':')
+    for (let prefix = 1; prefix <= 128; prefix++) {
+      const of = (bits: bigint) => subject(textOf(bits), prefix)
+      const outside = 1n << BigInt(128 - prefix)
+      assert.equal(of(address ^ (outside - 1n)), of(address), `the rest behind ${prefix} bits`)
+      assert.notEqual(of(address ^ outside), of(address), `bit ${prefix}`)
+      assert.equal(of(address)?.endsWith(`/${prefix}`), prefix < 128)
+    }
+  })
+
   it('lets one network share its window, and another have its own', async (t) => {
     const app = await shop(t, { levels: [{ name: 'ip', by: ipSubject(), rpm: 1 }] }, (app) =>
       app.set('trust proxy', true),

@@ -5,6 +5,7 @@ import { ipSubject, rateLimit } from '../../../lib/middleware/rate-limit/index.t
 describe('a level of rateLimit', () => {
   for (const [wrong, told] of [
     [7, /^rateLimit: "levels\[0\]" must be a level, such as .*, not the number 7$/],
+    [null, /^rateLimit: "levels\[0\]" must be a level, such as .*, not null$/],
     [
       { by: () => 'x', rpm: 1 },
       /^rateLimit: "levels\[0\]": "name" must be a string that is not empty, not undefined$/,

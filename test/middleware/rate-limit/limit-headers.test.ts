@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { durationText, timeText } from '../../../lib/middleware/rate-limit/limit-headers.ts'
+import { durationText, setLimitHeaders, timeText } from '../../../lib/middleware/rate-limit/limit-headers.ts'
+import { demand, limit } from './demands.ts'
 import { limitedApp } from './limited-app.ts'
 
 const limitHeadersOf = (headers: Headers) =>
@@ -64,6 +65,51 @@ describe('limit headers', () => {
   it('write durations as OpenAI does', () => {
     const texts = [0, 1, 250, 999.2, 1000, 1001, 59_000, 59_001, 60_000, 61_000, 360_000].map(durationText)
     assert.deepEqual(texts, ['0ms', '1ms', '250ms', '1s', '1s', '2s', '59s', '1m0s', '1m0s', '1m1s', '6m0s'])
+  })
+
+  it('write durations of any length so that their parts add up', () => {
+    const DAY = 86_400
+    const lengths = Array.from({ length: 400 }, (_, i) => i * 59 + (i % 7))
+    for (const seconds of [...lengths, 3599, 3600, 3601, 3661, 7199, DAY - 1, DAY, DAY + 61, 31 * DAY]) {
+      const text = durationText(seconds * 1000)
+      const parts = /^(?:(\d+)h)?(?:(\d+)m)?(\d+)(m?s)$/.exec(text)
+      const [hours, minutes, rest] = [1, 2, 3].map((i) => Number(parts?.[i] ?? 0)) as [number, number, number]
+      assert.equal(parts?.[4], seconds === 0 ? 'ms' : 's', text)
+      assert.equal(hours * 3600 + minutes * 60 + rest, seconds, text)
+      assert.ok(rest < 60 && minutes < 60, text)
+      assert.equal(parts?.[1] !== undefined, seconds >= 3600, text)
+      assert.equal(parts?.[2] !== undefined, seconds >= 60, text)
+    }
+  })
+
+  it('tell the limit that refuses, else the one with the least left, else the first', () => {
+    const used = (kind: 'rpm' | 'tpm', name: string, max: number, used: number) => ({
+      charge: limit(kind, name, max),
+      count: { used, resetMs: used * 1000 },
+    })
+    const rows = [
+      used('tpm', 'a', 50, 10),
+      used('rpm', 'b', 9, 3),
+      used('tpm', 'c', 45, 5),
+      used('tpm', 'd', 90, 12),
+    ]
+    const told = (refusing?: number) => {
+      const headers: Record<string, string> = {}
+      const demanded = demand(rows.map(({ charge }) => charge))
+      const refusedBy = refusing === undefined ? undefined : rows[refusing]?.charge
+      const counts = rows.map(({ count }) => count)
+      const setHeader = (name: string, value: string) => Object.assign(headers, { [name]: value })
+      setLimitHeaders('openai', demanded, { refusedBy, waitMs: 0, counts }, { setHeader })
+      return ['limit', 'remaining', 'reset'].flatMap((what) =>
+        ['requests', 'tokens'].map((kind) => headers[`x-ratelimit-${what}-${kind}`]),
+      )
+    }
+    assert.deepEqual(told(), ['9', '50', '6', '40', '3s', '10s'])
+    assert.deepEqual(told(2), ['9', '45', '6', '40', '3s', '5s'])
+    assert.deepEqual(told(3), ['9', '90', '6', '78', '3s', '12s'])
+    assert.deepEqual(told(1), ['9', '50', '6', '40', '3s', '10s'])
+    rows.push(used('rpm', 'e', 5, 7))
+    assert.deepEqual(told(), ['5', '50', '0', '40', '7s', '10s'], 'what is overdrawn has nothing left')
   })
 
   it('write times to the second, never too early', () => {

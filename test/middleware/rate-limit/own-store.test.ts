@@ -67,3 +67,67 @@ for (const error of [new StoreAway('away'), new Error('a fault in it')]) {
     assert.equal(app.handled, 0)
   })
 }
+
+/** Answers what it is told to. */
+class AnsweringStore extends MemoryLimitStore implements LimitStore {
+  answer: (verdict: Verdict, demand: Demand) => unknown = (verdict) => verdict
+
+  override admit(demand: Demand): Verdict {
+    return this.answer(super.admit(demand), demand) as Verdict
+  }
+}
+
+for (const [what, answer] of Object.entries<AnsweringStore['answer']>({
+  nothing: () => undefined,
+  null: () => null,
+  true: () => true,
+  'no counts': ({ counts: _, ...rest }) => rest,
+  'a count too few': (verdict) => ({ ...verdict, counts: verdict.counts.slice(1) }),
+  'a count too many': (verdict) => ({ ...verdict, counts: [...verdict.counts, ...verdict.counts] }),
+  'null for one count': (verdict) => ({ ...verdict, counts: [verdict.counts[0], null] }),
+  'a first count without a number': (verdict) => ({
+    ...verdict,
+    counts: [{ resetMs: 1 }, verdict.counts[1]],
+  }),
+  'a last count without an end': (verdict) => ({ ...verdict, counts: [verdict.counts[0], { used: 1 }] }),
+  'a count in a string': ({ counts: [, last], ...rest }) => ({
+    ...rest,
+    counts: [{ ...last, used: '1' }, last],
+  }),
+  'less than nothing used': ({ counts: [, last], ...rest }) => ({
+    ...rest,
+    counts: [{ ...last, used: -1 }, last],
+  }),
+  'no wait': ({ waitMs: _, ...rest }) => rest,
+  'a wait that is no number': (verdict) => ({ ...verdict, waitMs: Number.NaN }),
+  'a wait without an end': (verdict) => ({ ...verdict, waitMs: Number.POSITIVE_INFINITY }),
+  'a limit that was not asked': (verdict, { charges: [limit] }) => ({
+    ...verdict,
+    refusedBy: { ...limit, key: 'rpm:key:other' },
+  }),
+})) {
+  it(`a store that answers ${what} fails the call, and never counts as a limit`, async (t) => {
+    const store = new AnsweringStore()
+    const app = await limitedApp(t, { keyRpm: 5, rpm: 5, concurrency: 1, store })
+    store.answer = answer
+    assert.equal((await app.ask()).envelope.error.code, 'internal_error')
+    assert.equal(app.handled, 0)
+    assert.equal(app.calls[0]?.limit, null)
+  })
+}
+
+it('a limit that a store names by its key alone is told as the request has it', async (t) => {
+  const store = new AnsweringStore()
+  for (const kind of ['rpm', 'concurrency'] as const) {
+    const app = await limitedApp(t, { keyRpm: 5, concurrency: 7, store })
+    store.answer = (verdict, { charges, slots }) => ({
+      ...verdict,
+      waitMs: 2000,
+      refusedBy: { key: (kind === 'rpm' ? charges : slots)[0]?.key },
+    })
+    const { status, headers } = await app.ask()
+    assert.deepEqual([status, headers.get('retry-after')], [429, '2'])
+    const [level, subject, max] = kind === 'rpm' ? ['key', 'k1', 5] : ['account', 'a1', 7]
+    assert.deepEqual(app.calls[0]?.limit, { kind, level, subject, limit: max, retryAfter: 2 })
+  }
+})
