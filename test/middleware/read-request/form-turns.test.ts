@@ -7,6 +7,7 @@ import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
+import { refusalOf } from './refusal.ts'
 
 const { catalog } = loadConfig({
   models: [{ id: 'video', kind: 'video' }],
@@ -15,6 +16,17 @@ const { catalog } = loadConfig({
   ],
 })
 const ASKED = { model: 'video', prompt: 'waves' }
+
+it('a form without a byte is refused as one, and not read as JSON', async (t) => {
+  const app = await serveApp((app) => {
+    app.post('/v1/videos', readRequest({ catalog, operation: videos }), () => assert.fail('read'))
+    app.use(errorEnvelope())
+  })
+  t.after(() => app.close())
+  const headers = { 'content-type': 'multipart/form-data; boundary=b' }
+  const { code, message } = await refusalOf(await fetch(`${app.url}/v1/videos`, { method: 'POST', headers }))
+  assert.deepEqual([code, message], ['invalid_request', 'The request has no body; a form is needed.'])
+})
 
 it('a form, which may be large, is looked at in a turn of its own, and a small JSON body at once', async (t) => {
   /** Whether others that want to work on something large had to wait while a text was estimated. */

@@ -68,6 +68,23 @@ describe('a form stands for', () => {
     })
   })
 
+  it('JSON of any texts and of nothing, up to a thousand values under names of a thousand characters', async () => {
+    const json = 'application/json'
+    const given = {
+      none: null,
+      text: 'x'.repeat(5000),
+      [`${'n'.repeat(997)}`]: true,
+      list: Array(995).fill(0),
+    }
+    assert.deepEqual(await read(['a', JSON.stringify(given), json]), { a: given })
+  })
+
+  it('fields of up to 4 MiB', async () => {
+    const text = 'x'.repeat(4 * 1024 * 1024)
+    assert.equal((await read(['a', text])).a, text)
+    await refused([['a', `${text}x`]], /"a" is longer than 4194304 bytes, and not a file/, 'a')
+  })
+
   it('files, with their name, type and bytes', async () => {
     const bytes = Buffer.from([0, 255, 13, 10, 45, 45])
     const head =
@@ -154,6 +171,44 @@ describe('a form is refused', () => {
       /more than 1000 values/,
       'b',
     )
+  })
+
+  it('for the first of its faults', async () => {
+    const json = 'application/json'
+    await refused(
+      [
+        ['a', '{', json],
+        ['b]', 'x'],
+        ['c', '[', json],
+      ],
+      /"a" is not valid JSON/,
+      'a',
+    )
+    await refused(
+      [
+        ['b]', 'x'],
+        ['a', '{', json],
+      ],
+      /a name that nothing can have/,
+    )
+  })
+
+  it('with one value, or one character of a name, too many', async () => {
+    const json = 'application/json'
+    const list = (length: number) => JSON.stringify(Array(length).fill(0))
+    assert.equal(((await read(['a', list(999), json])).a as unknown[]).length, 999)
+    await refused([['a', list(1000), json]], /more than 1000 values/, 'a')
+    await refused(
+      [
+        ['a', list(999), json],
+        ['b', '0', json],
+      ],
+      /more than 1000 values/,
+      'b',
+    )
+    const named = (length: number) => JSON.stringify({ o: { ['n'.repeat(length)]: 0 } })
+    assert.ok(await read(['a', named(995), json]))
+    await refused([['a', named(996), json]], /names too long/, 'a')
   })
 
   it('that breaks off, or has no boundary', async () => {
