@@ -36,6 +36,8 @@ export class AnswerQueue {
   readonly #logger: Logger
   /** By account, in the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>()
+  /** The accounts of which a part is being written. */
+  readonly #writing = new Set<string>()
   readonly #bytes = new SharedBytes(MAX_BYTES)
   #lanes = 0
   #wroteAt = Number.NEGATIVE_INFINITY
@@ -95,7 +97,7 @@ export class AnswerQueue {
       const queue = this.#waiting.get(account)
       if (queue) queue.push(waiting)
       else this.#waiting.set(account, [waiting])
-      while (this.#lanes < LANES && this.#lanes < this.#waiting.size) void this.#run()
+      if (this.#lanes < LANES) void this.#run()
     })
   }
 
@@ -105,17 +107,26 @@ export class AnswerQueue {
     this.#lanes--
   }
 
-  /** Takes the account whose turn it is out of the line; {@link #writePart} puts it back at the end. */
+  /** Returns the account whose turn it is; {@link #writePart} puts it at the end of the line. */
   #next(): [account: string, queue: Waiting[]] | undefined {
-    const [first] = this.#waiting
-    if (first) this.#waiting.delete(first[0])
-    return first
+    for (const each of this.#waiting) if (!this.#writing.has(each[0])) return each
+    return undefined
   }
 
   async #writePart(account: string, queue: Waiting[]): Promise<void> {
-    const [answer] = queue
-    if (!answer) return
+    this.#writing.add(account)
     const startedAt = performance.now()
+    const answer = queue.find(({ over }) => !over)
+    if (answer) await this.#write(answer)
+    await pause(Math.min(MAX_PAUSE_MS, performance.now() - startedAt))
+    this.#writing.delete(account)
+    // Answers of the same account may have come meanwhile.
+    const left = queue.filter(({ over }) => !over)
+    this.#waiting.delete(account)
+    if (left.length > 0) this.#waiting.set(account, left)
+  }
+
+  async #write(answer: Waiting): Promise<void> {
     try {
       const bytes = partOf(answer, this.#store.partBytes)
       await this.#store.write(answer.requestId, answer.part++, bytes)
@@ -127,12 +138,6 @@ export class AnswerQueue {
       this.#failing = true
       answer.end(false)
     }
-    await pause(Math.min(MAX_PAUSE_MS, performance.now() - startedAt))
-    // Answers of the same account may have come meanwhile.
-    const others = this.#waiting.get(account) ?? []
-    const left = [...queue, ...others].filter(({ over }) => !over)
-    this.#waiting.delete(account)
-    if (left.length > 0) this.#waiting.set(account, left)
   }
 }
 

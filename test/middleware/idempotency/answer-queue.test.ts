@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { AnswerQueue } from '../../../lib/middleware/idempotency/answer-queue.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { clockOf } from '../../support/clock.ts'
+import { clockOf as fakedClock } from './faked-clock.ts'
 
 const MB = 1024 * 1024
 
@@ -59,6 +61,38 @@ describe('answers on their way to their store', () => {
     assert.deepEqual(await Promise.all(greedy), [true, true, true])
   })
 
+  it('of two accounts are written at the same time, and of one account one after the other', async () => {
+    const { queue: answers, store } = queue({ partBytes: 10 })
+    const going: string[] = []
+    const together = new Set<string>()
+    const write = store.write.bind(store)
+    store.write = async (id, ...rest) => {
+      going.push(id)
+      together.add(going.join())
+      await turn()
+      await write(id, ...rest)
+      going.splice(going.indexOf(id), 1)
+    }
+    const keep = (account: string, id: string) => answers.keep(account, id, [Buffer.alloc(30)])
+    const all = [keep('a', 'a1'), keep('a', 'a2'), keep('b', 'b1'), keep('b', 'b2'), keep('a', 'a3')]
+    assert.deepEqual(
+      await Promise.all(all),
+      all.map(() => true),
+    )
+    assert.ok(together.has('a1,b1'), `${[...together]}`)
+    for (const each of together) assert.doesNotMatch(each, /a\d.*a|b\d.*b|,.*,/)
+    assert.equal(answers.bytes, 0)
+  })
+
+  it('wait for no write of another account that the store does not end', async () => {
+    const { queue: answers, store, textOf } = queue()
+    const write = store.write.bind(store)
+    store.write = (id, ...rest) => (id === 'stuck' ? new Promise(() => {}) : write(id, ...rest))
+    void answers.keep('slow', 'stuck', [Buffer.alloc(3)])
+    assert.equal(await answers.keep('acme', 'a', [Buffer.from('answer of acme')]), true)
+    assert.equal(textOf('a'), 'answer of acme')
+  })
+
   it('are refused an account that has a fifth of all waiting, and no other', async () => {
     const { queue: answers, gate } = queue({ partBytes: MB, held: true })
     const body = [Buffer.alloc(8 * MB)]
@@ -80,6 +114,43 @@ describe('answers on their way to their store', () => {
     assert.deepEqual(kept, [false, true, false, true])
     assert.ok(logger.lines.length >= 1 && logger.lines.length <= 2)
   })
+
+  it('that fail one after the other are told once, until one is kept again', async () => {
+    const { queue: answers, store, logger } = queue()
+    store.fails = (id) => id.startsWith('bad')
+    const told: number[] = []
+    for (const id of ['bad', 'bad', 'bad', 'good', 'bad', 'good', 'good', 'bad']) {
+      assert.equal(await answers.keep('acme', id, [Buffer.alloc(3)]), id === 'good')
+      told.push(logger.lines.length)
+    }
+    assert.deepEqual(told, [1, 1, 1, 1, 2, 2, 2, 3])
+  })
+
+  for (const [what, lastMs, lostMs] of [
+    ['nothing', 0, 1500],
+    ['another once', 100, 3000],
+    ['others for a time', 4000, 6000],
+    ['others all the time', 10_000, 10_000],
+  ] as const)
+    it(`count as lost after ${lostMs} ms while the store writes ${what}`, async (t) => {
+      const { queue: answers, store } = queue({ partBytes: 100 })
+      store.write = async (id) => (id === 'mine' ? new Promise(() => {}) : undefined)
+      const clock = fakedClock(t)
+      let kept: boolean | undefined
+      void answers.keep('acme', 'mine', [Buffer.alloc(30)]).then((is) => (kept = is))
+      for (let passed = 0; passed < lostMs; passed += 100) {
+        assert.equal(kept, undefined, `${passed}`)
+        if (passed > 0 && passed <= lastMs) void answers.keep('other', 'theirs', [Buffer.alloc(3)])
+        await turn()
+        clock.tick(99)
+        await turn()
+        assert.equal(kept, undefined, `${passed + 99}`)
+        clock.tick(1)
+        await turn()
+      }
+      assert.equal(kept, false)
+      assert.equal(answers.bytes, 0)
+    })
 
   it('are not waited for while the store writes nothing', async () => {
     const { queue: answers } = queue({ held: true })
