@@ -113,6 +113,49 @@ describe('the cost of a call', () => {
     ])
   })
 
+  it('is each part of the usage at its own price, and each token once', () => {
+    const amount = fc.integer({ min: 0, max: 1000 })
+    const parts = fc.tuple(amount, amount, amount, amount, amount, amount, amount, amount, amount)
+    fc.assert(
+      fc.property(parts, ([plain, audio, cached, written, hour, text, spoken, searches, minutes]) => {
+        const usage = used({
+          inputTokens: plain + audio + cached + written + hour,
+          audioInputTokens: audio,
+          cachedInputTokens: cached,
+          cacheWriteTokens: written + hour,
+          cacheWrite1hTokens: hour,
+          outputTokens: text + spoken,
+          audioOutputTokens: spoken,
+          webSearches: searches,
+          minutes,
+        })
+        const terms = [
+          ['input', plain, 'inputPerMillion', '1'],
+          ['audio_input', audio, 'audioInputPerMillion', '2'],
+          ['cached_input', cached, 'cachedInputPerMillion', '3'],
+          ['cache_write', written, 'cacheWritePerMillion', '5'],
+          ['cache_write_1h', hour, 'cacheWrite1hPerMillion', '7'],
+          ['output', text, 'outputPerMillion', '11'],
+          ['audio_output', spoken, 'audioOutputPerMillion', '13'],
+          ['request', 1, 'perRequest', '17'],
+          ['web_search', searches, 'perWebSearch', '19'],
+          ['minute', minutes, 'perMinute', '23'],
+        ] as const
+        const prices = priced(Object.fromEntries(terms.map(([, , unit, price]) => [unit, price])))
+        assert.deepEqual(
+          costOf(usage, prices).items.map(({ unit, quantity, price }) => [
+            unit,
+            quantity,
+            formatAmount(price),
+          ]),
+          terms
+            .filter(([, quantity]) => quantity > 0)
+            .map(([unit, quantity, , price]) => [unit, quantity, price]),
+        )
+      }),
+    )
+  })
+
   it('equals exact arithmetic, whatever the figures', () => {
     const tokens = fc.integer({ min: 0, max: 2_000_000_000 })
     const nanos = fc.bigInt({ min: 0n, max: 10n ** 15n })
