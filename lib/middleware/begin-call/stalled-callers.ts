@@ -39,7 +39,8 @@ export function cutStalledCallers(server: Server, options: StalledCallersOptions
   const { afterMs = 60_000 } = options
   const open = new Map<Socket, Progress>()
   server.on('connection', (socket: Socket) => {
-    open.set(socket, { done: 0, queued: 0, since: 0 })
+    // No count is like this one: its time begins when it is first looked at.
+    open.set(socket, { done: -1, queued: 0, since: 0 })
     socket.once('close', () => open.delete(socket))
   })
   const look = (): void => {
