@@ -146,6 +146,57 @@ describe('what an answer has used', () => {
   })
 })
 
+describe('the searches of an answer', () => {
+  const perWebSearch = { perWebSearch: 1n }
+  const searched = (webSearches: number | undefined, asked: number, price: object = perWebSearch) => {
+    const reported = { inputTokens: 5, outputTokens: 7, ...(webSearches !== undefined && { webSearches }) }
+    const { source, webSearches: counted = 0 } = used('tokens', reported, price, { webSearches: asked })
+    return [counted, source]
+  }
+
+  it('are those reported, up to those that were held for where they have a price', () => {
+    assert.deepEqual(searched(0, 3), [0, 'measured'])
+    assert.deepEqual(searched(3, 3), [3, 'measured'])
+    assert.deepEqual(searched(4, 3), [3, 'bounded'])
+    assert.deepEqual(searched(1, 0), [0, 'bounded'])
+    assert.deepEqual(searched(4, 3, {}), [4, 'measured'])
+  })
+
+  it('are one where the request may search and the answer does not tell', () => {
+    assert.deepEqual(searched(undefined, 3), [1, 'measured'])
+    assert.deepEqual(searched(undefined, 1), [1, 'measured'])
+    assert.deepEqual(searched(undefined, 0), [0, 'measured'])
+  })
+})
+
+describe('the parts of an answer', () => {
+  it('are never more than what they are part of', () => {
+    const { audioInputTokens, cacheWrite1hTokens, reasoningTokens, audioOutputTokens } = used('tokens', {
+      inputTokens: 50,
+      cachedInputTokens: 10,
+      cacheWriteTokens: 20,
+      cacheWrite1hTokens: 30,
+      audioInputTokens: 40,
+      outputTokens: 7,
+      reasoningTokens: 8,
+      audioOutputTokens: 9,
+    })
+    assert.deepEqual([audioInputTokens, cacheWrite1hTokens], [20, 20])
+    assert.deepEqual([reasoningTokens, audioOutputTokens], [7, 7])
+  })
+
+  it('are left out where there are none', () => {
+    const zeros = { cacheWrite1hTokens: 0, audioInputTokens: 0, reasoningTokens: 0, audioOutputTokens: 0 }
+    for (const reasoningTokens of [0, 1]) {
+      const usage = used('tokens', { inputTokens: 50, outputTokens: 7, ...zeros, reasoningTokens })
+      assert.deepEqual(usage, {
+        ...plain(50, 7, 'measured'),
+        ...(reasoningTokens > 0 && { reasoningTokens }),
+      })
+    }
+  })
+})
+
 describe('what a stream has used', () => {
   const streamed = (reader: Partial<StreamReader>) =>
     usageOfStream(
