@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import type { Request, Response } from 'express'
+import { type Call, type CallRequest, openCall } from '../../../lib/core/call/index.ts'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { KeptThings, MemoryKeptStore, references } from '../../../lib/middleware/references/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+
+type Name = { kind: string; id: string }
+
+interface Asked {
+  keeps?: boolean
+  names?: readonly Name[]
+  account?: string
+  truncation?: string
+  /** Whether nobody has read the request. */
+  unread?: boolean
+}
+
+/** The middleware on a store in memory that can go away. */
+function chain(t: TestContext) {
+  const store = new MemoryKeptStore()
+  const kept = new KeptThings({ store, logger: recordingLogger() })
+  t.after(() => kept.close())
+  const run = references({ kept })
+  return {
+    store,
+    async ask({ keeps = false, names = [], account = 'acme', truncation, unread }: Asked) {
+      const req = new IncomingMessage(new Socket()) as Request
+      const res = new ServerResponse(req) as Response
+      const call: Call = openCall(req, res, { logger: recordingLogger() })
+      call.principal = { accountId: account, keyId: 'k' } as typeof call.principal & {}
+      const request = {
+        operation: { keeps: () => keeps },
+        model: { id: 'm' },
+        body: { json: { truncation } },
+        references: names.map((name) => ({ ...name, place: () => 'it' })),
+        estimatedInputTokens: 40,
+        windowTokens: 50,
+      } as unknown as CallRequest
+      if (!unread) call.request = request
+      const error = await new Promise<unknown>((resolve) => void run(req, res, resolve))
+      const { estimatedInputTokens, windowTokens } = call.request ?? {}
+      return { call, error, request, tokens: [estimatedInputTokens, windowTokens] }
+    },
+  }
+}
+
+const RESPONSE = { kind: 'response', id: 'resp_1' }
+const MESSAGE = { kind: 'message', id: 'msg_1' }
+const FILE = { kind: 'file', id: 'file_1' }
+const CONVERSATION = { kind: 'conversation', id: 'conv_1' }
+
+describe('a request that names what a line keeps', () => {
+  it('goes to that line, and counts the conversation so far as its input', async (t) => {
+    const { ask } = chain(t)
+    const { call, error } = await ask({ keeps: true })
+    assert.equal(error, undefined)
+    await call.keepAnswer?.({ line: 'l1', made: [RESPONSE, MESSAGE, FILE], tokens: 7 })
+    for (const [names, more] of [
+      [[RESPONSE], 7],
+      [[MESSAGE], 7],
+      [[FILE], 0],
+      [[RESPONSE, MESSAGE, FILE], 14],
+    ] as const) {
+      const named = await ask({ names })
+      assert.equal(named.error, undefined)
+      assert.equal(named.call.pin?.line, 'l1')
+      assert.deepEqual(named.tokens, [40 + more, 50 + more])
+      const cut = await ask({ names, truncation: 'auto' })
+      assert.deepEqual(cut.tokens, [40 + more, 50], 'the line cuts what does not fit')
+      assert.equal(named.call.keepAnswer, null)
+    }
+  })
+
+  it('lets a conversation grow by each response to it, and nothing else', async (t) => {
+    const { ask } = chain(t)
+    const made = await ask({ keeps: true })
+    await made.call.keepAnswer?.({ line: 'l1', made: [CONVERSATION, FILE], tokens: 5 })
+    assert.deepEqual((await ask({ names: [CONVERSATION] })).tokens, [40, 50])
+    const answered = await ask({ keeps: true, names: [CONVERSATION, FILE] })
+    await answered.call.keepAnswer?.({ line: 'l1', made: [RESPONSE], tokens: 9 })
+    assert.deepEqual((await ask({ names: [CONVERSATION] })).tokens, [49, 59])
+    assert.deepEqual((await ask({ names: [FILE] })).tokens, [40, 50])
+    assert.deepEqual((await ask({ names: [RESPONSE] })).tokens, [49, 59])
+  })
+
+  it('is refused where its account has no such thing, or two lines have them', async (t) => {
+    const { ask } = chain(t)
+    const { call } = await ask({ keeps: true })
+    await call.keepAnswer?.({ line: 'l1', made: [RESPONSE], tokens: 7 })
+    await call.keepAnswer?.({ line: 'l2', made: [FILE], tokens: 7 })
+    for (const [asked, code] of [
+      [{ names: [{ ...RESPONSE, id: 'resp_2' }] }, 'not_found'],
+      [{ names: [RESPONSE], account: 'other' }, 'not_found'],
+      [{ names: [RESPONSE, FILE] }, 'invalid_request'],
+    ] as const) {
+      const { error, call: refused } = await ask(asked)
+      assert.ok(error instanceof GatewayError, JSON.stringify(asked))
+      assert.equal(error.code, code)
+      assert.equal(error.headers['x-request-id'] ?? error.headers['X-Request-Id'], refused.id)
+    }
+  })
+
+  it('is refused while the store is away', async (t) => {
+    const { ask, store } = chain(t)
+    const find = t.mock.method(store, 'find', async () => {
+      throw new Error('away')
+    })
+    for (const asked of [{ names: [RESPONSE] }, { keeps: true, names: [RESPONSE] }]) {
+      const { error } = await ask(asked)
+      assert.ok(error instanceof GatewayError, JSON.stringify(asked))
+      assert.equal(error.code, 'internal_error')
+    }
+    const asked = find.mock.callCount()
+    assert.equal((await ask({})).error, undefined, 'who names nothing needs no store')
+    assert.equal(find.mock.callCount(), asked)
+  })
+})
+
+it('a request that names nothing and keeps nothing passes as it is, and so does one that nobody has read', async (t) => {
+  const { ask, store } = chain(t)
+  const find = t.mock.method(store, 'find')
+  for (const asked of [{}, { unread: true }, { keeps: true }]) {
+    const { error, call, request } = await ask(asked)
+    assert.equal(error, undefined)
+    assert.equal(call.request, 'unread' in asked ? null : request)
+    assert.equal(call.keepAnswer !== null, 'keeps' in asked)
+  }
+  assert.equal(find.mock.callCount(), 0)
+})
