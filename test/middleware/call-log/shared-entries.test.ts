@@ -109,6 +109,39 @@ describe('entries', () => {
     assert.equal(told(), 60 * 201)
   })
 
+  it('of calls without a key are bounded by what refused them, and by their status where nothing did', (t) => {
+    const { entries, written } = shared(t)
+    for (let i = 0; i < 80; i++) {
+      entries.add(entry({ key: null, ...refusal('missing_credential', { status: 401 }) }))
+      entries.add(entry({ key: null, ...refusal('invalid_credential', { status: 401 }) }))
+      entries.add(entry({ key: null, status: 404 }))
+    }
+    for (const [status, code] of [
+      [401, 'missing_credential'],
+      [401, 'invalid_credential'],
+      [404, null],
+    ] as const) {
+      const own = written.filter((each) => each.status === status && each.error_code === code)
+      assert.equal(own.length, 50, `${status} ${code}`)
+    }
+  })
+
+  it('of failed calls that were charged are never shared, and those that cost nothing are', (t) => {
+    for (const [charged, most] of [
+      ['0.5', 150],
+      ['0', 100],
+      [null, 100],
+    ] as const) {
+      const { entries, written } = shared(t)
+      const billing = { charged } as unknown as CallLogEntry['billing']
+      for (let i = 0; i < 150; i++)
+        entries.add(entry({ ...refusal('upstream_error'), outcome: 'failed', billing }))
+      assert.equal(written.length, most, `${charged}`)
+      t.mock.timers.reset()
+      t.mock.restoreAll()
+    }
+  })
+
   it('of completed and of charged calls are never shared', (t) => {
     const { entries, written } = shared(t)
     const billing = {
