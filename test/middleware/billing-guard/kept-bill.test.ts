@@ -11,7 +11,16 @@ function bill(members: Partial<Bill> = {}): Bill {
   used()
   billed.settle(ENDING)
   const { amount, at, claim, entry, usage } = bills[0] as Bill
-  return { requestId: call.id, amount, at, claim, entry, usage, basis: () => billed.basis(), ...members } as Bill
+  return {
+    requestId: call.id,
+    amount,
+    at,
+    claim,
+    entry,
+    usage,
+    basis: () => billed.basis(),
+    ...members,
+  } as Bill
 }
 
 it('a bill that waits without its call says the same as with it', () => {
