@@ -130,7 +130,11 @@ export class ContentDecoder implements BodyDecoder {
   #open(first: Buffer): readonly Transform[] {
     const steps = this.#encodings.map((encoding, i) => stepFor(encoding, i === 0 ? first : undefined))
     steps.forEach((step, i) => {
-      step.on('error', () => this.#fail('the answer is not encoded as it says'))
+      step.on('error', () => {
+        // A slow caller leaves decoded bytes in the last step. They came before the fault, so they count.
+        for (let rest = steps.at(-1)?.read(); rest; rest = steps.at(-1)?.read()) this.#take(rest)
+        this.#fail('the answer is not encoded as it says')
+      })
       const next = steps[i + 1]
       if (next) step.pipe(next)
     })
