@@ -66,13 +66,18 @@ export class TaskPolls {
       .execute()
   }
 
-  /** Returns the ids of tasks that have not ended, and their accounts. */
-  open(createdBefore: number, limit: number): Promise<{ id: string; account: string }[]> {
+  /** Returns the ids of tasks that have not ended, and their accounts, without those of some accounts. */
+  open(
+    createdBefore: number,
+    limit: number,
+    without: readonly string[],
+  ): Promise<{ id: string; account: string }[]> {
     return this.#db
       .selectFrom('video_tasks')
       .select(['id', 'account'])
       .where('finished_at', 'is', null)
       .where('created_at', '<', BigInt(createdBefore))
+      .where('account', 'not in', [...without, ''])
       .orderBy('created_at')
       .limit(limit)
       .execute()

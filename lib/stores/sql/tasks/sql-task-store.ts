@@ -125,14 +125,19 @@ export class SqlTaskStore implements TaskStore {
   ): Promise<readonly VideoTask[]> {
     const ended: VideoTask[] = []
     const failed = new Map<string, unknown>()
-    for (const { id, account } of await this.#polls.open(createdBefore, limit)) {
-      // Its rows may be locked, for which each of its tasks would wait.
-      if (failed.has(account)) continue
-      try {
-        const task = await this.#polls.expire(id, at, keepUntil)
-        if (task) ended.push(task)
-      } catch (error) {
-        failed.set(account, error)
+    // Where none of the oldest can be ended, the next ones have their turn.
+    for (let isFull = true; isFull && ended.length === 0 && failed.size < limit; ) {
+      const open = await this.#polls.open(createdBefore, limit, [...failed.keys()])
+      isFull = open.length === limit
+      for (const { id, account } of open) {
+        // Its rows may be locked, for which each of its tasks would wait.
+        if (failed.has(account)) continue
+        try {
+          const task = await this.#polls.expire(id, at, keepUntil)
+          if (task) ended.push(task)
+        } catch (error) {
+          failed.set(account, error)
+        }
       }
     }
     const [error] = failed.values()
