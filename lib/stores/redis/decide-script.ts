@@ -108,6 +108,10 @@ local function recount(k)
     joining[k] = nil
   end
   redis.call('ZREMRANGEBYSCORE', KEYS[k], '-inf', now)
+  -- A lease that seems longer than any may be is from before the clock was set back. If its process lives, it renews it.
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[k], '(' .. leaseEnd + lease, '+inf')) do
+    redis.call('ZADD', KEYS[k], leaseEnd, id)
+  end
   swept[k] = true
   held[k] = redis.call('ZCARD', KEYS[k])
 end

@@ -1,7 +1,7 @@
 /**
  * Leaves notes in a hash and returns all that stand. KEYS: the hash. ARGV: the channel, the handle, then for each note its id,
- * value, life in milliseconds, condition, and whether it has a base, which is last. A field holds the end of the note, by the
- * clock of Redis, and its value. The reply has the id, the value and the milliseconds left of each note.
+ * value, life in milliseconds, condition, and whether it has a base, which is last. A field holds the end and the beginning of
+ * the note, by the clock of Redis, and its value. The reply has the id, the value and the milliseconds left of each note.
  */
 export const EXCHANGE = `
 local time = redis.call('TIME')
@@ -9,8 +9,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local standing = {}
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
-  local ends, value = string.match(fields[i + 1], '^(%d+) (.*)$')
-  if ends and tonumber(ends) > now then
+  local ends, begun, value = string.match(fields[i + 1], '^(%d+) (%d+) (.*)$')
+  -- A note that begins later is from before the clock was set back, and would stand for so much longer.
+  if ends and tonumber(ends) > now and tonumber(begun) <= now + 1000 then
     standing[fields[i]] = { tonumber(ends), value }
   else
     redis.call('HDEL', KEYS[1], fields[i])
@@ -32,7 +33,7 @@ for i = 3, #ARGV, 6 do
       redis.call('HDEL', KEYS[1], id)
       standing[id] = nil
     else
-      redis.call('HSET', KEYS[1], id, string.format('%d', now + life) .. ' ' .. value)
+      redis.call('HSET', KEYS[1], id, string.format('%d %d ', now + life, now) .. value)
       standing[id] = { now + life, value }
     end
   end

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { LineNote } from '../../../lib/middleware/route/index.ts'
+import { RedisLineStateStore } from '../../../lib/stores/redis/index.ts'
+import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+
+const HOUR_MS = 3_600_000
+const KEY = 'gateway:{lines}:notes'
+
+it('notes from before the clock of Redis was set back stand for nobody, and keep no other from its place', {
+  skip: WITHOUT_REDIS,
+}, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const redis = server.client()
+  const [killed, running] = [1, 2].map(() => new RedisLineStateStore({ redis: server.client() })) as [
+    RedisLineStateStore,
+    RedisLineStateStore,
+  ]
+  const conditions = ['always', 'free', 'longer', 'unchanged'] as const
+  const notes = (value: string): LineNote[] =>
+    conditions.map((when) => ({ id: `of ${when}`, value, lifeMs: 3000, when }))
+  const allOf = (value: string) => Object.fromEntries(conditions.map((when) => [`of ${when}`, value]))
+  const values = (standing: ReadonlyMap<string, { value: string }>) =>
+    Object.fromEntries([...standing].map(([id, { value }]) => [id, value]))
+
+  assert.deepEqual(values(await killed.exchange(notes('2000 before'))), allOf('2000 before'))
+  assert.deepEqual(values(await running.exchange([])), allOf('2000 before'))
+  for (const [id, text] of Object.entries(await redis.hgetall(KEY)))
+    await redis.hset(
+      KEY,
+      id,
+      text.replaceAll(/\b\d{13}\b/g, (time) => String(Number(time) + HOUR_MS)),
+    )
+
+  assert.deepEqual(values(await running.exchange([])), {})
+  const standing = await running.exchange(notes('2000 after'))
+  assert.deepEqual(values(standing), allOf('2000 after'))
+  for (const { leftMs } of standing.values()) assert.ok(leftMs > 2000 && leftMs <= 3000, `${leftMs} ms`)
+})
+
+it('a note in the form of another version, or of none, stands for nobody', {
+  skip: WITHOUT_REDIS,
+}, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const redis = server.client()
+  const store = new RedisLineStateStore({ redis: server.client() })
+  const later = Date.now() + HOUR_MS
+  const foreign = [
+    '',
+    'x',
+    `${later}`,
+    `${later} value`,
+    ` ${later} 1 value`,
+    `-1 1 value`,
+    `${later} ${later} value`,
+  ]
+  for (const [i, text] of foreign.entries()) await redis.hset(KEY, `${i}`, text)
+  const given = foreign.map((_, i): LineNote => ({ id: `${i}`, value: 'own', lifeMs: 1000, when: 'free' }))
+  assert.equal((await store.exchange([])).size, 0)
+  assert.equal((await store.exchange(given)).size, foreign.length)
+})
