@@ -103,6 +103,10 @@ export function webhookAnnouncementsContract(
       assert.equal(turns.filter(Boolean).length, 1)
       assert.equal(await outbox.claimTurn('watch', NOW + 999, 1000), false)
       assert.equal(await other.claimTurn('watch', NOW + 1000, 1000), true)
+      // The clock is set back.
+      assert.equal(await outbox.claimTurn('watch', NOW + 500, 1000), false)
+      assert.equal(await outbox.claimTurn('watch', NOW - 3_600_000, 1000), true)
+      assert.equal(await other.claimTurn('watch', NOW - 3_600_000, 1000), false)
     })
   })
 }

@@ -77,7 +77,13 @@ export class SqlWebhookOutbox implements WebhookOutbox {
         conflict
           .column('subject')
           .doUpdateSet({ at: BigInt(now) })
-          .where('webhook_states.at', '<=', BigInt(now - everyMs)),
+          // A turn that seems to come was taken before the clock was set back.
+          .where(({ eb, or }) =>
+            or([
+              eb('webhook_states.at', '<=', BigInt(now - everyMs)),
+              eb('webhook_states.at', '>=', BigInt(now + everyMs)),
+            ]),
+          ),
       )
       .executeTakeFirst()
     return numInsertedOrUpdatedRows === 1n
@@ -102,7 +108,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .selectFrom('webhook_deliveries')
       .select('webhook')
       .distinct()
-      .where('next_at', '<=', BigInt(now))
+      .where(isFree(now))
       .execute()
     return rows.map(({ webhook }) => webhook)
   }
@@ -113,7 +119,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .selectFrom('webhook_deliveries as own')
       .select('own.position')
       .where('own.webhook', '=', webhook)
-      .where('own.next_at', '<=', BigInt(now))
+      .where(isFree(now))
       .where(({ not, exists, selectFrom }) =>
         not(
           exists(
@@ -229,11 +235,21 @@ export class SqlWebhookOutbox implements WebhookOutbox {
   }
 }
 
+/**
+ * Whether a delivery is due: its next attempt, or the end of a claim. A claim that seems longer than any is was made before the
+ * clock was set back.
+ */
+function isFree(now: number) {
+  return sql<boolean>`(next_at <= ${BigInt(now)} or (owner is not null and next_at > ${BigInt(now + MAX_CLAIM_MS)}))`
+}
+
 interface OwnDelivery {
   readonly position: bigint
   readonly owner: string
 }
 
+/** No process claims a delivery for longer, whatever its clock is ahead. */
+const MAX_CLAIM_MS = 600_000
 const ENDED = { owner: null, next_at: null } as const
 /** Of a subject that is announced for the first time. */
 const UNANNOUNCED = ''
