@@ -206,6 +206,34 @@ describe('the settler', () => {
     assert.equal(logger.about(/polled again/).length, 1)
   })
 
+  for (const failing of ['markUnanswered', 'prune', 'expire'] as const)
+    it(`ends what else is old while its store rejects "${failing}", and tells of that once`, async (t) => {
+      const tested = await memory.open(t)
+      const [store] = tested.stores
+      const who = await payer(tested, 1000n)
+      const [over, old] = [await dueTask(store, who), await dueTask(store, who)]
+      await store.observe(over.id, { state: 'succeeded' }, Date.now() - 60_000)
+      const asked: string[] = []
+      const expired = (...[, ...rest]: Parameters<TaskStore['expire']>) => store.expire(Date.now(), ...rest)
+      const faulty: TaskStore = Object.assign(Object.create(store), {
+        claimDue: async () => [],
+        markUnanswered: (...given: Parameters<TaskStore['markUnanswered']>) => store.markUnanswered(...given),
+        prune: (...given: Parameters<TaskStore['prune']>) => store.prune(...given),
+        expire: expired,
+        [failing]: () => {
+          asked.push(failing)
+          return Promise.reject(new Error('a row is broken'))
+        },
+      })
+      const logger = new KeptLog()
+      const settler = settlerOn(t, faulty, new ScriptedLine(() => away), { logger, retainMs: 30_000 })
+      await untilAsync(async () => asked.length > 0)
+      await settler.close()
+      assert.equal(await stateOf(store, over), failing === 'prune' ? 'succeeded' : undefined)
+      assert.equal(await stateOf(store, old), failing === 'expire' ? 'queued' : 'expired')
+      assert.equal(logger.about(/cannot be ended/).length, 1)
+    })
+
   it('forgets what has long been over', async (t) => {
     const tested = await memory.open(t)
     const [store] = tested.stores

@@ -226,20 +226,33 @@ export class TaskSettler {
   }
 
   async #endOld(now: number): Promise<void> {
-    for (const { id, requestId, account, line } of await this.#store.markUnanswered(now, UPKEEP_TASKS)) {
-      this.#logger.warn(
-        { task: id, requestId, account, line },
-        'nobody knows whether this line took a video task: its create was not answered, or its process died',
-      )
-    }
     const { keepMs, retainMs } = this.#settings
-    await this.#store.prune(now - retainMs, UPKEEP_TASKS)
-    const expired = await this.#store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
-    for (const { id, requestId, account, line, upstreamId } of expired) {
-      this.#logger.warn(
-        { task: id, requestId, account, line, upstreamId },
-        'a video task was given up after 48 hours: the money held for it is free, and it is not charged',
-      )
+    const store = this.#store
+    const unanswered = 'its create was not answered, or its process died'
+    const givenUp = 'the money held for it is free, and it is not charged'
+    const steps = [
+      async () =>
+        this.#warn(
+          await store.markUnanswered(now, UPKEEP_TASKS),
+          `nobody knows whether this line took a video task: ${unanswered}`,
+        ),
+      () => store.prune(now - retainMs, UPKEEP_TASKS),
+      async () =>
+        this.#warn(
+          await store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
+          `a video task was given up after 48 hours: ${givenUp}`,
+        ),
+    ]
+    const failures: unknown[] = []
+    // What fails keeps nothing else from being done.
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
+  }
+
+  #warn(tasks: readonly VideoTask[], message: string): void {
+    for (const { id, requestId, account, line, upstreamId } of tasks) {
+      const upstream = upstreamId !== null && { upstreamId }
+      this.#logger.warn({ task: id, requestId, account, line, ...upstream }, message)
     }
   }
 
