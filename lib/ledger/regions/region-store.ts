@@ -64,8 +64,8 @@ export interface ShareStore {
   /** Returns the homes of wallets that are shares; other wallets are left out. */
   homesOf(wallets: readonly WalletId[]): Promise<ReadonlyMap<WalletId, string>>
 
-  /** Records that shares are in use. */
-  touch(wallets: readonly WalletId[], at: number): Promise<void>
+  /** Records that shares are in use. Returns those that it leaves out, because somebody else has locked them. */
+  touch(wallets: readonly WalletId[], at: number): Promise<readonly WalletId[]>
 
   /** Returns the shares of a home that are in use, or have something to report. */
   inUse(home: string): Promise<readonly Share[]>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import type { WalletId } from '../../../lib/ledger/index.ts'
+import { keyWallet, type WalletId } from '../../../lib/ledger/index.ts'
 import { SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-money.ts'
 import { charge, fresh } from '../../contracts/ledger-money.ts'
@@ -77,6 +77,52 @@ describe('shares of a region, of which somebody has locked one', { skip: WITHOUT
     assert.deepEqual(await figures(), { home: [1000n, 0n, 5n], region: [5n, 0n, 0n] })
     await assertSound()
   })
+})
+
+describe('the use of shares, while somebody has locked the row of one', { skip: WITHOUT_POSTGRES }, () => {
+  for (const [what, isFirst] of [
+    ['first', true],
+    ['last', false],
+  ] as const)
+    it(`is noted, and ends, but for that one, the ${what} of all; nobody’s call waits for it`, async () => {
+      const both = [await mirrored(regions), await mirrored(regions)]
+      both.sort((a, b) => (a.ACCOUNT < b.ACCOUNT === isFirst ? -1 : 1))
+      const [locked, other] = both as [(typeof both)[0], (typeof both)[0]]
+      const { shares, process } = other
+      const wallets = both.map(({ ACCOUNT }) => ACCOUNT)
+      const now = Date.now()
+      const used = async (wallet: WalletId) => {
+        const row = regions.us.selectFrom('shares').select(['used_at', 'in_use']).where('wallet', '=', wallet)
+        const { used_at, in_use } = await row.executeTakeFirstOrThrow()
+        return [Number(used_at) - now, in_use]
+      }
+      await shares.us.touch(wallets, now + 1000)
+      await regions.us.transaction().execute(async (trx) => {
+        await trx
+          .selectFrom('shares')
+          .select('wallet')
+          .where('wallet', '=', locked.ACCOUNT)
+          .forUpdate()
+          .execute()
+        const [left, supplied] = await Promise.all([
+          shares.us.touch([...wallets, keyWallet(fresh('no-share'))], now + 2000),
+          process().demand(other.ACCOUNT, 5n, 5n),
+        ])
+        assert.deepEqual([left, supplied], [[locked.ACCOUNT], { moved: 5n, elsewhere: 995n }])
+        assert.deepEqual(await used(other.ACCOUNT), [2000, 1])
+        await shares.us.rest(wallets, now + 3000)
+        assert.deepEqual(await used(other.ACCOUNT), [2000, 0])
+      })
+      assert.deepEqual(await used(locked.ACCOUNT), [1000, 1])
+      assert.deepEqual(await shares.us.touch(wallets, now + 4000), [])
+      assert.deepEqual(
+        [await used(locked.ACCOUNT), await used(other.ACCOUNT)],
+        [
+          [4000, 1],
+          [4000, 1],
+        ],
+      )
+    })
 })
 
 describe('copies of a region, while somebody has locked rows of an account', {

@@ -1,5 +1,5 @@
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
-import type { Ledger, LedgerBooks } from '../../../ledger/index.ts'
+import type { Ledger, LedgerBooks, WalletId } from '../../../ledger/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/index.ts'
 import { HomeExchange } from '../../../ledger/regions/home-exchange.ts'
 import { RegionRounds } from '../../../ledger/regions/region-rounds.ts'
@@ -101,13 +101,13 @@ export class SqlRegions {
     const pairs = [...this.#exchanges.values()].map((exchange) => {
       return { exchange, store: this.#stores.get(exchange.name) as SqlHomeStore }
     })
-    const used = new Set<string>()
+    let used = new Set<WalletId>()
     this.keys = new RegionalKeys({
       keys,
       mirrors,
       regions: pairs,
       onUse: (ids) => {
-        for (const id of ids) used.add(id)
+        for (const id of ids) used.add(keyWallet(id))
       },
       // Its own database is away, which others tell.
       onCopy: () => this.#onCopy().catch(() => {}),
@@ -116,10 +116,15 @@ export class SqlRegions {
       ({ exchange, store: home }) => new RegionRounds({ exchange, home, shares, mirrors, logger, maxAwayMs }),
     )
     this.#touching = setInterval(() => {
-      const wallets = [...this.ledger.takeUsed(), ...[...used].map(keyWallet)]
-      used.clear()
-      // Without its own database, nothing is served that is to be looked after.
-      void shares.touch([...new Set(wallets)], Date.now()).catch(() => {})
+      const wallets = [...new Set([...used, ...this.ledger.takeUsed()])]
+      used = new Set()
+      // What is not noted now is noted later: it may not be used again, and must be looked after.
+      void shares
+        .touch(wallets, Date.now())
+        .catch(() => wallets)
+        .then((left) => {
+          for (const wallet of left) used.add(wallet)
+        })
     }, 1000).unref()
   }
 

@@ -23,13 +23,14 @@ export const OPEN_SHARES = RowStatement.insert('shares', SHARE_COLUMNS, 'on conf
   loose: true,
 })
 
-const TOUCH = RowStatement.update(
+// Both leave out what somebody else has locked: they would keep the rows of the others locked while they wait.
+const TOUCH = RowStatement.update<{ wallet: string }>(
   'shares',
   { wallet: 'text', at: 'bigint' },
-  'used_at = given.at, in_use = 1',
-  'found.wallet = given.wallet and found.used_at < given.at',
-  undefined,
-  { order: 'wallet' },
+  'used_at = greatest(found.used_at, given.at), in_use = 1',
+  'found.wallet = given.wallet',
+  'wallet',
+  { order: 'wallet', locks: 'free ones' },
 )
 const REST = RowStatement.update(
   'shares',
@@ -38,7 +39,7 @@ const REST = RowStatement.update(
   `found.wallet = given.wallet and found.used_at < given.before and found.told_returned = found.returned
     and found.told_spent = (select spent from wallets where wallets.id = found.wallet)`,
   undefined,
-  { order: 'wallet' },
+  { order: 'wallet', locks: 'free ones' },
 )
 
 /** How often a wallet is tried that is locked, and the pause between two tries. */
@@ -99,11 +100,16 @@ export class SqlShareStore implements ShareStore {
     return new Map(rows.map(({ id, home }) => [id, home]))
   }
 
-  async touch(wallets: readonly WalletId[], at: number): Promise<void> {
-    await TOUCH.run(
-      this.#db,
+  async touch(wallets: readonly WalletId[], at: number): Promise<readonly WalletId[]> {
+    const rows = await this.#runFree(
+      TOUCH,
       wallets.map((wallet) => [wallet, at]),
     )
+    const touched = new Set(rows.map(({ wallet }) => wallet))
+    const left = wallets.filter((wallet) => !touched.has(wallet))
+    if (left.length === 0) return []
+    const shares = this.#db.selectFrom('shares').select('wallet').where('wallet', 'in', left)
+    return (await shares.execute()).map(({ wallet }) => wallet)
   }
 
   async inUse(home: string): Promise<readonly Share[]> {
