@@ -25,6 +25,8 @@ const ROUND_MS = 1000
 const CLAIM_MS = 10_000
 /** Shares that nobody has used for this long rest, in milliseconds; longer than what {@link ShareTarget} takes to return them. */
 const REST_MS = 60_000
+/** A call may end, or its process die, when its share rests. */
+const WAKE_EVERY_MS = 60_000
 
 /**
  * Looks after what a region has of one home, about once a second: reports what was spent, asks for more before a share is used
@@ -37,6 +39,7 @@ export class RegionRounds {
   readonly #targets = new Map<WalletId, ShareTarget>()
   readonly #polling: Polling
   #failure: string | undefined
+  #wokenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RegionRoundsOptions) {
     this.#options = options
@@ -96,6 +99,9 @@ export class RegionRounds {
       return
     }
     await this.#rest(inUse, now)
+    if (now - this.#wokenAt < WAKE_EVERY_MS) return
+    await shares.wake(name)
+    this.#wokenAt = now
   }
 
   #orderOf(share: Share, now: number): ShareOrder[] {

@@ -67,8 +67,11 @@ export interface ShareStore {
   /** Records that shares are in use. Returns those that it leaves out, because somebody else has locked them. */
   touch(wallets: readonly WalletId[], at: number): Promise<readonly WalletId[]>
 
-  /** Returns the shares of a home that are in use, or have something to report. */
+  /** Returns the shares of a home that are in use. */
   inUse(home: string): Promise<readonly Share[]>
+
+  /** Has the shares of a home in use that have something to report. */
+  wake(home: string): Promise<void>
 
   /** Ends the use of shares that were not used since `before`, if home knows all about them. */
   rest(wallets: readonly WalletId[], before: number): Promise<void>

@@ -102,6 +102,21 @@ describe('the rounds of a region', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(opened.logged(), [])
   })
 
+  it('report what is spent of a share that rests: its call took long, or its process died', async (t) => {
+    const { account, ACCOUNT, ledger, shares, rounds, figures, assertSound } = await lookedAfter(t)
+    await shares.us.rest([ACCOUNT], Date.now() + 1)
+    assert.deepEqual(
+      await shares.us.inUse('eu').then((all) => all.filter(({ wallet }) => wallet === ACCOUNT)),
+      [],
+    )
+    await ledger.settle([charge(account, 30n)])
+    const opened = rounds()
+    await opened.now()
+    await opened.now()
+    assert.equal((await figures()).home[1], 30n)
+    await assertSound()
+  })
+
   it('of a home that is away leave the copies of keys until that was too long', async (t) => {
     const { us, key, atHome, rounds } = await lookedAfter(t)
     const { state, store } = leaving(atHome)

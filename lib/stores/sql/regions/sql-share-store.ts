@@ -131,6 +131,24 @@ export class SqlShareStore implements ShareStore {
     }))
   }
 
+  async wake(home: string): Promise<void> {
+    const untold = this.#db
+      .selectFrom('shares')
+      .innerJoin('wallets', 'wallets.id', 'shares.wallet')
+      .select('shares.wallet')
+      .where('shares.home', '=', home)
+      .where('shares.in_use', '=', 0)
+      .where(({ eb, or, ref }) =>
+        or([
+          eb('shares.told_spent', '<>', ref('wallets.spent')),
+          eb('shares.told_returned', '<>', ref('shares.returned')),
+        ]),
+      )
+      .limit(MAX_SHARES)
+    const free = untold.forUpdate('shares').skipLocked()
+    await this.#db.updateTable('shares').set({ in_use: 1 }).where('wallet', 'in', free).execute()
+  }
+
   async rest(wallets: readonly WalletId[], before: number): Promise<void> {
     await REST.run(
       this.#db,
