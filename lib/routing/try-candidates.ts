@@ -5,7 +5,7 @@ import type { Untranslatable } from '../core/translate/index.ts'
 import type { ExchangeEnd, Failure, Fault } from './attempt/failure.ts'
 import type { AttemptPass, AttemptPolicy } from './attempt-policy.ts'
 import { type Candidate, type CandidateList, isFreeMove } from './candidates/candidate.ts'
-import { filterCandidates, noCandidateError, unavailable } from './candidates/filters.ts'
+import { filterCandidates, noCandidateError, unavailable, waitFor } from './candidates/filters.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
@@ -216,10 +216,15 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
   }
 
   #verdict(): GatewayError {
-    if (this.#failures) return verdict(this.#failures, this.#policy.request?.body ?? UNREAD_BODY)
+    const { candidates } = this.#list
+    const { eliminated } = this.#trace
+    if (this.#failures) {
+      const restMs = waitFor('resting', candidates, eliminated, this.#account)
+      return verdict(this.#failures, this.#policy.request?.body ?? UNREAD_BODY, restMs)
+    }
     // A strategy may leave out candidates.
     if (this.#ordered.length === 0) return new GatewayError('no_candidate')
-    return noCandidateError(this.#list.candidates, this.#trace.eliminated, this.#account, this.#fault)
+    return noCandidateError(candidates, eliminated, this.#account, this.#fault)
   }
 
   /**

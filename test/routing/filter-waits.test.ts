@@ -44,6 +44,31 @@ describe('the wait that a filter tells', async () => {
     assert.match(routing?.eliminated[0]?.detail ?? '', /\d+ ms/)
   })
 
+  const TRIED: { seconds: string; rest: string; least: number; most: number }[] = [
+    { seconds: '40', rest: '20', least: 15, most: 20 },
+    { seconds: '5', rest: '20', least: 5, most: 5 },
+  ]
+  for (const { seconds, rest, least, most } of TRIED)
+    it(`a line that rests ${rest} s counts where the other asks for ${seconds} s`, async (t) => {
+      removed.script = (res, { headers }) => {
+        answerJson(res, 429, {}, { 'retry-after': headers['x-line'] === 'a' ? rest : seconds })
+      }
+      const gateway = await gatewayFor(t, {
+        lines: ['a', 'b'].map((id) => ({ url: removed.url, id, headers: { 'x-line': id } })),
+      })
+      await exchange(gateway, OPENAI, { provider: { only: ['a'] } })
+      const sent = removed.requests.length
+      const got = await exchange(gateway)
+      assert.equal(got.errorCode, 'upstream_rate_limited')
+      const told = Number(got.headers.get('retry-after'))
+      assert.ok(told >= least && told <= most, `${told} s`)
+      assert.equal(removed.requests.length, sent + 1, 'a resting line is not asked')
+      const excluding = await exchange(gateway, OPENAI, { provider: { ignore: ['a'] } })
+      const other = Number(excluding.headers.get('retry-after'))
+      const own = Number(seconds)
+      assert.ok(other >= own - 4 && other <= own, `${other} s: the rest of an excluded line is of no use`)
+    })
+
   it('"circuit_open" tells when the first of the lines it removed is probed, and of no other', async (t) => {
     removed.script = (res) => answerJson(res, 500, {})
     const line = (id: string, resetMs: number) => ({

@@ -160,12 +160,9 @@ export function noCandidateError(
   if (!lastFilter) return new GatewayError('no_candidate')
   const [reason, code] = lastFilter
   if (reason === 'protocol' && untranslatable) return untranslatableMember(untranslatable)
-  // Only the lines that this filter removed tell when a retry makes sense.
-  const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
-  const waiting = candidates.filter(({ line }) => removed.has(line.id))
   const words = WORDS[reason]
   return new GatewayError(code, {
-    retryAfterMs: waitFor(reason, waiting, account),
+    retryAfterMs: waitFor(reason, candidates, eliminated, account),
     ...(words !== undefined && { message: `${words} ${SEE_TRACE}` }),
   })
 }
@@ -194,15 +191,20 @@ function untranslatableMember({ param, what, dispensable }: Untranslatable): Gat
   })
 }
 
-function waitFor(
+/** Returns the shortest wait for a line that a filter removed; undefined if it is not known. */
+export function waitFor(
   reason: EliminationReason,
   candidates: readonly Candidate[],
+  eliminated: readonly Elimination[],
   account: string,
 ): number | undefined {
-  if (reason === 'resting') return shortest(candidates.map(({ modelState }) => modelState.restMs))
+  // Only the lines that this filter removed tell when a retry makes sense.
+  const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
+  const waiting = candidates.filter(({ line }) => removed.has(line.id))
+  if (reason === 'resting') return shortest(waiting.map(({ modelState }) => modelState.restMs))
   if (reason !== 'circuit_open') return undefined
   // Both circuits must let the call through.
-  const waits = candidates.map(({ state, modelState }) =>
+  const waits = waiting.map(({ state, modelState }) =>
     Math.max(state.circuit.retryAfterMs(account), modelState.circuit.retryAfterMs(account)),
   )
   return shortest(waits)

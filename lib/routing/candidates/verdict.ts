@@ -16,19 +16,21 @@ const SHARED: ReadonlySet<ErrorCode> = new Set([
 /**
  * Returns the error of a call after its last attempt: the code of that attempt if it was the only one or ruled out
  * others, a code that all attempts share, or else `all_candidates_failed`.
+ *
+ * @param restMs the shortest rest of the lines that were not tried because they rest.
  */
-export function verdict(failures: readonly Failure[], body: RequestBody): GatewayError {
+export function verdict(failures: readonly Failure[], body: RequestBody, restMs?: number): GatewayError {
   const last = failures.at(-1) as Failure
   if (!last.retryable) return finalRefusal(last, body)
   const agreed =
     failures.length === 1 || (SHARED.has(last.code) && failures.every(({ code }) => code === last.code))
   if (!agreed) return new GatewayError('all_candidates_failed')
-  return new GatewayError(last.code, { retryAfterMs: shortestWait(failures) })
+  return new GatewayError(last.code, { retryAfterMs: shortestWait(failures, restMs) })
 }
 
-function shortestWait(failures: readonly Failure[]): number | undefined {
+function shortestWait(failures: readonly Failure[], restMs = Infinity): number | undefined {
   const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]))
-  return waits.length > 0 ? Math.min(...waits) : undefined
+  return waits.length > 0 ? Math.min(...waits, restMs) : undefined
 }
 
 /** The refusal names only the member, and only if the caller sent it; the upstream's text stays in the call log. */
