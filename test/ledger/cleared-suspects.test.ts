@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Charge } from '../../lib/ledger/settling/charge.ts'
 import { WaitingCharges } from '../../lib/ledger/settling/waiting-charges.ts'
-import { failAlone, many, names } from './waiting-line.ts'
+import { charge, failAlone, lineOf, many, names } from './waiting-line.ts'
 
 describe('charges that failed one by one while nothing was written', () => {
   const outage = (count: number) => {
@@ -23,17 +23,25 @@ describe('charges that failed one by one while nothing was written', () => {
     assert.deepEqual(names(waiting.take(0)), names(many(11, 9)))
   })
 
-  it('do not seem to be at fault from then on, but one that fails again beside others soon is', () => {
+  it('do not seem to be at fault from then on, but one that fails alone once more is', () => {
     const waiting = outage(2)
     waiting.take(1e9)
     waiting.settled(1)
     const [other] = waiting.take(0) as [Charge]
     assert.equal(waiting.areSuspect([other]), false)
-    for (const isAtFault of [false, true]) {
-      assert.equal(waiting.failedAlone(other, 0), isAtFault)
-      waiting.settled(1)
-      assert.equal(waiting.take(0).length, 0, 'it is not cleared once more')
-      waiting.take(1e9)
-    }
+    assert.equal(waiting.failedAlone(other, 0), true)
+  })
+
+  it('stay alone where one was written after two failures: that may be their own fault', () => {
+    const waiting = lineOf(charge('other'))
+    const one = charge('one')
+    waiting.failedAlone(one, 0)
+    assert.deepEqual(names(waiting.take(1e9)), ['one'])
+    waiting.failedAlone(one, 0)
+    assert.deepEqual(names(waiting.take(0)), ['other'])
+    waiting.settled(1)
+    assert.deepEqual(waiting.take(0), [], 'the one is not in the line')
+    assert.deepEqual(names(waiting.take(1e9)), ['one'])
+    assert.equal(waiting.failedAlone(one, 0), true)
   })
 })

@@ -121,8 +121,8 @@ export class WaitingCharges {
 
   /** Records that this many were settled, so that the next operation takes more. */
   settled(many: number): void {
+    if (this.#failuresInARow >= FAILURES_ALONE) this.#clearSuspects()
     this.#failuresInARow = 0
-    if (this.#suspects.length > 0) this.#clearSuspects()
     this.#progress.settled += many
     if (this.#atOnce < AT_ONCE) this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
   }
@@ -132,8 +132,8 @@ export class WaitingCharges {
     const { settled } = this.#progress
     const cleared = this.#suspects.filter(({ settledBefore }) => settledBefore === settled)
     this.#suspects = this.#suspects.filter(({ settledBefore }) => settledBefore !== settled)
-    // Not none: whoever fails again was tried beside others now, and is not cleared once more.
-    for (const charge of cleared) charge.failures = 1
+    // Whoever fails alone once more is at fault.
+    for (const charge of cleared) charge.failures = Math.min(charge.failures, FAILURES_ALONE - 1)
     this.putBack(cleared)
   }
 
