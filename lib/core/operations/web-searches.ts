@@ -26,6 +26,20 @@ export function mostChatSearches({ web_search_options: options, tools }: JsonObj
 }
 
 /**
+ * Returns the web searches of an answer that tells no number, for a request that may search. Models that are asked by the
+ * member of a chat search in any case; whether a chat's tool was called is not known.
+ */
+export function unsaidSearches({ web_search_options: options, messages, tools }: JsonObject): number {
+  const isChatWithTool = !options && Array.isArray(messages) && objectsIn(tools).some(isChatTool)
+  return isChatWithTool ? 0 : 1
+}
+
+/** The types of Anthropic's searches have a date. */
+function isChatTool({ type }: JsonObject): boolean {
+  return type === 'web_search'
+}
+
+/**
  * Reads how many web searches Anthropic-style usage tells.
  *
  * @see https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool#usage-and-pricing

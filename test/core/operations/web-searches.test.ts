@@ -4,6 +4,7 @@ import {
   isChargedSearch,
   mostChatSearches,
   mostWebSearches,
+  unsaidSearches,
 } from '../../../lib/core/operations/web-searches.ts'
 
 describe('the web searches that a request may come to', () => {
@@ -35,6 +36,23 @@ describe('the web searches that a request may come to', () => {
         mostChatSearches({ tools: [{ type: 'function', function: { name: 'web_search' } }] }),
       ],
       [0, 0, 10, 10, 0],
+    )
+  })
+})
+
+describe('the web searches of an answer that tells no number', () => {
+  it('are one where the model searches in any case, and none where it was given a tool', () => {
+    const messages = [{ role: 'user', content: 'the news' }]
+    const tool = { type: 'web_search', web_search: { enable: true } }
+    assert.deepEqual(
+      [
+        unsaidSearches({ messages, web_search_options: {} }),
+        unsaidSearches({ messages, web_search_options: {}, tools: [tool] }),
+        unsaidSearches({ messages, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }),
+        unsaidSearches({ input: 'the news', tools: [{ type: 'web_search' }] }),
+        unsaidSearches({ messages, tools: [tool] }),
+      ],
+      [1, 1, 1, 1, 0],
     )
   })
 })

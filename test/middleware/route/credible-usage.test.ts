@@ -17,6 +17,7 @@ const requestOf = (priceUnit: string, members: object = {}) =>
     answers: 1,
     units: priceUnit === 'tokens' ? 0 : 2,
     tools: 0,
+    body: { json: {} },
     ...members,
   }) as unknown as CallRequest
 

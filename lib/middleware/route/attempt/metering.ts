@@ -1,6 +1,7 @@
 import { type CallRequest, heldInput, heldOutput } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
+import { unsaidSearches } from '../../../core/operations/web-searches.ts'
 
 /** The context window of a model whose window is not known. */
 const UNKNOWN_WINDOW = 10_000_000
@@ -87,7 +88,7 @@ function usageOfImages(request: CallRequest, reader: StreamReader, terms: LineTe
 
 /** @param outputMeasured whether `outputTokens` is what the upstream reported. */
 function usageOf(
-  { estimatedInputTokens, webSearches }: CallRequest,
+  { estimatedInputTokens, webSearches, body }: CallRequest,
   reported: ReportedUsage,
   outputTokens: number,
   outputMeasured: boolean,
@@ -109,8 +110,7 @@ function usageOf(
     cacheWrite1hTokens: anHour = 0,
     audioInputTokens: heard = 0,
     reasoningTokens: reasoned = 0,
-    // An answer of a chat does not tell.
-    webSearches: searched = webSearches > 0 ? 1 : 0,
+    webSearches: searched = webSearches > 0 ? unsaidSearches(body.json) : 0,
     serviceTier,
   } = reported
   if (anHour + heard + reasoned + searched + audioOutput === 0 && !serviceTier) return usage
