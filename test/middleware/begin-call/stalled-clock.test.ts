@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
+import { createServer } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import { cutStalledCallers } from '../../../lib/middleware/begin-call/index.ts'
 
@@ -9,7 +10,7 @@ function served(t: TestContext, options?: { afterMs?: number }) {
   let now = 0
   t.mock.timers.enable({ apis: ['setInterval'] })
   t.mock.method(performance, 'now', () => now)
-  const server = new EventEmitter()
+  const server = createServer()
   cutStalledCallers(server as Server, options)
   return {
     server,
