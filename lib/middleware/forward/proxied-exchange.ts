@@ -45,6 +45,8 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   /** The refusal of a piece of the body; the line never gets the whole. */
   refusal: unknown
   #request: ClientRequest | undefined
+  /** A socket of the line that nobody relays yet. Once it has switched, the end of its request does not close it. */
+  #unrelayed: Duplex | undefined
 
   /** @param body the body to send, and how it is judged. Defaults to the caller's, unjudged. */
   constructor(
@@ -80,6 +82,11 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.noteProgress()
   }
 
+  /** Leaves the end of a switched socket to its relay, which waits for the last bytes. */
+  relaying(): void {
+    this.#unrelayed = undefined
+  }
+
   /** Ends the exchange because everything was passed on. */
   complete(): void {
     this.conclude({ kind: 'served' })
@@ -101,6 +108,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     if (!super.conclude(end)) return false
     this.#stopUpload()
     this.#request?.destroy()
+    this.#unrelayed?.destroy()
     this.#opening.resolve({ kind: 'ended' })
     return true
   }
@@ -131,6 +139,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.noteProgress()
     // A session may be silent for any time.
     this.stopClocks()
+    this.#unrelayed = socket
     this.#opening.resolve({ kind: 'switched', response, socket })
   }
 

@@ -44,6 +44,7 @@ export class RelayedSocket implements UpgradedSession {
   /** Relays until both sides are closed. */
   async relay(handshake: string, head: Buffer): Promise<void> {
     const [socket, line, exchange] = [this.#caller, this.#line, this.#exchange]
+    exchange.relaying()
     prepare(socket)
     prepare(line)
     socket.write(handshake, 'latin1')

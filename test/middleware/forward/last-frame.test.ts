@@ -34,7 +34,8 @@ function relayed(t: TestContext) {
     write: (_bytes, _encoding, done) => done(),
   })
   const over = Promise.withResolvers<void>()
-  const exchange = { ended: over.promise, complete: over.resolve, breakOff: over.resolve }
+  const { promise: ended, resolve: complete } = over
+  const exchange = { ended, complete, breakOff: complete, relaying: () => {} }
   const session = new RelayedSocket(
     exchange as unknown as ProxiedExchange,
     { socket: caller as Socket } as never,
