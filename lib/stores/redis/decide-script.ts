@@ -6,7 +6,7 @@ import {
   PENALTY_MS,
   SLOT_WAIT_MS,
 } from '../../middleware/rate-limit/index.ts'
-import { CLOCK } from './limit-scripts.ts'
+import { CLOCK, MAX_LEASE_MS } from './limit-scripts.ts'
 
 /** How long after an early retry the note that excuses it may come from another process, in milliseconds. */
 const PARDON_LATE_MS = 250
@@ -96,7 +96,8 @@ local held, joining, swept, leaseEnd = {}, {}, {}, now + lease
 
 local function join(k)
   redis.call('ZADD', KEYS[k], unpack(joining[k]))
-  redis.call('PEXPIRE', KEYS[k], lease)
+  -- Another process may have longer leases.
+  redis.call('PEXPIRE', KEYS[k], math.max(lease, redis.call('PTTL', KEYS[k])))
 end
 
 -- Counts a set that seems full again, without leases that are over, and each id once.
@@ -109,8 +110,9 @@ local function recount(k)
   end
   redis.call('ZREMRANGEBYSCORE', KEYS[k], '-inf', now)
   -- A lease that seems longer than any may be is from before the clock was set back. If its process lives, it renews it.
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[k], '(' .. leaseEnd + lease, '+inf')) do
-    redis.call('ZADD', KEYS[k], leaseEnd, id)
+  local last = now + ${MAX_LEASE_MS}
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[k], '(' .. last, '+inf')) do
+    redis.call('ZADD', KEYS[k], last, id)
   end
   swept[k] = true
   held[k] = redis.call('ZCARD', KEYS[k])

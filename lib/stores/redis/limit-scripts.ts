@@ -1,3 +1,6 @@
+/** The longest lease of a slot, in milliseconds. */
+export const MAX_LEASE_MS = 30_000
+
 /** Sets `now` to Redis's own time, on which all processes agree, or to the time that the app gives. */
 export const CLOCK = `
 local now = tonumber(ARGV[1])
@@ -19,7 +22,8 @@ local lease = tonumber(ARGV[2])
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'zset' and kind ~= 'none' then return 0 end
 for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now + lease, ARGV[i]) end
-redis.call('PEXPIRE', KEYS[1], lease)
+-- Another process may have longer leases.
+redis.call('PEXPIRE', KEYS[1], math.max(lease, redis.call('PTTL', KEYS[1])))
 return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`
 
 /**

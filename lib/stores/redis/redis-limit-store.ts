@@ -13,7 +13,7 @@ import { askSafely } from './cluster-asking.ts'
 import { DECIDE } from './decide-script.ts'
 import { type BatchReply, LimitBatch } from './limit-batch.ts'
 import { LimitBatches } from './limit-batches.ts'
-import { REFUND, RENEW } from './limit-scripts.ts'
+import { MAX_LEASE_MS, REFUND, RENEW } from './limit-scripts.ts'
 import { aPrefix, aRedisClient, promptScript, type RedisClient, type RedisScript } from './redis-script.ts'
 import { SlotLeases } from './slot-leases.ts'
 
@@ -23,7 +23,7 @@ export interface RedisLimitStoreOptions {
   redis: RedisClient
   /** The prefix of every key. Its hash tag keeps all keys on one node of a cluster. Defaults to `gateway:{limits}`. */
   prefix?: string
-  /** How long a slot lasts without renewal, in milliseconds, at most 30000. Defaults to 25000. */
+  /** How long a slot lasts without renewal, in milliseconds, at most 30000. Processes that share a Redis may differ. Defaults to 25000. */
   leaseMs?: number
   /** How long Redis may take to answer before it counts as away, in milliseconds. Defaults to 250. */
   timeoutMs?: number
@@ -38,7 +38,7 @@ export interface RedisLimitStoreOptions {
 const RULES: OptionRules<RedisLimitStoreOptions> = {
   redis: aRedisClient('sendCommand'),
   prefix: aPrefix,
-  leaseMs: aWholeNumber('whole milliseconds between 1000 and 30000', 1000, 30_000),
+  leaseMs: aWholeNumber(`whole milliseconds between 1000 and ${MAX_LEASE_MS}`, 1000, MAX_LEASE_MS),
   timeoutMs: someMilliseconds,
   logger: aLogger,
   onChange: aFunction(),

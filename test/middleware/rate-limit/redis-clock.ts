@@ -21,13 +21,13 @@ export class RedisClock {
   }
 
   /** A store as a process of its own has it, and the end of that process. */
-  open(): { store: RedisLimitStore; crash(): void } {
+  open(leaseMs = LEASE_MS): { store: RedisLimitStore; crash(): void } {
     const redis = this.#server.client({ enableAutoPipelining: true })
     this.#clients.add(redis)
     const logger = { info() {}, warn() {}, error() {} }
     const store = new RedisLimitStore({
       redis,
-      leaseMs: LEASE_MS,
+      leaseMs,
       logger,
       timeoutMs: 5000,
       now: () => this.#now,
@@ -68,6 +68,11 @@ export class RedisClock {
   /** Ids of the slots that Redis counts at present. */
   async slots(subject: string): Promise<string[]> {
     return this.#keeper.zrangebyscore(`${PREFIX}:concurrency:key:${subject}`, `(${this.#now}`, '+inf')
+  }
+
+  /** How long Redis itself keeps the slots without a renewal, in milliseconds. */
+  async lifeOf(subject: string): Promise<number> {
+    return this.#keeper.pttl(`${PREFIX}:concurrency:key:${subject}`)
   }
 
   async close(): Promise<void> {

@@ -41,6 +41,23 @@ describe('slots of several processes on one Redis', { skip: WITHOUT_REDIS }, () 
     assert.deepEqual(await clock.slots('paused'), [])
   })
 
+  it('a process with shorter leases neither frees nor forgets the slots of another', async () => {
+    const SHORT_MS = 1000
+    const [long, killed, short] = [clock.open(), clock.open(SHORT_MS), clock.open(SHORT_MS)]
+    const slot = limit('concurrency', 'mixed', 2)
+    const ask = async () => (await short.store.admit(demand([slot]))).refusedBy === undefined
+    await long.store.admit(demand([slot]))
+    await killed.store.admit(demand([slot]))
+    killed.crash()
+    assert.equal(await ask(), false)
+    await clock.advance(SHORT_MS)
+    assert.deepEqual([await ask(), await ask()], [true, false], 'one runs on')
+    assert.ok((await clock.lifeOf('mixed')) >= LEASE_MS - SHORT_MS)
+    await clock.renew()
+    assert.ok((await clock.lifeOf('mixed')) >= LEASE_MS - SHORT_MS)
+    for (const { crash } of [long, short]) crash()
+  })
+
   it('keeps thousands of slots of one account alive', async () => {
     const { store } = clock.open()
     const slot = limit('concurrency', 'thousands', 5000)
