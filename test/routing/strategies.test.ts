@@ -147,6 +147,21 @@ describe('a strategy', () => {
     assert.deepEqual(await order(gateway, { ...long, provider }), ['even'])
   })
 
+  it('"price" counts the web searches that a call may ask of the provider', async (t) => {
+    const tokens = (price: string) => ({ inputPerMillion: price, outputPerMillion: price })
+    const gateway = await over(
+      t,
+      [
+        { id: 'searches-dear', price: { ...tokens('1'), perWebSearch: '0.03' } },
+        { id: 'searches-cheap', price: { ...tokens('2'), perWebSearch: '0.01' } },
+      ],
+      'price',
+    )
+    assert.deepEqual(await order(gateway), ['searches-dear', 'searches-cheap'])
+    const search = { web_search_options: {} }
+    assert.deepEqual(await order(gateway, search), ['searches-cheap', 'searches-dear'])
+  })
+
   it('"affinity": the same line for the same beginning, spread over the lines by it', async (t) => {
     const gateway = await over(t, [{ id: 'a' }, { id: 'b' }, { id: 'c' }], 'affinity')
     const lines = await Promise.all(Array.from({ length: 60 }, (_, i) => chosen(gateway, saying(i))))

@@ -125,7 +125,8 @@ function expectedCost({ price }: Candidate, request: CallRequest | null): number
   const output = Math.min(input, request?.maxOutputTokens ?? input)
   const tokens = input * Number(unit.inputPerMillion) + output * Number(unit.outputPerMillion)
   const pieces = [unit.perRequest, unit.perImage, unit.perSecond, unit.perSearchUnit]
-  return pieces.reduce((sum, price) => sum + Number(price), tokens / 1_000_000)
+  const searches = (request?.webSearches ?? 0) * Number(unit.perWebSearch)
+  return pieces.reduce((sum, price) => sum + Number(price), searches + tokens / 1_000_000)
 }
 
 /** Weighted rendezvous hashing: adding or losing a line moves only the keys of that line. */
