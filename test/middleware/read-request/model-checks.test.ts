@@ -121,6 +121,8 @@ describe('the model of a request', async () => {
     ],
     ['structured output', 'response_format', { response_format: { type: 'json_object' } }],
     ['reasoning settings', 'reasoning_effort', { reasoning_effort: 'low' }],
+    ['reasoning settings', 'reasoning', { reasoning: { effort: 'low' } }],
+    ['reasoning settings', 'thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
   ]
   for (const [feature, param, body] of features) {
     it(`without ${feature} is unsupported_feature, naming ${param}`, async () => {

@@ -15,6 +15,7 @@ import {
   TOKENS_PER_REQUEST,
 } from '../tokens/token-estimate.ts'
 import { mostChatSearches } from '../web-searches.ts'
+import { askedReasoning } from './asked-reasoning.ts'
 import { readChoices } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 
@@ -125,8 +126,10 @@ function chatFacts(
   if (body.stream === true) asked = asking(asked, 'stream', 'stream')
   if (body.response_format && body.response_format.type !== 'text')
     asked = asking(asked, 'json', 'response_format')
-  if (body.reasoning_effort && body.reasoning_effort !== 'none')
-    asked = asking(asked, 'reasoning', 'reasoning_effort')
+  if (body.reasoning_effort || body.reasoning || body.thinking) {
+    const { param, effort } = askedReasoning(body) ?? {}
+    if (param && effort !== 'none') asked = asking(asked, 'reasoning', param)
+  }
   return {
     model: body.model,
     stream: body.stream === true,
