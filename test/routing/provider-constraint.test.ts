@@ -112,6 +112,58 @@ describe('the provider constraint', () => {
     })
   }
 
+  const SHUT: { what: string; status: number; code: string; reason: string; calls: number }[] = [
+    { what: 'rests', status: 429, code: 'upstream_rate_limited', reason: 'resting', calls: 1 },
+    { what: 'has an open circuit', status: 500, code: 'circuit_open', reason: 'circuit_open', calls: 10 },
+  ]
+  for (const { what, status, code, reason, calls } of SHUT) {
+    it(`allow_fallbacks: false refuses a call whose first choice ${what}, with its wait`, async (t) => {
+      const [ill, well] = await Promise.all([
+        startUpstream((res) => {
+          res.setHeader('retry-after', '20')
+          answerJson(res, status, {})
+        }),
+        startUpstream(),
+      ])
+      t.after(() => Promise.all([ill.close(), well.close()]))
+      const gateway = await gatewayFor(t, {
+        lines: [
+          { id: 'ill', provider: 'alpha', url: ill.url, price: { inputPerMillion: '5' } },
+          { id: 'well', url: well.url, price: { inputPerMillion: '0' } },
+          { id: 'third', url: well.url, price: { inputPerMillion: '9' } },
+        ],
+      })
+      for (let i = 0; i < calls; i++) await exchange(gateway, OPENAI, { provider: { only: ['ill'] } })
+      const before = ill.requests.length
+      for (const given of [{}, { ignore: ['third'] }, { only: ['third', 'ill'] }]) {
+        const provider = { ...given, allow_fallbacks: false }
+        for (const mode of [OPENAI, OPENAI_STREAM]) {
+          const got = await exchange(gateway, mode, { provider })
+          assert.equal(got.errorCode, code)
+          const wait = Number(got.headers.get('retry-after'))
+          assert.ok(wait >= 1 && wait <= (status === 429 ? 20 : 60), `a wait of ${wait} s`)
+          if (status === 429) assert.ok(wait > 15, 'the rest of the first choice')
+          const { routing } = await gateway.entry(got.requestId)
+          assert.equal(routing?.attempts.length, 0)
+          assert.deepEqual(routing?.eliminated.map((one) => [one.line, one.reason]).sort(), [
+            ['ill', reason],
+            ['third', 'provider_constraint'],
+            ['well', 'provider_constraint'],
+          ])
+        }
+      }
+      assert.equal(ill.requests.length, before)
+      assert.equal(well.requests.length, 0, 'no line but the first choice')
+
+      for (const given of [{}, { sort: 'price' }, { ignore: ['alpha'] }, { order: ['well'] }]) {
+        const isStrict = Object.keys(given).length > 0
+        const got = await exchange(gateway, OPENAI, { provider: { ...given, allow_fallbacks: !isStrict } })
+        assert.equal(got.status, 200, 'another first choice, or fallbacks')
+      }
+      assert.equal(ill.requests.length, before)
+    })
+  }
+
   it('refuses a header that is not JSON', async (t) => {
     const gateway = await started(t)
     const got = await exchange(gateway, OPENAI, {}, { headers: { 'x-gateway-provider': 'only=alpha' } })

@@ -91,6 +91,8 @@ function removalOf(
     const detail = ceilingDetail(price, constraint.maxPrice)
     if (detail) return removal(line, 'price_ceiling', detail)
   }
+  // Without fallbacks the first choice is the only one: that it cannot be tried now is no reason for another.
+  if (constraint?.allowFallbacks === false && !constraint.order) return undefined
   return unavailable(candidate, principal?.accountId ?? '')
 }
 
