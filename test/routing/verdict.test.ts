@@ -13,6 +13,10 @@ type Answer = (res: ServerResponse) => void
 const error: Answer = (res) => answerJson(res, 500, {})
 const unauthorized: Answer = (res) => answerJson(res, 401, {})
 const overloaded: Answer = (res) => answerJson(res, 503, {})
+const overloadedFor =
+  (retryAfter: string, status = 503): Answer =>
+  (res) =>
+    answerJson(res, status, {}, { 'retry-after': retryAfter })
 const empty: Answer = (res) => chatAnswer(res, '')
 const silent: Answer = () => {}
 const tooLong: Answer = (res) => answerJson(res, 400, { error: { code: 'context_length_exceeded' } })
@@ -46,6 +50,26 @@ const ROWS: Row[] = [
   },
   { name: 'all timed out', lines: [silent, silent], code: 'upstream_timeout', status: 504 },
   { name: 'all overloaded', lines: [overloaded, overloaded], code: 'upstream_overloaded', status: 503 },
+  {
+    name: 'all overloaded: the smallest wait',
+    lines: [overloadedFor('30'), overloaded, overloadedFor('9', 529)],
+    code: 'upstream_overloaded',
+    status: 503,
+    retryAfter: '9',
+  },
+  {
+    name: 'overloaded for a day: the longest wait that clients heed',
+    lines: [overloadedFor('86400')],
+    code: 'upstream_overloaded',
+    status: 503,
+    retryAfter: '60',
+  },
+  {
+    name: 'another failure that asks to wait',
+    lines: [overloadedFor('9', 500)],
+    code: 'upstream_error',
+    status: 502,
+  },
   { name: 'all empty', lines: [empty, empty, empty], code: 'empty_completion', status: 502 },
   {
     name: 'more than the limit of tokens of all',

@@ -25,12 +25,18 @@ export function statusOfError(body: unknown): number {
   return statusNamedBy(errorIn(body))
 }
 
+const MAX_OVERLOAD_WAIT_MS = 60_000
+
 function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
   const meant = meantBy(status, error)
   const failure = { ...classify(meant, error, detailOf(status, error)), ...(hasWords(error) && { error }) }
   const cheap = (meant >= 400 && meant < 500) || meant === 503 || meant === 529
-  if (failure.code !== 'upstream_rate_limited') return { ...failure, cheap }
-  return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
+  if (failure.code === 'upstream_rate_limited')
+    return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
+  if (failure.code !== 'upstream_overloaded') return { ...failure, cheap }
+  const waitMs = retryAfterOf(headers, body)
+  // Clients heed no longer wait, and a page about maintenance may ask for a day.
+  return { ...failure, cheap, retryAfterMs: waitMs && Math.min(waitMs, MAX_OVERLOAD_WAIT_MS) }
 }
 
 /** Returns the status that says what an upstream means: some 4xx are not the request's fault. */
