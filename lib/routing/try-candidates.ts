@@ -222,8 +222,8 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
       const restMs = waitFor('resting', candidates, eliminated, this.#account)
       return verdict(this.#failures, this.#policy.request?.body ?? UNREAD_BODY, restMs)
     }
-    // A strategy may leave out candidates.
-    if (this.#ordered.length === 0) return new GatewayError('no_candidate')
+    // A strategy may leave out candidates. Had others not been removed, it might have taken one of these.
+    if (this.#ordered.length === 0 && eliminated.length === 0) return new GatewayError('no_candidate')
     return noCandidateError(candidates, eliminated, this.#account, this.#fault)
   }
 
