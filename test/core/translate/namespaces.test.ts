@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isJsonObject, type JsonObject, objectsIn } from '../../../lib/core/json/index.ts'
 import { responsesAsChat } from '../../../lib/core/translate/responses-as-chat/index.ts'
+import { Untranslatable } from '../../../lib/core/translate/translation.ts'
 import { clientOn } from './as-responses.ts'
 
 const spawn = { type: 'function', name: 'spawn', parameters: { type: 'object' }, strict: false }
@@ -20,6 +21,15 @@ describe('a namespace of functions', () => {
   it('becomes functions whose names hold its own', () => {
     const names = objectsIn(asChat({ tools }).tools).map(({ function: fn }) => isJsonObject(fn) && fn.name)
     assert.deepEqual(names, ['run', 'agents__spawn'])
+  })
+
+  it('is refused where its name, which stands before each of them, is too long', () => {
+    const long = (length: number) => [spawn, { type: 'namespace', name: 'n'.repeat(length), tools: [spawn] }]
+    assert.equal(objectsIn(asChat({ tools: long(256) }).tools).length, 2)
+    assert.throws(
+      () => asChat({ tools: long(257) }),
+      (error) => error instanceof Untranslatable && error.param === 'tools[1].name',
+    )
   })
 
   it('is told of a call, and found again in the next turn', () => {

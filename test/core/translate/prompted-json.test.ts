@@ -63,6 +63,22 @@ describe('an answer that shall be a JSON object', () => {
     })
   }
 
+  for (const [what, first, piece] of [
+    ['begins with endless white space', '', ' \n'],
+    ['does not end the line of its code block', '```', 'json'],
+    ['goes on with endless white space in its code block', '```json\n{}', '    '],
+    ['goes on with endless backticks in its code block', '```json\n{}', '`'],
+  ] as const)
+    it(`costs each piece the same if it ${what}`, { timeout: 10_000 }, () => {
+      // To read all of them again for each piece would take minutes.
+      const pieces = 100_000
+      const unfencing = new Unfenced()
+      let made = unfencing.push(first)
+      for (let i = 0; i < pieces; i++) made += unfencing.push(piece)
+      made += unfencing.end()
+      assert.equal(made, unfenced(first + piece.repeat(pieces)))
+    })
+
   it('comes the same in whatever pieces', () => {
     const piece = fc.constantFrom('```', '`', '\n', 'json', '{"a":1}', ' ', 'x')
     fc.assert(

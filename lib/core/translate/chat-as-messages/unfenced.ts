@@ -4,14 +4,28 @@ const FENCE = '```'
 export class Unfenced {
   /** Undefined until it is known whether the answer begins with a code block. */
   #fenced: boolean | undefined
-  /** What may belong to the beginning or to the end of a code block. */
+  /** What may belong to the beginning or to the end of a code block. It is never read again for a piece that cannot end it. */
   #held = ''
+  /** What a piece must have to tell how the answer begins. */
+  #awaited = /\S/
 
   /** Returns the text that can be sent. */
   push(text: string): string {
-    this.#held += text
-    if (this.#fenced === undefined && !this.#begin()) return ''
-    return this.#fenced ? this.#take(endOfContent(this.#held)) : this.#take(this.#held.length)
+    if (this.#fenced === undefined) {
+      this.#held += text
+      if (!this.#awaited.test(text) || !this.#begin()) return ''
+      const begun = this.#held
+      this.#held = ''
+      return this.push(begun)
+    }
+    const end = this.#fenced ? endOfContent(text) : text.length
+    if (end === 0) {
+      this.#held += text
+      return ''
+    }
+    const sent = this.#held + text.slice(0, end)
+    this.#held = text.slice(end)
+    return sent
   }
 
   /** Returns the rest. */
@@ -29,17 +43,12 @@ export class Unfenced {
       this.#fenced = false
       return true
     }
+    this.#awaited = /\n/
     const lineEnd = begun.indexOf('\n')
     if (lineEnd < 0) return false
     this.#fenced = true
     this.#held = begun.slice(lineEnd + 1)
     return true
-  }
-
-  #take(length: number): string {
-    const taken = this.#held.slice(0, length)
-    this.#held = this.#held.slice(length)
-    return taken
   }
 }
 
