@@ -1,4 +1,4 @@
-import { type JsonObject, objectsIn, tokenCount } from '../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../json/index.ts'
 
 /** What is held for a request that may search and does not say how often. */
 const MOST_UNSAID = 10
@@ -45,14 +45,12 @@ function isChatTool({ type }: JsonObject): boolean {
  * @see https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool#usage-and-pricing
  */
 export function searchesInUsage({ server_tool_use: used }: JsonObject): number | undefined {
-  return typeof used === 'object' && used !== null
-    ? tokenCount((used as JsonObject).web_search_requests)
-    : undefined
+  return isJsonObject(used) ? tokenCount(used.web_search_requests) : undefined
 }
 
 /** Whether an item of a response is a web search that OpenAI charges: opening a page that was found is not. */
 export function isChargedSearch({ type, status, action }: JsonObject): boolean {
   if (type !== 'web_search_call' || status === 'failed') return false
-  const kind = typeof action === 'object' && action !== null ? (action as JsonObject).type : undefined
+  const kind = isJsonObject(action) ? action.type : undefined
   return kind === undefined || kind === 'search'
 }

@@ -70,7 +70,7 @@ class BilledPart implements Bill, HeldPart {
   constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
     this.requestId = `${call.id}.${++bill.parts}`
     this.amount = held.amount
-    this.cost = costOf(call, item)
+    this.cost = costOfPart(call, item)
     this.usage = usageOfPart(call)
     this.#call = call
     this.#bill = bill
@@ -103,7 +103,7 @@ class BilledPart implements Bill, HeldPart {
 }
 
 /** Returns what the part costs the operator; null if that is not known. */
-function costOf({ servedBy }: Call, item: ChargeItem): bigint | null {
+function costOfPart({ servedBy }: Call, item: ChargeItem): bigint | null {
   if (item.unit !== 'minute' || !servedBy?.cost) return null
   return amountOf([{ ...item, price: servedBy.cost.perMinute }])
 }
