@@ -97,6 +97,7 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
   let data = ''
   /** Where the frame begins that has not come whole. */
   let begin = 0
+  let closeDecoder = (): void => {}
   const ended = new Promise<void>((resolve) => {
     const read = (piece: Buffer): void => {
       let from = Math.max(begin, text.length - MAX_BLANK_LENGTH)
@@ -117,6 +118,7 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
       ended: resolve,
       failed: () => resolve(),
     })
+    closeDecoder = () => decoder?.close()
     const onData = (chunk: Buffer): void => {
       exchange.noteProgress()
       chunks.push(chunk)
@@ -127,12 +129,13 @@ export async function readFirstEvent(exchange: Answering, response: IncomingMess
     }
     const stop = (): void => {
       response.off('data', onData).pause()
-      decoder?.close()
       resolve()
     }
     response.on('data', onData).on('end', () => (decoder ? decoder.end() : resolve()))
   })
   await Promise.race([ended, exchange.ended])
+  // Also where the caller has left, or the line broke off.
+  closeDecoder()
   if (data === '') data = dataOf(text.slice(begin))
   return { bytes: Buffer.concat(chunks), data: Buffer.from(data) }
 }
