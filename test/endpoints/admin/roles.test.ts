@@ -64,17 +64,23 @@ function ask(token: string | undefined, method: string, path: string, body?: obj
   })
 }
 
+/** Where processes agree by themselves, at any time, which of them does some work, and how far it is. */
+const UPKEEP = new Set(['upkeep', 'lease_watchers', 'usage_marks'])
+
 /** Every row of every table. What a process writes to see whether it can write, or whose turn it is, is no change. */
 async function dump(): Promise<string> {
   const { rows: tables } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' order by name`.execute(db)
   const contents = await Promise.all(
-    tables.map(async ({ name }) => {
-      const { rows } = await sql<{ id?: unknown; state?: unknown }>`select * from ${sql.table(name)}`.execute(
-        db,
-      )
-      return [name, rows.filter(({ id, state }) => id !== ' write' && state !== 'turn')]
-    }),
+    tables
+      .filter(({ name }) => !UPKEEP.has(name))
+      .map(async ({ name }) => {
+        const { rows } = await sql<{
+          id?: unknown
+          state?: unknown
+        }>`select * from ${sql.table(name)}`.execute(db)
+        return [name, rows.filter(({ id, state }) => id !== ' write' && state !== 'turn')]
+      }),
   )
   return JSON.stringify(contents, (_key, value) => (typeof value === 'bigint' ? `${value}` : value))
 }
