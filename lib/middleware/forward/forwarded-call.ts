@@ -20,6 +20,7 @@ import { PaidMinutes } from './paid-minutes.ts'
 import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
   answerHeaders,
+  describeNone,
   describeRead,
   handshakeHeaders,
   handshakeText,
@@ -40,8 +41,8 @@ const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whol
 const REFUSED = 1008
 const FAILED = 1011
 
-/** The exchange is aborted at once: what is passed on cannot be metered. */
-const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
+/** What is passed on cannot be metered, so the exchange is aborted at once, but for a create that the line has whole. */
+const ABORT = { onDisconnect: 'abort', drainMs: 10_000 } as const
 
 /**
  * One call whose bodies are passed on unread. Another line is tried only if no connection could be made, because
@@ -73,9 +74,12 @@ export class ForwardedCall implements AttemptPolicy {
     const { signal } = forwarding.early
     signal.addEventListener('abort', () => this.#endEarly(signal.reason as GatewayError))
     call.onLeave(() => {
-      if (!this.#exchange || this.#exchange.end) return
-      this.departure = new Departure(ABORT)
-      this.departure.from(this.#exchange)
+      const exchange = this.#exchange
+      if (!exchange || exchange.end) return
+      // The line makes it all the same: its answer tells whose it is, and is charged.
+      const makesUnseen = forwarding.owned?.makes === true && exchange.uploaded && !exchange.committed
+      this.departure = new Departure(ABORT, makesUnseen)
+      this.departure.from(exchange)
     })
   }
 
@@ -93,7 +97,6 @@ export class ForwardedCall implements AttemptPolicy {
     const { owned } = this.#forwarding
     const exchange = new ProxiedExchange(candidate, this.#req, owned?.body)
     this.#exchange = exchange
-    const ended = exchange.ended
     if (this.#error !== undefined) exchange.abandon()
     try {
       await this.#answer(exchange, pass, await this.#open(exchange, candidate))
@@ -103,7 +106,7 @@ export class ForwardedCall implements AttemptPolicy {
     // Nothing of the exchange outlives its call, whatever was thrown.
     exchange.abandon()
     this.#error ??= exchange.refusal
-    return ended
+    return exchange.ended
   }
 
   /** @throws {GatewayError} the answer to the caller, or after the first byte the reason why the answer is cut off. */
@@ -117,7 +120,7 @@ export class ForwardedCall implements AttemptPolicy {
       const { code } = end.failure
       if (!this.#upgrade) throw new GatewayError(code, { message: BROKEN_OFF })
       this.#call.outcome = { status: 101, errorCode: code, finish: 'interrupted' }
-    } else if (end.kind === 'served' && !this.#upgrade) this.#res.end()
+    } else if (end.kind === 'served' && !this.#upgrade && !this.#call.left) this.#res.end()
   }
 
   /** Ends the call before its answer has ended. A WebSocket is told why by its close frame. */
@@ -200,7 +203,8 @@ export class ForwardedCall implements AttemptPolicy {
     if (named) await owned?.read(exchange.target.line.id, named)
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
-    if (this.#call.left || exchange.end) return
+    if (this.#call.left) exchange.complete()
+    if (exchange.end) return
     this.#writeHead(status, response, mode === 'whole', body)
     if (body ?? event) this.#res.write(body ?? event?.bytes)
     // It was paused behind its first event.
@@ -217,11 +221,7 @@ export class ForwardedCall implements AttemptPolicy {
 
   #writeHead(status: number, { headers }: IncomingMessage, withBody: boolean, read?: Buffer): void {
     const kept = answerHeaders(headers)
-    if (!withBody) {
-      // These describe the body, which is not passed on.
-      for (const name of ['content-encoding', 'content-length', 'content-type']) delete kept[name]
-      if (status !== 304) kept['content-length'] = '0'
-    }
+    if (!withBody) describeNone(kept, status)
     if (read) describeRead(kept, read)
     this.#res.writeHead(status, http.STATUS_CODES[status], kept)
     // Without a body the head is the whole answer, which its end sends.

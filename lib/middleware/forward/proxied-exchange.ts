@@ -76,6 +76,11 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     return this.#opening.promise
   }
 
+  /** Whether the whole body has gone to the line. */
+  get uploaded(): boolean {
+    return this.#body.writableEnded
+  }
+
   /** Notes that a piece of the answer's body arrived. */
   received(piece: Buffer): void {
     this.#reads.compare(piece)

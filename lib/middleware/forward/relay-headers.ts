@@ -114,6 +114,12 @@ export function describeRead(headers: OutgoingHttpHeaders, body: Buffer): void {
   headers['content-length'] = String(body.length)
 }
 
+/** Fits the headers of an answer to a body that is not passed on. */
+export function describeNone(headers: OutgoingHttpHeaders, status: number): void {
+  for (const name of ['content-encoding', 'content-length', 'content-type']) delete headers[name]
+  if (status !== 304) headers['content-length'] = '0'
+}
+
 /** Returns the head of a 101 answer to the caller. The line's headers take precedence over the gateway's. */
 export function handshakeText(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): string {
   const all = { ...own, connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }

@@ -68,7 +68,7 @@ export class OwnedRequest {
     if (body.references.length > 0) await rule.kept.pin(call, body.references)
     const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.
-    if (owned.#makes) await rule.kept.ready(call)
+    if (owned.makes) await rule.kept.ready(call)
     return owned
   }
 
@@ -112,7 +112,7 @@ export class OwnedRequest {
 
   /** Whether the first event of a successful answer must be read before it is sent: it names what was made. */
   mustReadEvent(type: string | undefined): boolean {
-    return this.#makes && isEventStream(type)
+    return this.makes && isEventStream(type)
   }
 
   /**
@@ -123,7 +123,7 @@ export class OwnedRequest {
   async read(line: string, body: Buffer): Promise<void> {
     const json = parseJson(body.toString())
     const { kind = '' } = this.#resource ?? {}
-    const made: MadeThing[] = this.#makes ? madeBy(json, kind) : yieldedBy(json, kind)
+    const made: MadeThing[] = this.makes ? madeBy(json, kind) : yieldedBy(json, kind)
     const tokens = kind === 'conversation' ? Math.ceil(this.body.bytes / BYTES_PER_TOKEN) : 0
     await this.#rule.kept.remember(
       this.#call,
@@ -139,7 +139,8 @@ export class OwnedRequest {
     await this.#rule.kept.forget(this.#call, { kind, id }).catch(() => {})
   }
 
-  get #makes(): boolean {
+  /** Whether the request has a line make something. */
+  get makes(): boolean {
     const adds = this.#method === 'POST' || this.#method === 'PUT'
     return this.#resource !== undefined && this.#resource.id === undefined && adds
   }
@@ -147,7 +148,7 @@ export class OwnedRequest {
   get #readsAnswer(): boolean {
     if (this.#method === 'HEAD') return false
     const { kind = '', id, whole } = this.#resource ?? {}
-    if (this.#makes) return true
+    if (this.makes) return true
     // What is below a thing may be what a caller wrote: a file's content, or an item.
     return id !== undefined && yieldsThings(kind) && (whole === true || this.#method === 'POST')
   }
