@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ChatStreamReader } from '../../../lib/core/operations/chat/chat-stream.ts'
 import { StreamRelay } from '../../../lib/middleware/route/relay/stream-relay.ts'
+import { cpuMsOf } from '../../support/cpu-time.ts'
 import { chatChunk, chatEvents } from '../../support/scripted-upstream.ts'
 
 const MB = 1024 * 1024
@@ -24,14 +25,14 @@ function cpuOf(stream: Buffer, pieceBytes: number): number {
     },
   }
   const relay = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: true }), '', sink)
-  const before = process.threadCpuUsage()
-  let end: ReturnType<StreamRelay['push']>
-  for (let at = 0; at < stream.length; at += pieceBytes) {
-    end = relay.push(stream.subarray(at, at + pieceBytes)) ?? end
-  }
-  const { user, system } = process.threadCpuUsage(before)
+  let ends: ReturnType<StreamRelay['push']>
+  const ms = cpuMsOf(() => {
+    for (let at = 0; at < stream.length; at += pieceBytes)
+      ends = relay.push(stream.subarray(at, at + pieceBytes)) ?? ends
+  })
+  const end = ends as ReturnType<StreamRelay['push']>
   assert.equal(end?.kind === 'complete' && written + end.tail.length, stream.length)
-  return (user + system) / 1000
+  return ms
 }
 
 /**
