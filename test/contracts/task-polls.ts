@@ -49,6 +49,32 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claim(who, 'q', LATER + 7000), [id])
     })
 
+    it('is due at once where it was planned, or claimed, on a clock that was then set back', async () => {
+      const who = await payer(tested(), 1000n)
+      const [planned, claimed] = [await taken(first(), who), await taken(first(), who)]
+      const AHEAD = LATER + 10 * HOUR
+      assert.deepEqual(
+        (await claim(who, 'ahead', AHEAD, AHEAD + 60_000)).sort(),
+        [planned.id, claimed.id].sort(),
+      )
+      await first().observe(planned.id, { state: 'running' }, LATER, { owner: 'ahead', next: AHEAD })
+
+      const claimNow = async (latest: number, owner = 'p') => {
+        const due = await other().claimDue({
+          owner,
+          now: LATER,
+          until: LATER + 60_000,
+          latest,
+          limit: 10_000,
+        })
+        return due.filter(({ account }) => account === who.account).map(({ id }) => id)
+      }
+      assert.deepEqual(await claimNow(AHEAD + 60_000), [], 'not later than a settler plans')
+      assert.deepEqual(await claimNow(AHEAD), [claimed.id])
+      assert.deepEqual(await claimNow(AHEAD - 1), [planned.id])
+      assert.deepEqual(await claimNow(AHEAD - 1, 'q'), [])
+    })
+
     it('is not due any more once it is over', async () => {
       const who = await payer(tested(), 1000n)
       const [one, two] = [await taken(first(), who), await taken(first(), who)]

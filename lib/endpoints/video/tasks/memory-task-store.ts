@@ -212,10 +212,8 @@ export class MemoryTaskStore implements TaskStore {
     return 'removed'
   }
 
-  async claimDue({ owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
-    const due = this.#kept.unfinished().filter(({ pollAt }) => pollAt !== null && pollAt <= now)
-    due.sort((one, other) => (one.pollAt ?? 0) - (other.pollAt ?? 0))
-    return due.slice(0, limit).map((kept) => {
+  async claimDue({ owner, now, until, latest = Infinity, limit }: PollClaim): Promise<VideoTask[]> {
+    return this.#kept.due(now, latest, limit).map((kept) => {
       Object.assign(kept, { pollAt: until, pollOwner: owner })
       return kept.task
     })

@@ -15,8 +15,9 @@ import { boundedStore } from '../../../core/store-guard/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
 import { PollPlaces } from './poll-places.ts'
-import { MAX_HOLD_MS, type VideoTask } from './task.ts'
+import type { VideoTask } from './task.ts'
 import type { PollAgain, TaskStore } from './task-store.ts'
+import { TaskUpkeep } from './task-upkeep.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */
 export interface TaskSettlerOptions {
@@ -61,11 +62,10 @@ const RULES: OptionRules<TaskSettlerOptions> = {
 
 /** The time that a claim lasts beyond a poll, to write the result. If the process dies, another one polls soon. */
 const CLAIM_SPARE_MS = 20_000
+/** The longest wait that a line may ask for. */
+const MAX_WAIT_MS = 3_600_000
 /** The outcome for a task whose turn comes later. */
 const PUT_OFF: ReadOutcome = { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: null }
-/** How often unresolved and expired tasks are looked for. */
-const UPKEEP_MS = 10_000
-const UPKEEP_TASKS = 100
 
 /**
  * Polls all tasks that have not ended, so that each is charged when it succeeds and its hold is released when it fails.
@@ -87,11 +87,10 @@ export class TaskSettler {
   readonly #polls = new Set<Promise<void>>()
   readonly #unknownLines = new Set<string>()
   readonly #places: PollPlaces
+  /** Runs beside the polls, which must not wait for a task that cannot be written. */
+  readonly #upkeep: TaskUpkeep
   #round: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
-  #upkeep: Promise<void> | undefined
-  #upkeepAt = Number.NEGATIVE_INFINITY
-  #upkeepFails = false
   #away = false
 
   constructor(options: TaskSettlerOptions) {
@@ -101,6 +100,7 @@ export class TaskSettler {
     this.#store = boundedStore('video tasks', options.store)
     this.#clients = options.clients
     this.#logger = quietLogger(options.logger)
+    this.#upkeep = new TaskUpkeep(this.#store, this.#settings, this.#logger)
     this.#scheduleRound(0)
   }
 
@@ -109,7 +109,7 @@ export class TaskSettler {
     clearTimeout(this.#timer)
     this.#closing.abort()
     await this.#round
-    await this.#upkeep
+    await this.#upkeep.ended()
     await Promise.all(this.#polls)
   }
 
@@ -124,9 +124,7 @@ export class TaskSettler {
   async #runRound(): Promise<void> {
     const free = this.#settings.concurrency - this.#polls.size
     let started = 0
-    this.#upkeep ??= this.#keepUp().finally(() => {
-      this.#upkeep = undefined
-    })
+    this.#upkeep.begin()
     try {
       if (free > 0) started = await this.#pollDue(free)
       if (this.#away) this.#logger.info({}, 'video tasks are polled again')
@@ -143,9 +141,10 @@ export class TaskSettler {
   }
 
   async #pollDue(limit: number): Promise<number> {
-    const { owner, claimMs } = this.#settings
+    const { owner, claimMs, longestPollMs } = this.#settings
     const now = Date.now()
-    const due = await this.#store.claimDue({ owner, now, until: now + claimMs, limit })
+    const latest = now + Math.max(2 * longestPollMs, MAX_WAIT_MS, claimMs)
+    const due = await this.#store.claimDue({ owner, now, until: now + claimMs, latest, limit })
     for (const task of due) {
       const poll = this.#poll(task).finally(() => this.#polls.delete(poll))
       this.#polls.add(poll)
@@ -164,7 +163,7 @@ export class TaskSettler {
       else {
         const { retryAfterMs = 0 } = outcome
         const handedBack = this.#closing.signal.aborted
-        const next = handedBack ? now : Math.max(poll.next, now + retryAfterMs)
+        const next = handedBack ? now : Math.max(poll.next, now + Math.min(retryAfterMs, MAX_WAIT_MS))
         await this.#store.postpone(task.id, { ...poll, next })
       }
     } catch (error) {
@@ -209,51 +208,6 @@ export class TaskSettler {
     const { shortestPollMs, longestPollMs } = this.#settings
     const pause = Math.min(longestPollMs, Math.max(shortestPollMs, (now - createdAt) / 10))
     return Math.round(pause * (0.9 + 0.2 * Math.random()))
-  }
-
-  /** Runs beside the polls, which must not wait for a task that cannot be written. */
-  async #keepUp(): Promise<void> {
-    const now = Date.now()
-    try {
-      if (now - this.#upkeepAt < UPKEEP_MS && now >= this.#upkeepAt) return
-      this.#upkeepAt = now
-      await this.#endOld(now)
-      this.#upkeepFails = false
-    } catch (error) {
-      if (!this.#upkeepFails) this.#logger.error({ err: error }, 'old video tasks cannot be ended')
-      this.#upkeepFails = true
-    }
-  }
-
-  async #endOld(now: number): Promise<void> {
-    const { keepMs, retainMs } = this.#settings
-    const store = this.#store
-    const unanswered = 'its create was not answered, or its process died'
-    const givenUp = 'the money held for it is free, and it is not charged'
-    const steps = [
-      async () =>
-        this.#warn(
-          await store.markUnanswered(now, UPKEEP_TASKS),
-          `nobody knows whether this line took a video task: ${unanswered}`,
-        ),
-      () => store.prune(now - retainMs, UPKEEP_TASKS),
-      async () =>
-        this.#warn(
-          await store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
-          `a video task was given up after 48 hours: ${givenUp}`,
-        ),
-    ]
-    const failures: unknown[] = []
-    // What fails keeps nothing else from being done.
-    for (const step of steps) await step().catch((error: unknown) => failures.push(error))
-    if (failures.length > 0) throw failures[0]
-  }
-
-  #warn(tasks: readonly VideoTask[], message: string): void {
-    for (const { id, requestId, account, line, upstreamId } of tasks) {
-      const upstream = upstreamId !== null && { upstreamId }
-      this.#logger.warn({ task: id, requestId, account, line, ...upstream }, message)
-    }
   }
 
   #logUnknownLine({ line, id }: VideoTask): void {

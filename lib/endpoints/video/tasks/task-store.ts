@@ -73,6 +73,8 @@ export interface PollClaim {
   readonly owner: string
   readonly now: number
   readonly until: number
+  /** What is due later than this is due now: the clock that it was planned on has been set back. Defaults to never. */
+  readonly latest?: number
   /** Most tasks to return. */
   readonly limit: number
 }

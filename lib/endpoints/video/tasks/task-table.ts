@@ -66,6 +66,15 @@ export class TaskTable {
     return [...this.#open.values()]
   }
 
+  /** Returns the open tasks that are to be polled by now, or only later than `latest`; those that have waited longest first. */
+  due(now: number, latest: number, limit: number): TaskRow[] {
+    const due = this.unfinished().filter(
+      ({ pollAt }) => pollAt !== null && (pollAt <= now || pollAt > latest),
+    )
+    due.sort((one, other) => (one.pollAt ?? 0) - (other.pollAt ?? 0))
+    return due.slice(0, limit)
+  }
+
   page(query: TaskQuery, { order, limit, after, skip = 0 }: TaskPage): VideoTask[] {
     const newest = order === 'newest'
     const behind = ({ id }: VideoTask) => after === undefined || (newest ? id < after : id > after)

@@ -41,17 +41,27 @@ export class TaskPolls {
   }
 
   /** Claims due tasks in one statement, so that concurrent processes get different tasks. */
-  async claimDue({ owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
-    const due = this.#db
-      .selectFrom('video_tasks')
+  async claimDue({
+    owner,
+    now,
+    until,
+    latest = Number.MAX_SAFE_INTEGER,
+    limit,
+  }: PollClaim): Promise<VideoTask[]> {
+    const db = this.#db
+    const tasks = db.selectFrom('video_tasks').select('id').orderBy('poll_at').limit(limit)
+    // One by one: a condition on both would have all tasks between them read, too.
+    const due = lockFreeRows(db, tasks.where('poll_at', '<=', BigInt(now)))
+    const tooLate = lockFreeRows(db, tasks.where('poll_at', '>', BigInt(latest)))
+    const ids = db
+      .selectFrom(due.as('due'))
       .select('id')
-      .where('poll_at', '<=', BigInt(now))
-      .orderBy('poll_at')
+      .unionAll(db.selectFrom(tooLate.as('too_late')).select('id'))
       .limit(limit)
-    const rows = await this.#db
+    const rows = await db
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(until), poll_owner: owner })
-      .where('id', 'in', lockFreeRows(this.#db, due))
+      .where('id', 'in', ids)
       .returningAll()
       .execute()
     return rows.map(toTask)

@@ -1,0 +1,85 @@
+import type { Logger } from '../../../core/call/index.ts'
+import { MAX_HOLD_MS, type VideoTask } from './task.ts'
+import type { TaskStore } from './task-store.ts'
+
+/** How often unresolved and expired tasks are looked for. */
+const UPKEEP_MS = 10_000
+const UPKEEP_TASKS = 100
+
+const UNANSWERED = 'its create was not answered, or its process died'
+const GIVEN_UP = 'the money held for it is free, and it is not charged'
+
+/** Ends what no poll ends: intents that nobody answered, tasks that never finish, and tasks that ended long ago. */
+export class TaskUpkeep {
+  readonly #store: TaskStore
+  readonly #times: { readonly keepMs: number; readonly retainMs: number }
+  readonly #logger: Logger
+  #running: Promise<void> | undefined
+  #at = Number.NEGATIVE_INFINITY
+  #fails = false
+
+  /** @param times how long a task is kept after its end, and the Idempotency-Key of one that expired. */
+  constructor(
+    store: TaskStore,
+    times: { readonly keepMs: number; readonly retainMs: number },
+    logger: Logger,
+  ) {
+    this.#store = store
+    this.#times = times
+    this.#logger = logger
+  }
+
+  /** Begins, unless it runs or has just run. Never throws: a failure is logged once, until it succeeds again. */
+  begin(): void {
+    const now = Date.now()
+    if (this.#running || (now - this.#at < UPKEEP_MS && now >= this.#at)) return
+    this.#at = now
+    this.#running = this.#run(now).finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  /** Resolves when what has begun has ended. Never rejects. */
+  async ended(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(now: number): Promise<void> {
+    try {
+      await this.#endOld(now)
+      this.#fails = false
+    } catch (error) {
+      if (!this.#fails) this.#logger.error({ err: error }, 'old video tasks cannot be ended')
+      this.#fails = true
+    }
+  }
+
+  async #endOld(now: number): Promise<void> {
+    const { keepMs, retainMs } = this.#times
+    const store = this.#store
+    const steps = [
+      async () =>
+        this.#warn(
+          await store.markUnanswered(now, UPKEEP_TASKS),
+          `nobody knows whether this line took a video task: ${UNANSWERED}`,
+        ),
+      () => store.prune(now - retainMs, UPKEEP_TASKS),
+      async () =>
+        this.#warn(
+          await store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
+          `a video task was given up after 48 hours: ${GIVEN_UP}`,
+        ),
+    ]
+    const failures: unknown[] = []
+    // What fails keeps nothing else from being done.
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
+  }
+
+  #warn(tasks: readonly VideoTask[], message: string): void {
+    for (const { id, requestId, account, line, upstreamId } of tasks) {
+      const upstream = upstreamId !== null && { upstreamId }
+      this.#logger.warn({ task: id, requestId, account, line, ...upstream }, message)
+    }
+  }
+}
