@@ -3,18 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { accountWallet, type WalletId } from '../../../lib/ledger/index.ts'
 import type { HomeStore } from '../../../lib/ledger/regions/region-store.ts'
-import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
-import {
-  type Database,
-  SqlBudgetStore,
-  SqlKeyDirectory,
-  SqlLedger,
-  seedAccountsAndKeys,
-} from '../../../lib/stores/sql/index.ts'
-import { RegionalKeys } from '../../../lib/stores/sql/regions/regional-keys.ts'
-import { SqlHomeStore } from '../../../lib/stores/sql/regions/sql-home-store.ts'
-import { originOf } from '../../contracts/account-money.ts'
-import { charge, fresh, take, voidOf } from '../../contracts/ledger-money.ts'
+import { type Database, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { charge, take, voidOf } from '../../contracts/ledger-money.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { mirrored, openRegions, type Regions } from './region-world.ts'
@@ -172,81 +162,5 @@ describe('shares of a region', { skip: WITHOUT_POSTGRES }, () => {
     assert.ok(inAll > 50n && inAll <= 300n, `${inAll} of 300`)
     assert.equal(await spentIn(home), inAll)
     await assertSound()
-  })
-})
-
-describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
-  const ask = <T>(question: () => Promise<T>) => question()
-
-  it('follow what changes at home: limits, quotas, status, secrets, and that a key is gone', async () => {
-    const { home, us, account, key, KEY, mirrors } = await mirrored(regions)
-    await home.updateTable('accounts').set({ rpm: 7n, suspended: 1 }).where('id', '=', account).execute()
-    await home
-      .updateTable('keys')
-      .set({ enabled: 0, secret_hash: `new ${key}` })
-      .where('id', '=', key)
-      .execute()
-    await new SqlLedger(home).setLimit(KEY, { limited: true, quota: 5n })
-    await mirrors.us.refresh('eu', ask)
-    const copies = us.selectFrom('accounts').select(['rpm', 'suspended']).where('id', '=', account)
-    assert.deepEqual(await copies.executeTakeFirst(), { rpm: 7n, suspended: 1 })
-    const keys = us.selectFrom('keys').select(['enabled', 'secret_hash']).where('id', '=', key)
-    assert.deepEqual(await keys.executeTakeFirst(), { enabled: 0, secret_hash: `new ${key}` })
-    const [wallet] = await new SqlLedger(us).wallets([KEY])
-    assert.deepEqual([wallet?.limited, wallet?.funds], [true, 0n])
-    await home.deleteFrom('keys').where('id', '=', key).execute()
-    await mirrors.us.refresh('eu', ask)
-    assert.deepEqual(await keys.execute(), [])
-  })
-
-  it('are made of no account or key that this region has itself, nor of copies', async () => {
-    const { us, atHome, account, key, secret, mirrors } = await mirrored(regions)
-    await seedAccountsAndKeys(us, {
-      accounts: [{ id: 'own', balance: '1' }],
-      keys: [{ id: 'own-key', account: 'own', secret: 'sk-own' }],
-    })
-    const [found] = await atHome.keysById([key])
-    assert.ok(found)
-    const ofOwn = { account: { ...found.account, id: 'own' }, key: { ...found.key, account: 'own' } }
-    assert.deepEqual(await mirrors.us.copy('eu', [{ ...found, ...ofOwn }]), [])
-    assert.deepEqual(await mirrors.us.copy('asia', [found]), [])
-    assert.deepEqual(await mirrors.us.copy('eu', [{ ...found, key: { ...found.key, id: 'own-key' } }]), [])
-    const own = await us.selectFrom('keys').select('account').where('id', '=', 'own-key').executeTakeFirst()
-    assert.equal(own?.account, 'own')
-    assert.deepEqual(await new SqlHomeStore(us).keysBySecret([hashSecret(secret)]), [])
-    assert.equal(await mirrors.us.homeOf(account), 'eu')
-    assert.equal(await mirrors.us.homeOf('own'), undefined)
-  })
-
-  it('bring the budgets of their accounts into each process before it uses them', async () => {
-    const { home, asia, atHome, account, secret, mirrors, process } = await mirrored(regions)
-    const [store, id] = [new SqlBudgetStore(home), fresh('budget')]
-    const scope = { account, key: null, user: null, tag: null }
-    const terms = { amount: 5n, hard: true, soft: [], period: 'day', timezone: 'UTC' } as const
-    await store.create({ id, scope, createdAt: 1, ...terms }, originOf())
-    const found = async () => {
-      const known: string[][] = []
-      const keys = new RegionalKeys({
-        ...{ keys: new SqlKeyDirectory(asia), mirrors: mirrors.asia, onUse() {} },
-        regions: [{ exchange: process(atHome, 'asia'), store: atHome }],
-        async onCopy() {
-          const budgets = await new SqlBudgetStore(asia).list({ account, limit: 9 })
-          known.push(budgets.map((budget) => budget.id))
-        },
-      })
-      assert.equal((await keys.find(hashSecret(secret)))?.account.id, account)
-      assert.equal((await keys.find(hashSecret(secret)))?.account.id, account)
-      return known
-    }
-    assert.deepEqual([await found(), await found()], [[[id]], [[id]]])
-    await store.delete(id, originOf())
-    assert.deepEqual(await found(), [[]])
-  })
-
-  it('of keys are forgotten when their home was away too long, and made again by the next look-up', async () => {
-    const { us, atHome, key, mirrors } = await mirrored(regions)
-    await mirrors.us.expire('eu')
-    assert.deepEqual(await us.selectFrom('keys').select('id').where('id', '=', key).execute(), [])
-    assert.equal((await mirrors.us.copy('eu', await atHome.keysById([key]))).length, 1)
   })
 })

@@ -194,6 +194,12 @@ export class SqlMirrors implements Mirrors {
         .where('id', '<>', key.id)
         .where('account', 'in', copies)
         .execute()
+      const other = trx.selectFrom('keys').select('id').where('secret_hash', '=', key.secret_hash)
+      if (await other.where('id', '<>', key.id).executeTakeFirst()) {
+        // Its copy still has an earlier secret.
+        await trx.deleteFrom('keys').where('id', '=', key.id).where('account', 'in', copies).execute()
+        return false
+      }
       const { id, ...ofKey } = key
       const written = await trx
         .insertInto('keys')
@@ -245,7 +251,7 @@ export class SqlMirrors implements Mirrors {
     this.#toldOf.add(key)
     this.#logger.error(
       { home, account, key },
-      'an account or key of another region is not served here, because this region has one of the same id: give one another id',
+      'an account or key of another region is not served here, because this region has one of the same id or secret: give one another',
     )
   }
 }
