@@ -12,6 +12,8 @@ export type Decompressor = (() => Transform) | null
 const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
   ['identity', null],
   ['gzip', createGunzip],
+  // RFC 9110, 8.4.1.3.
+  ['x-gzip', createGunzip],
   ['deflate', createInflate],
   ['br', createBrotliDecompress],
   ['zstd', createZstdDecompress],

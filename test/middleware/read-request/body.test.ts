@@ -101,6 +101,7 @@ describe('the request body', async () => {
   it('compressed bodies are read whatever the compression, and go upstream plain', async () => {
     for (const [encoding, bytes] of Object.entries({
       gzip: gzipSync(VALID),
+      'x-gzip': gzipSync(VALID),
       deflate: deflateSync(VALID),
       br: brotliCompressSync(VALID),
       zstd: zstdCompressSync(VALID),
