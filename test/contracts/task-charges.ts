@@ -89,6 +89,23 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
+    it('of a free video is recorded as a charge of nothing, for what it used and cost', async () => {
+      const who = await payer(tested(), 0n)
+      const free = { ...PRICE, perRequest: 0n, perSecond: 0n }
+      const { charges } = await tested().ledger.check()
+      const { id } = await taken(first(), who, { price: free, hold: 0n })
+      const { result } =
+        (await first().observe(id, { state: 'succeeded', usage: { seconds: 5 } }, NOON)) ?? {}
+      assert.equal(result, 'finished')
+      await first().observe(id, { state: 'succeeded', usage: { seconds: 5 } }, NOON)
+      assert.equal((await tested().ledger.check()).charges, charges + 1)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [0n, 0n, 0n, 0n],
+        [0n, 0n, 0n, 0n],
+      ])
+      await assertSound(tested().ledger)
+    })
+
     it('of which no usage is reported is charged as it was asked for', async () => {
       const who = await payer(tested(), 100n)
       const { id } = await taken(first(), who)

@@ -61,7 +61,7 @@ export class MemoryHolds {
     const open = this.#open.get(id)
     this.#open.delete(id)
     const held = open?.amount ?? 0n
-    if (held === 0n && amount === 0n) return
+    if (held === 0n && amount === 0n && !usage) return
     const known = this.#charges.find(id) !== undefined
     const paying = this.#walletsOf({ account, key, budgets: open?.budgets })
     for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)

@@ -93,7 +93,7 @@ export function openHold({ id, account, key, budgets = [], amount }: Hold): RowW
 /** Returns the writes of a charge, unless its request id has one, that also close its hold. Missing wallets are opened. */
 export function chargeHold(standing: StandingHold, given: ChargeRecord, usage: UsageTally): RowWrite[] {
   const { held, budgets, charged } = standing
-  if (charged || (held === 0n && given.amount === 0n)) return releaseHold(standing, given)
+  if (charged || (held === 0n && given.amount === 0n && !given.usage)) return releaseHold(standing, given)
   const charge = { ...asCounted(given), budgets }
   const wallets = walletsOf(charge)
   usage.add(shareOfCharge(charge))
