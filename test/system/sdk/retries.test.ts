@@ -61,6 +61,8 @@ const AGAIN = new Set([...AFTER_WAIT, ...BACKOFF, ...UNSTATED_AGAIN])
 const accounts = [{ id: 'acme' }]
 const keys = [{ id: 'key_acme', account: 'acme', secret: KEY }]
 const WAIT_MS = 100
+/** The next call must come before it has passed, on a busy machine, too. */
+const OPEN_MS = 1000
 const RETRIES = 2
 
 describe('an SDK makes exactly the calls that the tier of a code allows', { concurrency: 12 }, () => {
@@ -136,7 +138,7 @@ describe('an SDK with retries in front of the whole chain', { concurrency: 12 },
 describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => {
   for (const sdk of SDKS) {
     const healthy = (res: ServerResponse) => (sdk === 'openai' ? chatAnswer(res) : messageAnswer(res))
-    const circuit = { minimumCalls: 1, errorPercent: 1, resetMs: WAIT_MS }
+    const circuit = { minimumCalls: 1, errorPercent: 1, resetMs: OPEN_MS }
 
     it(`upstream_rate_limited (${sdk})`, async () => {
       const upstream = await startUpstream((res, _request, index) =>
@@ -144,7 +146,7 @@ describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => 
       )
       const gateway = await startGateway({ lines: [{ url: upstream.url, protocol: sdk, circuit }] })
       try {
-        await assertSecondAnswers(gateway, sdk, 429)
+        await assertSecondAnswers(gateway, sdk, 429, WAIT_MS)
         assert.equal(upstream.requests.length, 2)
       } finally {
         await gateway.close()
@@ -159,7 +161,7 @@ describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => 
       const gateway = await startGateway({ lines: [{ url: upstream.url, protocol: sdk, circuit }] })
       try {
         await rejection(recordingClient(sdk, gateway.url).ask('chat'))
-        await assertSecondAnswers(gateway, sdk, 503)
+        await assertSecondAnswers(gateway, sdk, 503, OPEN_MS)
         assert.equal(upstream.requests.length, 2, 'the refused call never reached the line')
       } finally {
         await gateway.close()
@@ -168,7 +170,12 @@ describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => 
     })
   }
 
-  async function assertSecondAnswers({ url }: TestGateway, sdk: SdkName, status: number): Promise<void> {
+  async function assertSecondAnswers(
+    { url }: TestGateway,
+    sdk: SdkName,
+    status: number,
+    mostMs: number,
+  ): Promise<void> {
     const client = recordingClient(sdk, url, { maxRetries: 1 })
     await client.ask('chat')
     assert.deepEqual(
@@ -178,7 +185,7 @@ describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => 
     const headers = client.answers[0]?.headers
     assert.equal(headers?.get('retry-after'), '1', 'whole seconds, at least 1')
     const wait = Number(headers?.get('retry-after-ms'))
-    assert.ok(wait >= 1 && wait <= WAIT_MS, `${wait} ms`)
+    assert.ok(wait >= 1 && wait <= mostMs, `${wait} ms`)
     assertGaps(client.sentAt, wait)
   }
 })
