@@ -30,12 +30,12 @@ export class Breaker {
     return this.#openUntil !== undefined && this.#breaker.opened ? 'open' : 'half_open'
   }
 
-  /** @param forMs until it is half open. */
-  open(forMs: number): void {
+  /** @param until when it is half open, on the monotonic clock. */
+  open(until: number): void {
     // An open breaker ignores `open()` and keeps its old timer.
     this.#breaker.close()
-    this.#options.resetTimeout = forMs
-    this.#openUntil = performance.now() + forMs
+    this.#options.resetTimeout = Math.max(0, until - performance.now())
+    this.#openUntil = until
     this.#breaker.open()
   }
 

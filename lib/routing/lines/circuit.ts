@@ -24,7 +24,8 @@ export class Circuit {
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
   /** Made when the circuit first opens: there is a circuit for each model on each line. */
   #breaker: Breaker | undefined
-  #openedAt = 0
+  /** When it is half open, on the monotonic clock. */
+  #openUntil = 0
   /** Grows when the circuit closes or opens for all: a report from an earlier epoch is ignored. */
   #epoch = 0
   /** The account whose failures alone opened the circuit; undefined if it is open for all. */
@@ -69,8 +70,8 @@ export class Circuit {
     return {
       holder: this.#holder,
       othersProbe: this.#othersProbe,
-      leftMs: this.#openedAt + this.#settings.resetMs - performance.now(),
-      failedForMs: Math.max(0, this.#openedAt - this.#window.failsSince),
+      leftMs: this.#openUntil - performance.now(),
+      failedForMs: Math.max(0, this.#openUntil - this.#settings.resetMs - this.#window.failsSince),
     }
   }
 
@@ -107,9 +108,8 @@ export class Circuit {
   /** Returns the milliseconds until a probe may pass; while one runs, what is worth waiting for its verdict. */
   retryAfterMs(account: string): number {
     if (this.#mayPass(account)) return 0
-    const { resetMs } = this.#settings
-    const leftMs = this.#openedAt + resetMs - performance.now()
-    return leftMs > 0 ? Math.ceil(leftMs) : Math.min(VERDICT_MS, resetMs)
+    const leftMs = this.#openUntil - performance.now()
+    return leftMs > 0 ? Math.ceil(leftMs) : Math.min(VERDICT_MS, this.#settings.resetMs)
   }
 
   /** Lets an attempt through, for which `admits` has just returned true. */
@@ -239,13 +239,13 @@ export class Circuit {
     this.#othersProbe = othersProbe
     this.#probe = undefined
     if (!othersProbe) this.#probeOfOthers = undefined
-    this.#openedAt = performance.now() + forMs - this.#settings.resetMs
+    this.#openUntil = performance.now() + forMs
     this.#changes.open++
     this.#breaker ??= new Breaker(() => {
       this.#changes.half_open++
       this.link?.halfOpened()
     })
-    this.#breaker.open(Math.max(0, forMs))
+    this.#breaker.open(this.#openUntil)
   }
 
   #close(): void {
