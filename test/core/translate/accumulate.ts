@@ -109,6 +109,17 @@ function addChatDelta(message: Json, delta: Json): void {
   }
 }
 
+/** The events of a stream, without its comments and without `[DONE]`; each is named by its type, if it has a name. */
+export function eventsOf(text: string): Json[] {
+  return framesOf(text)
+    .filter(({ data }) => data !== '[DONE]')
+    .map(({ event, data }) => {
+      const json = JSON.parse(data)
+      if (event !== undefined) assert.equal(json.type, event)
+      return json
+    })
+}
+
 /** The frames of a stream that are no comments. */
 function framesOf(text: string): { event: string | undefined; data: string }[] {
   assert.ok(text.endsWith('\n\n'))
