@@ -92,7 +92,7 @@ describe('the events of a response', () => {
 
   it('begin with the response twice, without output, and end with it, whole', () => {
     const [created, running] = events
-    const last = events.at(-1)
+    const last = events.at(-1) ?? {}
     const shell = created?.response as Event
     assert.deepEqual([shell.id, shell.status, shell.output, shell.usage], [ID, 'in_progress', [], null])
     assert.deepEqual(created, { type: 'response.created', response: shell })
@@ -104,7 +104,7 @@ describe('the events of a response', () => {
         status: 'incomplete',
         incomplete_details: { reason: 'max_output_tokens' },
         output: items,
-        usage: (last?.response as Event).usage,
+        usage: (last.response as Event).usage,
       },
     })
   })
