@@ -21,6 +21,9 @@ describe('a data URL', () => {
       'data:image/png,aGk=',
       'https://a.test/a;base64,b',
       ' data:a;base64,b',
+      'data:a;base64b',
+      'data:a;base64;x,b',
+      'data:a;base64x,b',
     ])
       assert.equal(readDataUrl(url), undefined, url)
   })
