@@ -20,17 +20,18 @@ export function chatAnswerAsResponse(
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
   const content = readChatContent(message)
+  const calls = callItems(message, shell.id, namespacedFunctions(context.request))
   const output = [
     ...reasoningItem(message, content, shell.id, reasoningForm(context.request)),
     ...webSearchItems(message, String(shell.id), context.request),
     ...messageItem(message, content, shell.id),
-    ...callItems(message, shell.id, namespacedFunctions(context.request)),
+    ...calls,
   ]
   const last = output.pop()
   const ended = last ? [...output, { ...last, status: endStatus(choice.finish_reason) }] : output
   return {
     body: endedResponse(shell, ended, choice.finish_reason, counts),
-    skipped: others.length + content.skipped,
+    skipped: others.length + content.skipped + (objectsIn(message.tool_calls).length - calls.length),
   }
 }
 
