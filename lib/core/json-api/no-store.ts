@@ -5,7 +5,7 @@ export function setNoStore(res: Response): void {
   res.setHeader('cache-control', 'private, no-store')
 }
 
-/** A middleware that calls {@link setNoStore}, for refusals too. */
+/** A middleware that calls {@link setNoStore}. A refusal holds nothing of anybody, and is sent without it. */
 export function noStore(_req: Request, res: Response, next: NextFunction): void {
   setNoStore(res)
   next()

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Request, Response } from 'express'
+import { z } from 'zod'
+import { callOf } from '../../../lib/core/call/index.ts'
+import {
+  accountScope,
+  idIn,
+  isoTime,
+  jsonBody,
+  newRouter,
+  noStore,
+  orNotFound,
+  ownQuery,
+  protocolRouter,
+  queryTime,
+  readBody,
+} from '../../../lib/core/json-api/index.ts'
+import { beginCall, errorEnvelope } from '../../../lib/index.ts'
+import { envelopeIn } from '../../support/answer-bodies.ts'
+import { type AppServer, recordingLogger, serveApp } from '../../support/app-server.ts'
+
+const SCHEMA = z.strictObject({ name: z.string(), in: z.strictObject({ deep: z.number() }).optional() })
+const METHODS = ['get', 'post', 'patch', 'put', 'delete'] as const
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+let app: AppServer
+before(async () => {
+  app = await serveApp((app) => {
+    app.use(beginCall())
+    app.use((req, _res, next) => {
+      const account = req.get('x-account')
+      if (account !== undefined) Object.assign(callOf(req), { principal: { accountId: account } })
+      next()
+    })
+    const ok = (_req: Request, res: Response) => void res.json({ ok: true })
+    const router = newRouter()
+    for (const method of METHODS) router[method]('/bare', ok)
+    router.post('/body', jsonBody, (req, res) => void res.json(readBody(req, SCHEMA)))
+    router.get('/query', ownQuery, (req, res) => void res.json(req.query))
+    router.get(
+      '/things/:id',
+      noStore,
+      (req, res) => void res.json(orNotFound(req, idIn(req) === 'a' ? { id: 'a' } : undefined)),
+    )
+    router.get('/own', (req, res) => void res.json(accountScope()(req)))
+    router.get('/all', (req, res) => void res.json(accountScope('all')(req)))
+    router.get('/of', (req, res) => void res.json(accountScope((one) => one.get('x-other'))(req)))
+    app.use('/new', router)
+    const protocol = protocolRouter()
+    for (const method of METHODS) protocol[method]('/bare', ok)
+    app.use('/protocol', protocol)
+    app.use(errorEnvelope({ logger: recordingLogger() }))
+  })
+})
+after(() => app.close())
+
+/** The status, and what is answered, or what is said of the fault. */
+async function ask(path: string, init: RequestInit = {}): Promise<unknown[]> {
+  const res = await fetch(`${app.url}${path}`, init)
+  const body = await res.json()
+  if (res.ok) return [res.status, body]
+  const { code, param, message } = envelopeIn(body).error
+  return [res.status, code, param, message]
+}
+const send = (body: string | Buffer, headers: HeadersInit = JSON_TYPE, method = 'POST') => ({
+  method,
+  body,
+  headers,
+})
+
+describe('a route of our own', () => {
+  for (const method of METHODS) {
+    it(`takes no parameter and no member that it does not know: ${method}`, async () => {
+      const init = { method: method.toUpperCase() }
+      assert.deepEqual(await ask('/new/bare', init), [200, { ok: true }])
+      assert.deepEqual(await ask('/new/bare?dry=1', init), [
+        400,
+        'invalid_request',
+        'dry',
+        'The query parameter "dry" is not known here.',
+      ])
+      if (method === 'get') return
+      const sent = (body: string) => ask('/new/bare', send(body, JSON_TYPE, init.method))
+      assert.deepEqual(await sent('{}'), [200, { ok: true }])
+      assert.deepEqual(await sent('{"force":true}'), [
+        400,
+        'invalid_request',
+        'force',
+        'force is not a known member.',
+      ])
+      assert.equal((await sent('[]'))[0], 400)
+    })
+
+    it(`of a provider’s protocol takes what its clients add: ${method}`, async () => {
+      const init = { method: method.toUpperCase() }
+      assert.deepEqual(await ask('/protocol/bare?beta=true', init), [200, { ok: true }])
+      if (method !== 'get')
+        assert.deepEqual(await ask('/protocol/bare', send('{"a":1}', JSON_TYPE, init.method)), [
+          200,
+          { ok: true },
+        ])
+    })
+  }
+
+  it('that reads its query by itself gets all of it', async () => {
+    assert.deepEqual(await ask('/new/query?a=1&b=2'), [200, { a: '1', b: '2' }])
+  })
+
+  it('answers what it has found, which no cache stores, or says that there is nothing', async () => {
+    const res = await fetch(`${app.url}/new/things/a`)
+    assert.deepEqual([await res.json(), res.headers.get('cache-control')], [{ id: 'a' }, 'private, no-store'])
+    assert.deepEqual((await ask('/new/things/b')).slice(0, 2), [404, 'not_found'])
+  })
+
+  it('answers for the account of its caller, and for all only where it is told so', async () => {
+    const headers = { 'x-account': 'acme' }
+    assert.deepEqual(await ask('/new/own', { headers }), [200, { account: 'acme' }])
+    assert.deepEqual((await ask('/new/own')).slice(0, 2), [401, 'missing_credential'])
+    assert.deepEqual(await ask('/new/all', { headers }), [200, {}])
+    assert.deepEqual(await ask('/new/of', { headers: { ...headers, 'x-other': 'globex' } }), [
+      200,
+      { account: 'globex' },
+    ])
+    assert.deepEqual((await ask('/new/of', { headers })).slice(0, 2), [401, 'missing_credential'])
+  })
+})
+
+describe('the body of a request', () => {
+  const NO_OBJECT = 'The body must be a JSON object, sent with "Content-Type: application/json".'
+  const deep = 'n'.repeat(300)
+
+  const ROWS: [body: string, answer: unknown[]][] = [
+    ['{"name":"n"}', [200, { name: 'n' }]],
+    ['{"name":"n","in":{"deep":1}}', [200, { name: 'n', in: { deep: 1 } }]],
+    ['[]', [400, 'invalid_request', undefined, NO_OBJECT]],
+    ['null', [400, 'invalid_request', undefined, NO_OBJECT]],
+    ['"a"', [400, 'invalid_request', undefined, NO_OBJECT]],
+    ['{"name":"n","other":1}', [400, 'invalid_request', 'other', 'other is not a known member.']],
+    [
+      '{"name":"n","in":{"deep":1,"more":1}}',
+      [400, 'invalid_request', 'in.more', 'in.more is not a known member.'],
+    ],
+    [
+      `{"name":"n","${deep}":1}`,
+      [400, 'invalid_request', deep.slice(0, 200), `${deep.slice(0, 200)} is not a known member.`],
+    ],
+  ]
+  for (const [body, answer] of ROWS)
+    it(`is read: ${body.slice(0, 60)}`, async () =>
+      assert.deepEqual(await ask('/new/body', send(body)), answer))
+
+  it('has its faults named by their place', async () => {
+    const [status, code, param, message] = await ask('/new/body', send('{"name":"n","in":{"deep":"x"}}'))
+    assert.deepEqual([status, code, param], [400, 'invalid_request', 'in.deep'])
+    assert.match(String(message), /^in\.deep: .*number.*\.$/)
+  })
+
+  const TYPES: [type: string, isJson: boolean][] = [
+    ['application/json', true],
+    ['Application/JSON; charset=utf-8', true],
+    ['application/problem+json', true],
+    ['application/vnd.a-b.c+json ;x=y', true],
+    ['application/jsonp', false],
+    ['application/+json', false],
+    ['text/json', false],
+    ['xapplication/json', false],
+    ['text/plain', false],
+  ]
+  for (const [type, isJson] of TYPES)
+    it(`is ${isJson ? '' : 'not '}JSON as ${type}`, async () => {
+      const [status] = await ask('/new/body', send('{"name":"n"}', { 'content-type': type }))
+      assert.equal(status, isJson ? 200 : 400)
+    })
+
+  it('is JSON where no type is told', async () => {
+    assert.deepEqual(await ask('/new/body', send(Buffer.from('{"name":"n"}'), {})), [200, { name: 'n' }])
+  })
+
+  it('is 64 KiB at most', async () => {
+    const body = (length: number) => `{"name":"${'x'.repeat(length - '{"name":""}'.length)}"}`
+    assert.equal((await ask('/new/body', send(body(64 * 1024))))[0], 200)
+    assert.equal((await ask('/new/body', send(body(64 * 1024 + 1))))[0], 413)
+  })
+})
+
+describe('a time', () => {
+  it('is answered in ISO 8601', () => {
+    assert.deepEqual([isoTime(0), isoTime(null)], ['1970-01-01T00:00:00.000Z', null])
+  })
+
+  it('is read from a query as a time with its zone, or as a date', () => {
+    const read = (text: unknown) => queryTime.safeParse(text).data
+    assert.equal(read('2026-01-31T12:00:00Z'), Date.UTC(2026, 0, 31, 12))
+    assert.equal(read('2026-01-31T12:00:00+02:00'), Date.UTC(2026, 0, 31, 10))
+    assert.equal(read('2026-01-31'), Date.UTC(2026, 0, 31))
+    for (const odd of ['2026-01-31T12:00:00', '31.01.2026', '2026-02-30', '', 7, undefined])
+      assert.equal(read(odd), undefined)
+    assert.match(String(queryTime.safeParse('x').error?.issues[0]?.message), /write a \+ as %2B/)
+  })
+})
