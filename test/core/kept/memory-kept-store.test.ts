@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemoryKeptStore } from '../../../lib/core/kept/index.ts'
+import { keptStoreContract } from '../../contracts/kept-store.ts'
+
+keptStoreContract('memory', async () => {
+  const store = new MemoryKeptStore()
+  return { stores: [store, store], close: async () => {} }
+})
+
+describe('kept things in memory', () => {
+  it('are bounded: the oldest give way', async () => {
+    const store = new MemoryKeptStore({ maxIds: 2 })
+    const thing = {
+      kind: 'file',
+      account: 'acme',
+      key: null,
+      line: 'line-0',
+      model: null,
+      tokens: 0,
+      createdAt: 1,
+    }
+    for (const id of ['a', 'b', 'c']) await store.remember([{ ...thing, id, expiresAt: null }])
+    const names = ['a', 'b', 'c'].map((id) => ({ kind: 'file', id }))
+    const found = await store.find('acme', names)
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ['b', 'c'],
+    )
+  })
+
+  it('a bound that is none is refused', () => {
+    assert.throws(() => new MemoryKeptStore({ maxIds: 0 }), /MemoryKeptStore: "maxIds"/)
+    assert.doesNotThrow(() => new MemoryKeptStore({ maxIds: 1 }))
+  })
+
+  it('are of any order where they are older than others that came before', async () => {
+    const store = new MemoryKeptStore()
+    const thing = (id: string, createdAt: number) => ({
+      ...{ kind: 'file', id, account: 'acme', key: null, line: 'l', model: null, tokens: 0 },
+      ...{ createdAt, expiresAt: null },
+    })
+    await store.remember([thing('b', 2), thing('c', 2), thing('a', 2), thing('z', 1), thing('y', 3)])
+    const ids = async (page: object) => {
+      const all = { lines: ['l'], order: 'oldest' as const, aliveAt: 0, limit: 9, ...page }
+      return (await store.list('acme', 'file', all)).map(({ id }) => id).join('')
+    }
+    assert.equal(await ids({}), 'zabcy')
+    assert.equal(await ids({ order: 'newest' }), 'ycbaz')
+    assert.equal(await ids({ after: { createdAt: 2, id: 'b' } }), 'cy')
+    assert.equal(await ids({ after: { createdAt: 2, id: 'b' }, order: 'newest' }), 'az')
+    assert.equal(await ids({ after: { createdAt: 2, id: 'b' }, limit: 1 }), 'c')
+    assert.equal(await ids({ lines: [] }), '')
+  })
+
+  it('are deleted when they have expired before a time, so many at once', async () => {
+    const store = new MemoryKeptStore()
+    const thing = (id: string, account: string, expiresAt: number | null) => ({
+      ...{ kind: 'file', id, account, key: null, line: account, model: null, tokens: 0, createdAt: 1 },
+      expiresAt,
+    })
+    await store.remember([
+      thing('a', 'one', 4),
+      thing('a', 'two', 5),
+      thing('b', 'one', null),
+      thing('c', 'one', 1),
+      thing('d', 'one', 2),
+    ])
+    const left = async () => {
+      const found = await Promise.all(
+        ['one', 'two'].map((account) =>
+          store.find(
+            account,
+            ['a', 'b', 'c', 'd'].map((id) => ({ kind: 'file', id })),
+          ),
+        ),
+      )
+      return found.map((things) => things.map(({ id }) => id).join(''))
+    }
+    assert.equal(await store.prune(5, 2), 2)
+    assert.deepEqual(await left(), ['bd', 'a'])
+    assert.equal(await store.prune(5, 2), 1)
+    assert.equal(await store.prune(5, 2), 0)
+    assert.deepEqual(await left(), ['b', 'a'])
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CallLogEntry } from '../../../lib/core/call/index.ts'
+import { MemoryUsageStore, NOT_KNOWN, type UsageGroup } from '../../../lib/core/usage/index.ts'
+
+describe('usage in memory, read', () => {
+  const HOUR = 3_600_000
+  const START = Date.UTC(2026, 0, 31, 23)
+  const add = (store: MemoryUsageStore, at: number, members: object = {}) => {
+    const { account, key, ...usage } = { ...NOT_KNOWN, account: 'a', key: 'k', ...members }
+    store.add({ account, key, amount: 1n, at, usage })
+  }
+  const read = async (store: MemoryUsageStore, groupBy: UsageGroup[], more: object = {}) => {
+    const rows = await store.read({ from: 0, to: Number.MAX_SAFE_INTEGER, groupBy, limit: 99, ...more })
+    return rows.map(({ groups, sums }) => [...groups, Number(sums.charged)])
+  }
+
+  it('is grouped by the hour, the day and the month of UTC', async () => {
+    const store = new MemoryUsageStore()
+    for (const at of [START, START + HOUR - 1, START + HOUR, START + 25 * HOUR]) add(store, at)
+    assert.deepEqual(await read(store, ['hour']), [
+      [START, 2],
+      [START + HOUR, 1],
+      [START + 25 * HOUR, 1],
+    ])
+    assert.deepEqual(await read(store, ['day']), [
+      [START - 23 * HOUR, 2],
+      [START + HOUR, 1],
+      [START + 25 * HOUR, 1],
+    ])
+    assert.deepEqual(await read(store, ['month']), [
+      [Date.UTC(2026, 0), 2],
+      [Date.UTC(2026, 1), 2],
+    ])
+    assert.deepEqual(await read(store, [], { from: START + HOUR, to: START + 25 * HOUR }), [[1]])
+  })
+
+  it('is grouped and selected by whom and what it is of', async () => {
+    const store = new MemoryUsageStore()
+    const members = ['account', 'key', 'model', 'line', 'user'] as const
+    for (const member of members) {
+      add(store, START, { [member]: 'x' })
+      add(store, START, { [member]: null })
+    }
+    add(store, START, { tags: { team: 'x' } })
+    for (const member of members) {
+      const rows = await read(store, [member])
+      assert.deepEqual(
+        rows.find(([name]) => name === 'x'),
+        ['x', 1],
+        member,
+      )
+      assert.deepEqual(await read(store, [], { [member]: 'x' }), [[1]])
+      assert.ok((await read(store, [], { [member]: '' })).length === 1)
+    }
+    assert.deepEqual(await read(store, ['tag:team']), [
+      ['', 10],
+      ['x', 1],
+    ])
+    assert.deepEqual(await read(store, [], { tags: { team: 'x' } }), [[1]])
+    assert.deepEqual(await read(store, [], { tags: { team: '' } }), [[10]])
+  })
+
+  it('comes in the order of the bytes of its groups, page by page, without what was taken back', async () => {
+    const store = new MemoryUsageStore()
+    for (const user of ['b', 'é', 'a', 'z', '\uffee', '😀']) add(store, START, { user })
+    store.add({ account: 'a', key: 'k', amount: 1n, at: START, usage: { ...NOT_KNOWN, user: 'z' } }, -1)
+    const users = async (more: object) => (await read(store, ['hour', 'user'], more)).map(([, user]) => user)
+    assert.deepEqual(await users({}), ['a', 'b', 'é', '\uffee', '😀'])
+    assert.deepEqual(await users({ limit: 2 }), ['a', 'b'])
+    assert.deepEqual(await users({ after: [START, 'b'] }), ['é', '\uffee', '😀'])
+    assert.deepEqual(await users({ after: [START - 1, 'z'], limit: 1 }), ['a'])
+    assert.deepEqual(await users({ after: [START + 1, ''] }), [])
+  })
+
+  it('tells what accounts and keys were charged', () => {
+    const store = new MemoryUsageStore()
+    add(store, START)
+    add(store, START, { account: null, key: null })
+    assert.deepEqual(store.charged(), [
+      { account: 'a', key: 'k', charged: 1n },
+      { account: '', key: null, charged: 1n },
+    ])
+  })
+
+  it('counts a call without a charge by its entry, and a look-up not at all', async () => {
+    const store = new MemoryUsageStore()
+    const entry = {
+      created_at: new Date(START).toISOString(),
+      account: 'a',
+      key: 'k',
+      method: 'POST',
+      request: {},
+      routing: null,
+      model: 'm',
+      outcome: 'completed',
+      duration_ms: 1,
+      error_code: null,
+      usage: null,
+      billing: { charged: '0', reserved: '0', cost: '3' },
+      idempotency_key: null,
+    }
+    store.count(entry as unknown as CallLogEntry)
+    store.count({ ...entry, billing: null, method: 'GET' } as unknown as CallLogEntry)
+    const [row] = await store.read({ from: START, to: START + 1, groupBy: ['model'], limit: 9 })
+    assert.deepEqual(
+      [row?.groups, row?.sums.requests, row?.sums.charged, row?.sums.cost],
+      [['m'], 1, 0n, 3_000_000_000n],
+    )
+  })
+})
