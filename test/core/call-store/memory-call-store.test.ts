@@ -18,3 +18,48 @@ it('the memory store keeps the newest entries when it is full, in whatever order
 it('the memory store refuses a size it cannot have', () => {
   assert.throws(() => new MemoryCallStore({ maxEntries: 0 }), /maxEntries/)
 })
+
+it('the memory store changes an entry before it comes as well, for up to 1000 of them', async () => {
+  const store = new MemoryCallStore()
+  const entries = Array.from({ length: 1001 }, (_, i) => entryAt(1_700_000_000_000 + i))
+  for (const { id } of entries) store.amend(id, (entry) => ({ ...entry, model: 'changed' }))
+  await store.append(entries)
+  const models = await Promise.all(entries.map(async ({ id }) => (await store.find(id))?.model))
+  assert.notEqual(models[0], 'changed')
+  assert.deepEqual(new Set(models.slice(1)), new Set(['changed']))
+  const [first] = entries
+  assert.ok(first)
+  store.amend(first.id, (entry) => ({ ...entry, model: 'later' }))
+  assert.equal((await store.find(first.id))?.model, 'later')
+  // A change is made once.
+  await store.append([entryAt(1_700_000_000_000)])
+  assert.equal((await store.find(first.id))?.model, 'later')
+})
+
+it('the memory store counts each entry once, as it came', async () => {
+  const counted: unknown[] = []
+  const store = new MemoryCallStore({ usage: { count: ({ id, model }) => void counted.push([id, model]) } })
+  const [one, other] = [entryAt(1_700_000_000_001), entryAt(1_700_000_000_000)]
+  store.amend(one.id, (entry) => ({ ...entry, model: 'changed' }))
+  await store.append([one, other, one])
+  await store.append([other])
+  assert.deepEqual(counted, [
+    [one.id, one.model],
+    [other.id, other.model],
+  ])
+})
+
+it('the memory store selects by times that no entry can have', async () => {
+  const store = new MemoryCallStore()
+  await store.append([entryAt(0), entryAt(1_700_000_000_000)])
+  const found = async (query: object) => (await store.list({ limit: 9, ...query })).entries.length
+  assert.deepEqual(
+    await Promise.all(
+      [{ from: -1 }, { to: -1 }, { from: 1e15 }, { to: 1e15 }, { from: 0, to: 1 }].map(found),
+    ),
+    [2, 0, 0, 2, 1],
+  )
+  assert.equal(await store.prune(-1, 9), 0)
+  assert.equal(await store.prune(1e15, 1), 1)
+  assert.deepEqual([await found({}), await store.prune(1e15, 9), await found({})], [1, 1, 0])
+})

@@ -46,9 +46,16 @@ describe('what others throw', () => {
     })
   }
 
+  it('is foreseen where it says so, or is nothing internal', () => {
+    assert.equal(isUnforeseen(new GatewayError('internal_error', { foreseen: true })), false)
+    assert.equal(isUnforeseen(new GatewayError('conflict')), false)
+  })
+
   const byStatus: [number, ErrorCode][] = [
     [400, 'invalid_request'],
     [401, 'invalid_credential'],
+    [402, 'insufficient_balance'],
+    [403, 'model_not_allowed'],
     [404, 'not_found'],
     [405, 'not_found'],
     [409, 'conflict'],
@@ -60,6 +67,9 @@ describe('what others throw', () => {
     [499, 'client_closed_request'],
     [500, 'internal_error'],
     [501, 'internal_error'],
+    [502, 'upstream_error'],
+    [503, 'upstream_overloaded'],
+    [504, 'upstream_timeout'],
     [599, 'internal_error'],
   ]
   for (const [status, code] of byStatus) {
@@ -100,6 +110,7 @@ describe('what others throw', () => {
       worded({ status: 400, expose: true, message: { a: 1 } }),
       ERROR_CODES.invalid_request.message,
     )
+    assert.equal(worded({ status: 500, expose: true, message: SECRET }), ERROR_CODES.internal_error.message)
     assert.equal(
       worded({ status: 503, expose: true, message: SECRET }),
       ERROR_CODES.upstream_overloaded.message,
@@ -111,6 +122,9 @@ describe('what others throw', () => {
     const error = toGatewayError({ status: 429, headers })
     assert.equal(error.headers['retry-after'], '7')
     assert.deepEqual(Object.keys(error.headers).sort(), ['retry-after', 'retry-after-ms', 'x-should-retry'])
+    assert.equal(toGatewayError({ status: 503, headers: { 'RETRY-AFTER': 2 } }).retryAfterMs, 2000)
+    for (const none of [undefined, null, 'retry-after: 7', 7])
+      assert.equal(toGatewayError({ status: 503, headers: none }).retryAfterMs, undefined)
     for (const wait of ['-1', 'soon', 'NaN', 'Infinity'])
       assert.equal(
         toGatewayError({ status: 429, headers: { 'retry-after': wait } }).headers['retry-after'],
@@ -133,5 +147,19 @@ describe('what others throw', () => {
       assert.equal(fault(type, status).code, code)
       assert.doesNotMatch(fault(type, status).message, /password/)
     }
+    assert.deepEqual(
+      ['entity.parse.failed', 'encoding.unsupported', 'charset.unsupported'].map(
+        (type) => fault(type, 400).message,
+      ),
+      [
+        'The request body is not valid JSON.',
+        'The content encoding of the body is not supported.',
+        'The body must be encoded in UTF-8.',
+      ],
+    )
+    assert.match(
+      String(fault('request.size.invalid', 400).cause),
+      /has read the body; mount one of them only/,
+    )
   })
 })

@@ -67,6 +67,26 @@ describe('GatewayError', () => {
       assert.throws(() => Reflect.construct(GatewayError, wrong), { name: 'TypeError', message: told })
   })
 
+  it('has the status of its code, or its own, under both names that others read', () => {
+    const { status, statusCode, expose } = new GatewayError('conflict')
+    assert.deepEqual([status, statusCode, expose], [409, 409, true])
+    assert.equal(new GatewayError('invalid_request', { status: 415 }).statusCode, 415)
+  })
+
+  it('names a field where its code can, in at most 200 signs', () => {
+    const param = (code: ConstructorParameters<typeof GatewayError>[0]) =>
+      new GatewayError(code, { param: 'p'.repeat(201) }).param
+    for (const code of ['invalid_request', 'unsupported_feature', 'context_too_long'] as const)
+      assert.equal(param(code), 'p'.repeat(200))
+    assert.equal(param('conflict'), undefined)
+  })
+
+  it('is known by others that have another copy of the package', () => {
+    assert.ok(new GatewayError('conflict') instanceof GatewayError)
+    for (const other of [null, undefined, 7, {}, new Error('conflict')])
+      assert.equal((other as unknown) instanceof GatewayError, false)
+  })
+
   it('is an Error that keeps its cause, and has none where none was given', () => {
     const cause = new Error('inside')
     const error = new GatewayError('internal_error', { cause })

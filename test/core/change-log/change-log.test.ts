@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { callOf } from '../../../lib/core/call/index.ts'
+import {
+  aChangeLog,
+  actorOf,
+  changedSettings,
+  changeOrigin,
+  MemoryChangeLog,
+  type RecordedChange,
+} from '../../../lib/core/change-log/index.ts'
+import { beginCall, errorEnvelope } from '../../../lib/index.ts'
+import { envelopeIn } from '../../support/answer-bodies.ts'
+import { type AppServer, recordingLogger, serveApp } from '../../support/app-server.ts'
+
+const change = (requestId: string, subject = 's', at = 1): RecordedChange => ({
+  ...{ requestId, actor: 'ann', at, action: 'key.created', subject },
+  ...{ before: null, after: {} },
+})
+
+describe('the changes of operators in memory', () => {
+  const log = new MemoryChangeLog()
+  for (const [id, subject] of [
+    ['b', 's'],
+    ['d', 't'],
+    ['a', 's'],
+    ['c', 's'],
+  ])
+    log.add(change(id as string, subject))
+  const ids = async (query: object) =>
+    (await log.list({ limit: 9, ...query })).map(({ requestId }) => requestId).join('')
+
+  it('are listed by their requests, the newest first, page by page', async () => {
+    assert.deepEqual(
+      await Promise.all(
+        [
+          {},
+          { limit: 2 },
+          { before: 'c' },
+          { subject: 's' },
+          { subject: 't' },
+          { subject: 's', before: 'b' },
+          { subject: 'x' },
+        ].map(ids),
+      ),
+      ['dcba', 'dc', 'ba', 'cba', 'd', 'a', ''],
+    )
+  })
+
+  it('are all there in the order in which they were made', () => {
+    assert.equal(log.all.map(({ requestId }) => requestId).join(''), 'bdac')
+  })
+
+  it('are an option of stores', () => {
+    assert.deepEqual(
+      [aChangeLog.accepts(log), aChangeLog.accepts({}), aChangeLog.accepts(undefined)],
+      [true, false, false],
+    )
+  })
+})
+
+describe('a change of settings', () => {
+  const origin = { requestId: 'r', actor: 'ann', at: 5 }
+
+  it('is recorded only where something has changed', () => {
+    const settings = { before: { a: 1, b: [1] }, after: { a: 1, b: [1] } }
+    assert.equal(changedSettings('key.changed', 'k', settings, origin), undefined)
+    const changed = { before: { a: 1, b: [1] }, after: { a: 1, b: [2] } }
+    assert.deepEqual(changedSettings('key.changed', 'k', changed, origin), {
+      ...origin,
+      ...changed,
+      action: 'key.changed',
+      subject: 'k',
+    })
+  })
+})
+
+describe('the origin of a change', () => {
+  let app: AppServer
+  before(async () => {
+    app = await serveApp((app) => {
+      app.use(beginCall())
+      app.get('/origin', (req, res) => {
+        const call = callOf(req)
+        const origin = changeOrigin(req, actorOf)
+        res.json({ ...origin, isOfCall: origin.requestId === call.id && origin.at === call.startedAt })
+      })
+      app.use(errorEnvelope({ logger: recordingLogger() }))
+    })
+  })
+  after(() => app.close())
+  const ask = async (actor?: string) => {
+    const res = await fetch(`${app.url}/origin`, {
+      headers: actor === undefined ? {} : { 'x-admin-actor': actor },
+    })
+    const body = (await res.json()) as { actor?: string; isOfCall?: boolean }
+    return res.ok ? [body.actor, body.isOfCall] : [res.status, envelopeIn(body).error.message]
+  }
+
+  it('is the request, and who says to send it', async () => {
+    assert.deepEqual(await ask(), ['admin', true])
+    assert.deepEqual(await ask('Ann ~'), ['Ann ~', true])
+    assert.deepEqual(await ask('a'.repeat(200)), ['a'.repeat(200), true])
+  })
+
+  it('is refused where nobody could read it', async () => {
+    const refused = [400, 'The header X-Admin-Actor must be 1 to 200 printable ASCII characters.']
+    for (const actor of ['', 'a'.repeat(201), 'é', 'a\tb']) assert.deepEqual(await ask(actor), refused)
+  })
+})
