@@ -2,7 +2,6 @@ import { endOfString } from '../../json/index.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const COLON = 0x3a
 const COMMA = 0x2c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
@@ -40,9 +39,8 @@ export class MemberCursor {
     if (raw[this.#at] !== QUOTE) return false
     this.keyStart = this.#at
     this.#keyEnd = endOfString(raw, this.keyStart)
-    const colon = skipSpace(raw, this.#keyEnd)
-    if (raw[colon] !== COLON) return false
-    this.valueStart = skipSpace(raw, colon + 1)
+    // A colon stands between the two.
+    this.valueStart = skipSpace(raw, skipSpace(raw, this.#keyEnd) + 1)
     this.valueEnd = endOfValue(raw, this.valueStart)
     const behind = skipSpace(raw, this.valueEnd)
     this.#at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
