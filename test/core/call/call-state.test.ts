@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Call, CallEnding } from '../../../lib/core/call/index.ts'
+import { opened } from './opened-call.ts'
+
+const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
+const timed = ({ settling }: Call) => settling ?? undefined
+
+describe('what a handler charges', () => {
+  const billed = (charged: bigint | null = null) => {
+    const { call } = opened()
+    const none = { reserved: null, cost: null, required: null, available: null, items: [], own: undefined }
+    call.billing = { ...none, charged }
+    return call
+  }
+
+  it('adds up, as decimals or billionths', () => {
+    const call = billed()
+    call.charge('0.015')
+    assert.equal(call.billing?.own, 15_000_000n)
+    call.charge(5n)
+    call.charge(0n)
+    assert.equal(call.billing?.own, 15_000_005n)
+  })
+
+  it('is refused where it is no amount, or cannot be written any more', () => {
+    const own = (call: Call) => call.billing?.own
+    for (const amount of [0.5, 1, null, {}]) assert.throws(() => billed().charge(amount as never), TypeError)
+    for (const amount of [-1n, '-0.1', 'much']) {
+      const call = billed()
+      assert.throws(() => call.charge(amount), RangeError)
+      assert.equal(own(call), undefined)
+    }
+    assert.throws(() => opened().call.charge('1'), /mount billingGuard/)
+    const settled = billed(0n)
+    assert.throws(() => settled.charge('1'), /settled already/)
+    assert.equal(own(settled), undefined)
+  })
+})
+
+describe('the checks of a call', () => {
+  it('run in order each time, until one throws', () => {
+    const { call } = opened()
+    call.prove()
+    const ran: string[] = []
+    let lost = false
+    call.onProve(() => void ran.push('first'))
+    call.onProve(() => {
+      ran.push('second')
+      if (lost) throw new Error('lost')
+    })
+    call.onProve(() => void ran.push('third'))
+    call.prove()
+    lost = true
+    assert.throws(() => call.prove(), /lost/)
+    assert.deepEqual(ran, ['first', 'second', 'third', 'first', 'second'])
+  })
+})
+
+describe('what settles a call', () => {
+  it('runs once, in order, and is timed', async () => {
+    const { call } = opened()
+    assert.equal(call.settle(ENDING), undefined)
+    assert.equal(timed(call), undefined)
+    const ran: unknown[] = []
+    const go = Promise.withResolvers<void>()
+    const note = (name: string) => (ending: CallEnding) => void ran.push(name, ending)
+    call.onSettle((ending) => note('first')(ending) as undefined)
+    call.onSettle((ending) => {
+      note('second')(ending)
+      return go.promise
+    })
+    call.onSettle((ending) => note('third')(ending) as undefined)
+    const settled = call.settle(ENDING)
+    assert.deepEqual(ran, ['first', ENDING, 'second', ENDING])
+    assert.equal(timed(call)?.endedAt, null)
+    go.resolve()
+    await settled
+    assert.deepEqual(ran.slice(4), ['third', ENDING])
+    assert.ok((timed(call)?.endedAt ?? 0) >= (timed(call)?.startedAt ?? Number.NaN))
+    assert.equal(call.settle(ENDING), undefined)
+    assert.equal(ran.length, 6)
+  })
+
+  it('is over at once where nothing is to be waited for', () => {
+    const { call } = opened()
+    call.onSettle(() => undefined)
+    assert.equal(call.settle(ENDING), undefined)
+    assert.notEqual(timed(call)?.endedAt ?? null, null)
+  })
+
+  it('is timed where it fails, too', async () => {
+    const { call } = opened()
+    call.onSettle(() => Promise.reject(new Error('away')))
+    await assert.rejects(call.settle(ENDING) ?? assert.fail(), /away/)
+    assert.notEqual(timed(call)?.endedAt ?? null, null)
+  })
+})
+
+describe('what happens before the last byte', () => {
+  it('happens once, and is waited for as long as it takes', async () => {
+    const { call } = opened()
+    assert.equal(call.lastByte(), undefined)
+    const go = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let ran = 0
+    for (const { promise } of go)
+      call.onLastByte(() => {
+        ran++
+        return promise
+      })
+    call.onLastByte(() => undefined)
+    let over = false
+    const waiting = call.lastByte()?.then(() => {
+      over = true
+    })
+    assert.equal(call.lastByte() === undefined, false)
+    go[0]?.resolve()
+    await new Promise(setImmediate)
+    assert.deepEqual([ran, over], [2, false])
+    go[1]?.resolve()
+    await waiting
+    assert.deepEqual([ran, over], [2, true])
+  })
+
+  it('is nothing to wait for where nothing takes time', () => {
+    const { call } = opened()
+    let ran = 0
+    call.onLastByte(() => void ran++ as undefined)
+    assert.deepEqual([call.lastByte(), call.lastByte(), ran], [undefined, undefined, 1])
+  })
+
+  it('begins with the settlement where only the last bytes are unsent', () => {
+    const begins = (unsent: CallEnding['unsent'], settles = true) => {
+      const { call } = opened()
+      let ran = 0
+      call.onLastByte(() => void ran++ as undefined)
+      if (settles) call.onSettle(() => undefined)
+      void call.settle({ ...ENDING, unsent })
+      return ran === 1
+    }
+    assert.deepEqual(
+      [begins('x'), begins('x'.repeat(16 * 1024)), begins(Buffer.alloc(16 * 1024))],
+      [true, true, true],
+    )
+    assert.deepEqual(
+      [begins('x'.repeat(16 * 1024 + 1)), begins(null), begins('x', false)],
+      [false, false, false],
+    )
+  })
+})

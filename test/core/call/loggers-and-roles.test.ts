@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { describe, it } from 'node:test'
+import {
+  consoleLogger,
+  freeSpent,
+  hasRole,
+  type Logger,
+  noteOperator,
+  operatorOf,
+  quietLogger,
+  ROLES,
+  type Role,
+} from '../../../lib/core/call/index.ts'
+
+describe('the console as a logger', () => {
+  it('is told of warnings and errors, and of nothing else', (t) => {
+    const told: unknown[] = []
+    for (const level of ['log', 'info', 'warn', 'error'] as const)
+      t.mock.method(console, level, (...line: unknown[]) => void told.push([level, ...line]))
+    for (const level of ['info', 'warn', 'error'] as const) consoleLogger[level]({ a: 1 }, level)
+    assert.deepEqual(told, [
+      ['warn', 'warn', { a: 1 }],
+      ['error', 'error', { a: 1 }],
+    ])
+  })
+})
+
+describe('a logger that never fails', () => {
+  it('is the console without another, and itself once it is quiet', () => {
+    assert.equal(quietLogger(), consoleLogger)
+    assert.equal(quietLogger(consoleLogger), consoleLogger)
+    const given: Logger = { info() {}, warn() {}, error() {} }
+    const quiet = quietLogger(given)
+    assert.notEqual(quiet, given)
+    assert.equal(quietLogger(given), quiet)
+    assert.equal(quietLogger(quiet), quiet)
+  })
+
+  it('logs as the given one does, on that itself', () => {
+    class Own implements Logger {
+      readonly #lines: unknown[] = []
+      level = 'debug'
+      get lines() {
+        return this.#lines
+      }
+      info(...line: unknown[]) {
+        this.#lines.push(['info', ...line])
+      }
+      warn(...line: unknown[]) {
+        this.#lines.push(['warn', ...line])
+      }
+      error(...line: unknown[]) {
+        this.#lines.push(['error', ...line])
+      }
+    }
+    const quiet = quietLogger(new Own()) as Own
+    for (const level of ['info', 'warn', 'error'] as const) quiet[level]({ a: 1 }, level)
+    assert.deepEqual(
+      quiet.lines,
+      ['info', 'warn', 'error'].map((level) => [level, { a: 1 }, level]),
+    )
+    assert.equal(quiet.level, 'debug')
+  })
+
+  it('costs nothing where a line cannot be logged, at once or later', async () => {
+    const asked: string[] = []
+    const failing = {
+      info: () => {
+        asked.push('info')
+        throw new Error('full')
+      },
+      warn: () => {
+        asked.push('warn')
+        return Promise.reject(new Error('away'))
+      },
+      error: () => {
+        asked.push('error')
+        return null
+      },
+      child: () => {
+        throw new Error('not a line')
+      },
+    }
+    const quiet = quietLogger(failing as Logger) as typeof failing
+    for (const level of ['info', 'warn', 'error'] as const)
+      assert.equal((quiet as Logger)[level]({}, ''), undefined)
+    await new Promise(setImmediate)
+    assert.deepEqual(asked, ['info', 'warn', 'error'])
+    assert.throws(() => quiet.child(), /not a line/)
+  })
+
+  it('has levels that are no functions as they are', () => {
+    const given = { info: 7, warn() {}, error() {} } as unknown as Logger
+    assert.equal(quietLogger(given).info as unknown, 7)
+  })
+})
+
+describe('the roles of an operator', () => {
+  const MAY: Record<Role, readonly Role[]> = {
+    viewer: ['viewer'],
+    support: ['viewer', 'support'],
+    finance: ['viewer', 'finance'],
+    admin: ['viewer', 'support', 'finance', 'admin'],
+  }
+  const by = (roles: readonly Role[]) => {
+    const req = {} as IncomingMessage
+    noteOperator(req, { name: 'ann', roles })
+    return req
+  }
+
+  for (const role of ROLES)
+    it(`include what ${role} may do`, () => {
+      assert.deepEqual(
+        ROLES.filter((needed) => hasRole(by([role]), needed)),
+        MAY[role],
+      )
+    })
+
+  it('add up, and are none without one', () => {
+    assert.equal(hasRole(by(['support', 'finance']), 'finance'), true)
+    assert.deepEqual(
+      ROLES.filter((needed) => hasRole(by([]), needed)),
+      [],
+    )
+  })
+
+  it('are all behind an authentication of the app’s own', () => {
+    const req = {} as IncomingMessage
+    assert.equal(operatorOf(req), undefined)
+    assert.deepEqual(
+      ROLES.filter((needed) => hasRole(req, needed)),
+      [...ROLES],
+    )
+    assert.deepEqual(operatorOf(by(['viewer'])), { name: 'ann', roles: ['viewer'] })
+  })
+})
+
+describe('a chunk that has been written', () => {
+  it('is freed a little later, but for what shares its memory', async () => {
+    const own = Buffer.from(new ArrayBuffer(64))
+    const part = Buffer.from(new ArrayBuffer(64), 0, 32)
+    const shared = Buffer.from(new SharedArrayBuffer(64))
+    for (const piece of [own, part, shared]) freeSpent(piece)
+    assert.equal(own.length, 64)
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+    assert.deepEqual([own.length, part.length, shared.length], [0, 32, 64])
+  })
+})
