@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { chatCompletions } from '../../../lib/core/operations/index.ts'
+
+type Json = Record<string, unknown>
+
+const PER_REQUEST = 3
+const PER_MESSAGE = 4
+const PER_IMAGE = 1200
+const PER_FILE = 4000
+
+/** The facts of a chat whose texts are as many tokens as they have characters. */
+function factsOf(members: Json) {
+  const json = { model: 'm', messages: [], ...members }
+  return chatCompletions.facts(json, Buffer.from(JSON.stringify(json)), ({ length }) => length)
+}
+const image = { type: 'image_url', image_url: { url: 'https://a.test' } }
+
+describe('a part of a chat that holds a tool of Anthropic’s', () => {
+  const rows: [what: string, part: Json, tokens: number, images: number][] = [
+    ['its use', { type: 'tool_use', input: { a: 1 } }, 7, 0],
+    ['a result as a text', { type: 'tool_result', content: 'done' }, 4, 0],
+    ['a result of nothing', { type: 'tool_result' }, 0, 0],
+    ['a result of texts', { type: 'tool_result', content: [{ type: 'text', text: 'ab' }, 'no', null] }, 2, 0],
+    ['a result with an image', { type: 'tool_result', content: [image, { text: 'ab' }] }, PER_IMAGE + 2, 1],
+    ['a result with a file', { type: 'tool_result', content: [{ type: 'document' }] }, PER_FILE, 0],
+    ['another part with a list', { type: 'other', content: [image] }, PER_FILE, 0],
+    ['another part with an input', { type: 'other', input: 'done' }, PER_FILE, 0],
+  ]
+  for (const [what, part, tokens, images] of rows)
+    it(`is counted by what it holds: ${what}`, () => {
+      const facts = factsOf({ messages: [{ role: 'user', content: [part] }] })
+      assert.deepEqual(
+        [facts.estimatedInputTokens - PER_REQUEST - PER_MESSAGE, facts.images],
+        [tokens, images],
+      )
+      assert.equal(facts.featureParams.get('vision'), images > 0 ? 'messages[0].content[0]' : undefined)
+    })
+})
+
+describe('a chat that searches the web', () => {
+  it('holds as many searches as it may come to', () => {
+    const most = (members: Json) => factsOf(members).webSearches
+    const tools = [{ type: 'web_search_20250305', max_uses: 3 }, { type: 'function' }]
+    assert.deepEqual([most({}), most({ web_search_options: {} }), most({ tools })], [0, 10, 3])
+    assert.equal(most({ tools: [{ type: 'function' }] }), 0)
+    assert.equal(most({ functions: [{ name: 'f' }], web_search_options: {} }), 10)
+  })
+
+  it('is counted by what the system says beside its messages', () => {
+    const counted = factsOf({ system: [{ type: 'text' }] }).estimatedInputTokens
+    assert.equal(counted, PER_REQUEST + '[{"type":"text"}]'.length)
+  })
+})
