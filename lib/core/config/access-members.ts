@@ -27,10 +27,8 @@ const aws = z.strictObject({
 const apiKey = z.union(
   [z.string().min(1), z.strictObject({ oauth }), z.strictObject({ google }), z.strictObject({ aws })],
   {
-    error: (issue) =>
-      typeof issue.input === 'string'
-        ? 'must not be empty'
-        : 'must be a key, or one of { "oauth": { "tokenUrl", "clientId", "clientSecret", "scope" } }, { "google": { "credentials" } }, { "aws": { "region", "service" } }',
+    error:
+      'must be a key, or one of { "oauth": { "tokenUrl", "clientId", "clientSecret", "scope" } }, { "google": { "credentials" } }, { "aws": { "region", "service" } }',
   },
 )
 

@@ -7,7 +7,7 @@ import type { Variables } from './secrets.ts'
 export function proxyByVariables({ protocol, hostname, port }: URL, env: Variables): string | undefined {
   const proxy = env.HTTPS_PROXY || env.https_proxy
   if (!proxy || protocol !== 'https:') return undefined
-  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  const host = hostname.replace(/^\[|\]$/g, '')
   const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(/[\s,]+/)
   const isException = exceptions.some((entry) => {
     const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry) ?? []
