@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import { callOf, consoleLogger, openCall, quietLogger, UNASKED } from '../../../lib/core/call/index.ts'
+import {
+  callOf,
+  consoleLogger,
+  noteUpgrade,
+  openCall,
+  quietLogger,
+  UNASKED,
+  upgradeOf,
+} from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { protocolByPath } from '../../../lib/core/protocols/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
@@ -96,6 +104,28 @@ describe('a call that is opened', () => {
     const express = Object.assign(plain, { res: new ServerResponse(plain) })
     assert.equal(callOf(express), callOf(express))
     assert.equal(UNASKED in express, true)
+  })
+})
+
+describe('a call of a request for another protocol', () => {
+  it('answers on its socket, whatever response it is opened with', async () => {
+    const socket = new Socket()
+    const req = Object.assign(new IncomingMessage(socket), { url: '/v1/realtime', headers: {} })
+    assert.equal(upgradeOf(req), undefined)
+    const upgrade = { socket, head: Buffer.alloc(0) }
+    noteUpgrade(req, upgrade)
+    assert.equal(upgradeOf(req), upgrade)
+    const res = new ServerResponse(req)
+    const call = openCall(req, res)
+    assert.deepEqual(res.getHeaderNames(), [])
+    assert.equal(callOf(req), call)
+    socket.destroy()
+    await new Promise((resolve) => call.onEnd('end', () => resolve(undefined)))
+    assert.deepEqual(call.outcome, {
+      status: 499,
+      errorCode: 'client_closed_request',
+      finish: 'interrupted',
+    })
   })
 })
 
