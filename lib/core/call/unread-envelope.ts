@@ -33,8 +33,8 @@ export function tellUnreadEnvelope(
   if (!isPageOfExpress(res)) return
   const { app } = res.req as { app?: { _router?: { stack?: Layer[] }; router?: { stack?: Layer[] } } }
   // Express 4 has the first, and throws at the second.
-  const { stack } = app?._router ?? app?.router ?? {}
-  const passed = Array.isArray(stack) ? search(stack, path) : undefined
+  const { stack = [] } = app?._router ?? app?.router ?? {}
+  const passed = search(stack, path)
   if (!passed) return
   envelopes.delete(passed)
   logger.warn(
@@ -51,7 +51,7 @@ function isPageOfExpress(res: ServerResponse): boolean {
   )
 }
 
-/** A path that cannot be decoded is no reason to leave the end of a call undone. */
+/** A path that cannot be decoded, or another kind of app, is no reason to leave the end of a call undone. */
 function search(stack: readonly Layer[], path: string): object | undefined {
   try {
     return envelopeOn(stack, path)

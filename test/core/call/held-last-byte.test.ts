@@ -118,6 +118,38 @@ describe('an answer of a declared length', () => {
   })
 })
 
+describe('an answer of a declared length that cannot be settled', () => {
+  const fault = new Error('away')
+  for (const [when, beforeEnd] of [
+    ['later', () => Promise.reject(fault)],
+    [
+      'at once',
+      () => {
+        throw fault
+      },
+    ],
+  ] as const)
+    it(`is another answer, which may be written in pieces: ${when}`, async (t) => {
+      const errors: unknown[] = []
+      const client = await caller(t, (res) => {
+        const instead = (error: unknown) => {
+          errors.push(error)
+          res.statusCode = 500
+          res.setHeader('content-length', 4)
+          res.write('no')
+          res.end('pe')
+        }
+        holdEnd(res, { beforeEnd, onSend: () => {} }, instead)
+        res.setHeader('content-length', 6)
+        res.write('abcdef')
+        res.end()
+      })
+      await client.until('nope')
+      assert.match(client.received, /^HTTP\/1\.1 500 /)
+      assert.deepEqual([errors, client.received.includes('abc')], [[fault], false])
+    })
+})
+
 describe('an answer without a length', () => {
   it('waits with its end, which is all that is left', async (t) => {
     const go = Promise.withResolvers<void>()
