@@ -49,7 +49,7 @@ const ROWS: Row[] = [
     ['http://a', 'https://a:1/b'],
     ['ftp://a', 'xhttp://a', 'a', 7],
   ],
-  ['retention.export.region', (region) => exported({ region })('s3://bucket'), ['eu'], ['', 7]],
+  ['retention.export.region', (region) => exported({ region })('s3://bucket'), ['e'], ['', 7]],
   [
     'cors.origins',
     (origin) => ({ cors: { origins: [origin] } }),

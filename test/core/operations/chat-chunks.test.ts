@@ -17,6 +17,8 @@ describe('the chunks of a chat', () => {
     )
     assert.equal(whole(text, other, over('stop'), over('length', 1)), true)
     assert.equal(whole({ choices: [{ delta: {}, finish_reason: 'stop' }] }), true)
+    const placeless = { choices: [{ delta: {}, finish_reason: 'stop' }] }
+    assert.equal(whole(text, other, placeless, over('stop', 1)), true)
     for (const end of ['[DONE]', ' [DONE]\n']) assert.equal(whole(text, end), true)
     const { readings } = readAll(['[DONE]', text])
     assert.deepEqual(
