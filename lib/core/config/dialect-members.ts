@@ -46,9 +46,10 @@ export function dialectFaults(
     const place = `${at}.path.${endpoint}`
     if (own && !own.includes(endpoint))
       return [`${place}: no "${protocol}" line has a path of its own for it; it can be ${own.join(', ')}`]
-    if (given === undefined) return []
     if (typeof given === 'string') return templateFaults(place, given)
-    return Object.entries(given).flatMap(([kind, text]) => templateFaults(`${place}.${kind}`, text ?? ''))
+    return Object.entries(given ?? {}).flatMap(([kind, text]) =>
+      templateFaults(`${place}.${kind}`, text ?? ''),
+    )
   })
 }
 

@@ -7,7 +7,7 @@ import type { Variables } from './secrets.ts'
 export function proxyByVariables({ protocol, hostname, port }: URL, env: Variables): string | undefined {
   const proxy = env.HTTPS_PROXY || env.https_proxy
   if (!proxy || protocol !== 'https:') return undefined
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = hostname.replace(/[[\]]/g, '')
   const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(/[\s,]+/)
   const isException = exceptions.some((entry) => {
     const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry) ?? []
@@ -22,7 +22,7 @@ export function proxyByVariables({ protocol, hostname, port }: URL, env: Variabl
 export function proxyVariableFaults(env: Variables): string[] {
   const name = env.HTTPS_PROXY ? 'HTTPS_PROXY' : 'https_proxy'
   const proxy = env[name]
-  if (!proxy || /^https?:$/.test(URL.parse(withScheme(proxy))?.protocol ?? '')) return []
+  if (!proxy || /^https?:/.test(URL.parse(withScheme(proxy))?.protocol ?? '')) return []
   return [`${name}: must be the http(s) URL of a proxy`]
 }
 
