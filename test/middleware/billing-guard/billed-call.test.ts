@@ -2,11 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RunningClaim } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
-import { GatewayError } from '../../../lib/core/errors/index.ts'
-import type { BilledCall } from '../../../lib/middleware/billing-guard/billed-call.ts'
 import { billedCall, COST, ENDING, sent, USAGE } from './billed-calls.ts'
-
-const unavailable = (error: unknown) => error instanceof GatewayError && error.code === 'billing_unavailable'
 
 describe('a call that is charged', () => {
   it('is charged once what it used, and tells how that came about', () => {
@@ -25,6 +21,49 @@ describe('a call that is charged', () => {
     ]
     assert.deepEqual(JSON.parse(bills[0]?.basis() ?? ''), { line: 'line-0', source: 'measured', items })
     assert.deepEqual([bills[0]?.claim, bills[0]?.entry, bills[0]?.requestId], [null, null, call.id])
+  })
+
+  it('tells what it cost the operator, where that is known, and what was used', () => {
+    const { call, billed, bills, used } = billedCall()
+    used()
+    const served = call.servedBy as NonNullable<typeof call.servedBy>
+    call.servedBy = { ...served, cost: { ...FREE, inputPerMillion: 500_000n } }
+    billed.settle({ ...ENDING, outcome: { status: 200, errorCode: 'upstream_error', finish: 'interrupted' } })
+    assert.deepEqual([call.billing?.charged, call.billing?.cost], [COST, 1n])
+    const { usage, cost } = bills[0] ?? {}
+    assert.deepEqual([usage?.inputTokens, usage?.outputTokens, usage?.failed, cost], [2, 3, 1, 1n])
+    const unknown = billedCall()
+    unknown.used()
+    unknown.billed.settle(ENDING)
+    assert.deepEqual([unknown.bills[0]?.cost, unknown.bills[0]?.usage?.failed], [null, 0])
+  })
+
+  it('is not charged for what nobody served, or nothing was used of', () => {
+    for (const member of ['usage', 'servedBy'] as const) {
+      const { call, billed, log, used, close } = billedCall()
+      used()
+      call[member] = null
+      assert.equal(billed.settle(ENDING), undefined)
+      close(true)
+      assert.deepEqual([log, call.billing?.charged], [['release'], null])
+    }
+  })
+
+  it('is charged no more than the account has, where it comes to more than was held', () => {
+    const bounded = { unit: 'bounded', quantity: 1, price: -2n }
+    for (const [amount, most, charged] of [
+      [3n, 5n, 5n],
+      [3n, undefined, COST],
+      [COST, 5n, COST],
+    ] as const) {
+      const { call, billed, log, used } = billedCall({ amount, ...(most !== undefined && { most }) })
+      used()
+      billed.settle(ENDING)
+      assert.deepEqual([log, call.billing?.charged], [[`settle ${charged}`], charged])
+      const isBounded = charged < COST
+      assert.deepEqual(call.billing?.items.slice(2), isBounded ? [bounded] : [])
+      assert.equal(call.usage?.source, isBounded ? 'bounded' : 'measured')
+    }
   })
 
   it('needs no ledger where it is free, nothing is held, and it hangs on no key', () => {
@@ -63,75 +102,16 @@ describe('a call that is charged', () => {
       }
       return log
     }
+    const { call, billed, bills, used } = billedCall()
+    used()
+    call.charge(3n)
+    billed.settle(ENDING)
+    assert.deepEqual(Object.keys(JSON.parse(bills[0]?.basis() ?? '')), ['items'], 'a line was asked, too')
     assert.deepEqual(charged('completed'), ['settle 3'])
     assert.deepEqual(charged('interrupted', true), ['settle 3'])
     assert.deepEqual(charged('interrupted'), [])
     assert.deepEqual(charged('failed', true), [])
     assert.deepEqual(charged('refused'), [])
-  })
-})
-
-describe('a charge that nobody confirms', () => {
-  for (const later of [false, true]) {
-    const unconfirmed = () => (later ? Promise.resolve('unconfirmed' as const) : 'unconfirmed')
-    const settled = async (billed: BilledCall) => billed.settle(ENDING)
-
-    it(`keeps an answer back, and is undone, ${later ? 'told later' : 'told at once'}`, async () => {
-      const { call, billed, log, entries, used } = billedCall({ outcome: unconfirmed(), claim: {} })
-      used()
-      await assert.rejects(settled(billed), unavailable)
-      assert.deepEqual(log, [`settle ${COST}`, 'discard', 'revoke'])
-      assert.deepEqual([call.billing?.charged, entries], [null, [null]])
-    })
-
-    it(`stands where some of the answer was sent, ${later ? 'told later' : 'told at once'}`, async () => {
-      const { call, billed, log, used, res } = billedCall({ outcome: unconfirmed() })
-      used()
-      sent(res)
-      await assert.rejects(settled(billed), unavailable)
-      assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
-    })
-
-    it(`is taken for confirmed where answers are delivered all the same, ${later ? 'told later' : 'told at once'}`, async () => {
-      const options = {
-        outcome: unconfirmed(),
-        onLedgerAway: 'deliver',
-        settlesRecords: true,
-        claim: {},
-      } as const
-      const { billed, log, used, claim } = billedCall(options)
-      used()
-      await settled(billed)
-      assert.deepEqual([log, claim?.state], [[`settle ${COST}`], 'completed'])
-    })
-  }
-
-  it('writes the entry of a call that was not answered, or leaves it to the log', () => {
-    for (const revoked of ['queued', 'dropped'] as const) {
-      const { call, billed, entries, used } = billedCall({
-        outcome: 'unconfirmed',
-        settlesRecords: true,
-        revoked,
-      })
-      used()
-      call.entryBy = 'ledger'
-      assert.throws(() => billed.settle(ENDING), unavailable)
-      const [entry] = entries as { status: number; outcome: string; error_code: string }[]
-      assert.deepEqual(
-        [entry?.status, entry?.outcome, entry?.error_code],
-        [503, 'failed', 'billing_unavailable'],
-      )
-      assert.equal(call.entryBy, revoked === 'queued' ? 'written' : 'ledger')
-    }
-  })
-
-  it('is nobody’s concern who has left', () => {
-    const { billed, log, used, close, call } = billedCall({ outcome: 'unconfirmed' })
-    used()
-    call.hold()
-    close()
-    assert.equal(billed.settle(ENDING), undefined)
-    assert.deepEqual(log, [`settle ${COST}`])
   })
 })
 
@@ -213,5 +193,11 @@ describe('the key of a call that is charged', () => {
       billed.onResolved('fenced')
       assert.deepEqual(log, headersSent ? [] : ['discard'])
     }
+    const { call, billed, log } = billedCall({ claim: { state: 'settling' } })
+    call.entryBy = 'writer'
+    billed.onResolved('voided')
+    assert.deepEqual(log, [], 'a refused call is repeated from its key')
+    billed.onResolved('fenced')
+    assert.equal(call.entryBy, 'writer')
   })
 })

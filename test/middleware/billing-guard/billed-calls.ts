@@ -1,6 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { type CallEnding, openCall, type RunningClaim } from '../../../lib/core/call/index.ts'
+import {
+  type AnswerBytes,
+  type Call,
+  type CallEnding,
+  openCall,
+  type RunningClaim,
+} from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import type { Bill, Reservation, SettleOutcome } from '../../../lib/ledger/pool/reservation.ts'
 import { BilledCall } from '../../../lib/middleware/billing-guard/billed-call.ts'
@@ -24,11 +30,15 @@ export const COST = 7n
 
 interface Held {
   amount?: bigint
+  /** The most that can be charged. */
+  most?: bigint
   settlesRecords?: boolean
   onLedgerAway?: 'hold' | 'deliver'
   outcome?: SettleOutcome | Promise<SettleOutcome>
   revoked?: 'queued' | 'dropped'
   claim?: Partial<RunningClaim> | null
+  /** Keeps the answer apart from the entry. */
+  keepApart?: NonNullable<Call['idempotency']>['keepApart']
 }
 
 /** A call whose money is held, and what became of the money. */
@@ -37,14 +47,17 @@ export function billedCall({
   outcome = 'confirmed',
   revoked = 'queued',
   claim = null,
+  keepApart = () => undefined,
   ...held
 }: Held = {}) {
   const req = new IncomingMessage(new Socket())
   const res = new ServerResponse(req)
-  const call = openCall(req, res, { logger: recordingLogger() })
+  const logger = recordingLogger()
+  const call = openCall(req, res, { logger })
   const log: string[] = []
   const bills: Bill[] = []
   const entries: unknown[] = []
+  const replaced: Bill[] = []
   const reservation = {
     amount,
     settlesRecords: false,
@@ -61,6 +74,7 @@ export function billedCall({
       return revoked
     },
     release: () => void log.push('release'),
+    replaceBill: (bill: Bill) => void replaced.push(bill),
   } as unknown as Reservation
   const running = claim && { id: 'k', owner: 'o', keepMs: 500, state: 'running' as const, ...claim }
   if (running) {
@@ -70,8 +84,8 @@ export function billedCall({
       completedByLedger: true,
       discard: () => void log.push('discard'),
       bodyWith: () => null,
-      bytesWith: () => 0,
-      keepApart: () => undefined,
+      bytesWith: (unsent: AnswerBytes | null) => unsent?.length ?? 0,
+      keepApart,
     } as unknown as NonNullable<typeof call.idempotency>
   }
   const billed = new BilledCall(call, res, reservation, { handlerMs: HANDLER_MS })
@@ -82,6 +96,9 @@ export function billedCall({
     log,
     bills,
     entries,
+    /** The bills that say the same without the call. */
+    replaced,
+    logged: logger.lines,
     claim: running as RunningClaim | null,
     used() {
       call.usage = USAGE

@@ -54,6 +54,10 @@ describe('a part of a call', async () => {
       ],
     )
     process.ledger.mend()
+    assert.deepEqual(
+      process.ledger.settled.flat().map(({ requestId }) => requestId.replace(entry?.id ?? '', '')),
+      ['', '.1', '.2'],
+    )
     assert.equal(await charging, undefined)
     assert.equal((await shared.check()).spent, units(5))
   })

@@ -57,6 +57,8 @@ describe('the cost of a call', () => {
       perImage: '1',
       perSecond: '1',
       perSearchUnit: '1',
+      perWebSearch: '1',
+      perMinute: '1',
     }
     assert.deepEqual(costOf(used({}), priced(price)), { amount: 0n, items: [] })
     const pieces = { images: 1, seconds: 1, searchUnits: 1 }
@@ -74,6 +76,12 @@ describe('the cost of a call', () => {
       ),
       ['input', 'output'],
       'what is paid by its tokens is paid once',
+    )
+    const least = { ...priced(price), inputPerMillion: 1n, outputPerMillion: 1n }
+    assert.deepEqual(
+      costOf(used({ ...pieces, inputTokens: 1, outputTokens: 1 }), least).items.map(({ unit }) => unit),
+      ['input', 'output'],
+      'however little that is',
     )
     const free = priced({ perImage: '1', perSecond: '1', perSearchUnit: '1' })
     assert.deepEqual(
@@ -100,6 +108,17 @@ describe('the cost of a call', () => {
 
   it('is nothing where an upstream says that more was cached than came in, and never less', () => {
     assert.equal(cost({ inputTokens: 10, cachedInputTokens: 30 }, { inputPerMillion: '5' }), '0')
+  })
+
+  it('is at the prices of the highest tier that its input is above', () => {
+    const tier = (aboveInputTokens: number, price: string) => ({
+      ...priced({ outputPerMillion: price }),
+      aboveInputTokens,
+    })
+    const price = { ...priced({ outputPerMillion: '1' }), tiers: [tier(200, '3'), tier(100, '2')] }
+    const outputAt = (inputTokens: number) =>
+      formatAmount(costOf(used({ inputTokens, outputTokens: 1_000_000 }), price).amount)
+    assert.deepEqual([0, 100, 101, 200, 201].map(outputAt), ['1', '1', '2', '2', '3'])
   })
 
   it('names the terms that it is made of, and leaves out those that cost nothing', () => {

@@ -6,6 +6,7 @@ import type { Request } from 'express'
 import { openCall } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { videos } from '../../../lib/core/operations/video/videos.ts'
 import { LeasePool, MemoryLedger, type ReserveClaim } from '../../../lib/ledger/index.ts'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
 import { type BillingGuardOptions, billingGuard } from '../../../lib/middleware/billing-guard/index.ts'
@@ -31,7 +32,7 @@ function catalogOf(kind: string, ...models: { price?: object; lines?: readonly o
 }
 
 const operationOf = (path: string) => {
-  const operation = OPERATIONS.find((each) => each.path === path)
+  const operation = [...OPERATIONS, videos].find((each) => each.path === path)
   assert.ok(operation, path)
   return operation
 }
@@ -110,11 +111,18 @@ it('a caller that waits for a 100 is told at once, and nothing stays held', asyn
 it('the account and the key that the app names are asked, and nobody where there is none', async (t) => {
   const catalog = catalogOf('chat', { price: PRICED })
   const named = await early(t, { catalog, account: () => 'poor', key: () => 'spent' })
-  assert.notEqual((await named.ask('rich', null, { expect: '100-continue' })).code, undefined)
+  for (const known of ['rich', undefined])
+    assert.notEqual((await named.ask(known, null, { expect: '100-continue' })).code, undefined)
   assert.deepEqual(
     named.claims.map(({ account, key }) => [account, key]),
-    [['poor', 'spent']],
+    [
+      ['poor', 'spent'],
+      ['poor', 'spent'],
+    ],
   )
+  const keyless = await early(t, { catalog, account: () => 'poor' })
+  await keyless.ask(undefined, null, { expect: '100-continue' })
+  assert.deepEqual(keyless.claims, [{ account: 'poor', key: null, amount: 1n, budgets: [] }])
   const nobody = await early(t, { catalog })
   assert.equal((await nobody.ask(undefined, null, { expect: '100-continue' })).code, undefined)
   assert.deepEqual(nobody.claims, [])
@@ -136,6 +144,7 @@ for (const [what, kind, models, path, refused] of [
     '/v1/chat/completions',
     true,
   ],
+  ['a model with both', 'chat', [{ price: { ...PRICED, perRequest: '1' } }], '/v1/chat/completions', true],
   [
     'a model with a price for output alone',
     'chat',
@@ -163,6 +172,8 @@ for (const [what, kind, models, path, refused] of [
   ['a free model without a line', 'chat', [{ lines: [] }], '/v1/chat/completions', false],
   ['a priced model without a line', 'chat', [{ price: PRICED, lines: [] }], '/v1/chat/completions', true],
   ['seconds of chat, which has none', 'chat', [{ price: { perSecond: '1' } }], '/v1/chat/completions', false],
+  ['seconds of video', 'video', [{ price: { perSecond: '1' } }], '/v1/videos', true],
+  ['seconds of video and more', 'video', [{ price: { ...PRICED, perSecond: '1' } }], '/v1/videos', true],
   ['an endpoint that is never charged', 'chat', [{ price: PRICED }], '/v1/messages/count_tokens', false],
 ] as const) {
   it(`a call that ${refused ? 'must cost something needs money' : 'may be free needs none'}: ${what}`, async (t) => {

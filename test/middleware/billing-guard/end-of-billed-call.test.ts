@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { billingGuard } from '../../../lib/middleware/billing-guard/index.ts'
-import { billedCall, COST, ENDING, HANDLER_MS, sent } from './billed-calls.ts'
+import { billedCall, COST, ENDING, HANDLER_MS, sent, USAGE } from './billed-calls.ts'
 
 const FAULT = new GatewayError('internal_error')
 
@@ -26,6 +27,26 @@ describe('the end of a call whose money is held', () => {
     billed.settle(ENDING)
     close(true)
     assert.deepEqual(log, [`settle ${COST}`])
+    billed.beforeEnd()
+    assert.deepEqual(
+      log.filter((done) => done.startsWith('settle')),
+      [`settle ${COST}`],
+      'an end that comes later charges nothing',
+    )
+  })
+
+  it('needs no ledger where the call was free, nothing is held, and it hangs on no key', () => {
+    const end = (options: Parameters<typeof billedCall>[0], price = FREE) => {
+      const { call, close, log } = billedCall(options)
+      call.usage = USAGE
+      call.servedBy = { line: 'line-0', price }
+      close(true)
+      return [log, call.billing?.charged]
+    }
+    assert.deepEqual(end({ amount: 0n }), [['release'], 0n])
+    assert.deepEqual(end({ amount: 0n, claim: {} }), [['settle 0'], 0n])
+    assert.deepEqual(end({ amount: 1n }), [['settle 0'], 0n])
+    assert.deepEqual(end({ amount: 0n }, { ...FREE, perRequest: 1n }), [['settle 1'], 1n])
   })
 
   it('gives back at once where a handler has answered, or a line was asked', () => {
@@ -76,13 +97,27 @@ describe('a handler that goes on when its caller has left', () => {
 
   it('gives it back as soon as it ends its answer', (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const { log, close, billed, res } = billedCall()
-    close()
-    res.statusCode = 500
-    assert.equal(billed.beforeEnd(), undefined)
-    assert.deepEqual(log, ['release'])
-    t.mock.timers.tick(HANDLER_MS)
-    assert.deepEqual(log, ['release'])
+    for (const status of [200, 500]) {
+      const { log, close, billed, res } = billedCall()
+      close()
+      res.statusCode = status
+      assert.equal(billed.beforeEnd(), undefined)
+      assert.deepEqual(log, ['release'])
+      t.mock.timers.tick(HANDLER_MS)
+      assert.deepEqual(log, ['release'])
+    }
+  })
+
+  it('may go on until it has both charged and sent some of its answer', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    for (const own of [false, true])
+      for (const some of [false, true]) {
+        const { call, log, close, res } = billedCall()
+        if (own) call.charge(3n)
+        if (some) sent(res)
+        close()
+        assert.deepEqual(log, own && some ? ['settle 3'] : [], `${own} ${some}`)
+      }
   })
 
   it('has charged for all that its caller gets, with some of the answer sent', () => {
@@ -123,9 +158,17 @@ describe('billingGuard, put together wrongly', () => {
     [{ reserve: '1' }, /"reserve" must be a function/],
     [{ reserve, account: 'acme' }, /"account" must be a function/],
     [{ reserve, key: 'k' }, /"key" must be a function/],
+    [{ reserve, budgets: { count: 1, matching: () => [] } }, /"budgets" must be budgets/],
+    [{ reserve, budgets: { count: 1, refusal: () => ({}) } }, /"budgets" must be budgets/],
     [{ reserve, handlerMs: 0 }, /"handlerMs" must be a positive whole number/],
     [{ reserve, handlerMs: 1.5 }, /"handlerMs" must be a positive whole number/],
   ] as const)
     it(`says so at once: ${Object.keys(options)}`, () =>
-      assert.throws(() => billingGuard(options as never), { name: 'TypeError', message: told }))
+      assert.throws(
+        () => billingGuard(options as never),
+        (error: Error) =>
+          error.name === 'TypeError' &&
+          error.message.startsWith('billingGuard: ') &&
+          told.test(error.message),
+      ))
 })

@@ -34,7 +34,8 @@ it('a bill that waits without its call says the same as with it', () => {
     assert.equal(kept.basis(), whole.basis())
     assert.equal(kept.entry?.(), entry)
   }
-  assert.equal(keptBill(bill({ entry: null }), call, true).entry, null)
+  const { cost, bytes, entry } = keptBill(bill({ entry: null }), call, true)
+  assert.deepEqual([cost, bytes, entry], [null, 0, null])
 })
 
 it('the claim of a bill that waits ends as its charge does, and the answer is dropped that nobody was sent', () => {
@@ -70,6 +71,7 @@ it('a cost beyond the most that may be charged is bounded, and its items add up 
   assert.deepEqual(cost, { amount: 3n, items: [...items, { unit: 'bounded', quantity: 1, price: -6n }] })
   const { source: _, ...reported } = USAGE
   assert.deepEqual(usage, { ...USAGE, source: 'bounded', reported })
+  assert.equal(bounded(3n, { billing: null }).cost.amount, 3n)
   const earlier = { inputTokens: 8 }
   assert.deepEqual(bounded(3n, { usage: { ...USAGE, reported: earlier } }).usage?.reported, earlier)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import type { CallRequest, Principal } from '../../../lib/core/call/index.ts'
 import { type Catalog, formatAmount, type Model } from '../../../lib/core/catalog/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
@@ -83,6 +84,15 @@ describe('what is held for a call', () => {
     const ask = (estimatedInputTokens: number) =>
       held(catalogOf({ price }), { estimatedInputTokens, maxOutputTokens: 1000 })
     assert.deepEqual([ask(80), ask(81), ask(500)], ['0.001', '0.002', '0.002'])
+    const apart = catalogOf(
+      { price: { outputPerMillion: '1' } },
+      { price: { tiers: [{ aboveInputTokens: 200, outputPerMillion: '5' }] } },
+      { price: { tiers: [{ aboveInputTokens: 101, outputPerMillion: '2' }] } },
+      { price: { tiers: [{ aboveInputTokens: 102, outputPerMillion: '3' }] } },
+    )
+    const across = (estimatedInputTokens: number) =>
+      held(apart, { estimatedInputTokens, maxOutputTokens: 1000 })
+    assert.deepEqual([80, 81, 82, 160, 161].map(across), ['0.001', '0.002', '0.003', '0.003', '0.005'])
     const onOneLine = catalogOf({ price: { outputPerMillion: '1' } }, {}, { price: { tiers } })
     assert.equal(held(onOneLine, { estimatedInputTokens: 81, maxOutputTokens: 1000 }), '0.002')
   })
@@ -105,6 +115,56 @@ describe('what is held for a call', () => {
     assert.equal(ask('{"cache_control":{"type":"ephemeral","ttl":"1h"}}'), '0.0003075')
   })
 
+  it('is at each dear price that the request can come to, and never at a cheaper one', () => {
+    const cheap = { inputPerMillion: '4', outputPerMillion: '4', cacheWritePerMillion: '4' }
+    const all = body('{"ttl":"1h","modalities":["audio"]}')
+    const ask = (price: object, request: object = all) =>
+      held(catalogOf({ price: { ...cheap, ...price } }), {
+        ...{ estimatedInputTokens: 800, maxOutputTokens: 1000 },
+        ...request,
+      })
+    const none = '0.008'
+    const [oneHour, audioIn, audioOut] = [
+      { cacheWrite1hPerMillion: '8' },
+      { audioInputPerMillion: '8' },
+      { audioOutputPerMillion: '8' },
+    ]
+    for (const price of [oneHour, audioIn, audioOut]) {
+      assert.equal(ask(price), '0.012')
+      assert.equal(ask(price, body('{}')), none)
+    }
+    const cheaper = {
+      ...{ cacheWrite1hPerMillion: '1', audioInputPerMillion: '2', audioOutputPerMillion: '3' },
+    }
+    assert.equal(ask({ ...cheaper, ...oneHour }), '0.012')
+    assert.equal(ask({ ...cheaper, ...audioIn }), '0.012')
+    assert.equal(ask({ ...cheaper, ...audioOut }), '0.012')
+    assert.equal(
+      ask({ cacheWritePerMillion: '8' }, body('{}')),
+      none,
+      'lines of this protocol do not charge it apart',
+    )
+  })
+
+  it('is exact, however large the figures are', () => {
+    const amount = fc.integer({ min: 0, max: 3_000_000 })
+    const nanos = fc.bigInt({ min: 0n, max: 10n ** 12n })
+    fc.assert(
+      fc.property(amount, amount, nanos, nanos, nanos, (input, output, ofInput, ofOutput, perRequest) => {
+        const price = {
+          inputPerMillion: formatAmount(ofInput),
+          outputPerMillion: formatAmount(ofOutput),
+          perRequest: formatAmount(perRequest),
+        }
+        const quarters =
+          5n * BigInt(input) * ofInput + 4n * BigInt(output) * ofOutput + 4_000_000n * perRequest
+        const most = { estimatedInputTokens: input, maxOutputTokens: output }
+        assert.equal(held(catalogOf({ price }), most), formatAmount((quarters + 2_000_000n) / 4_000_000n))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('counts the price of the request itself', () => {
     assert.equal(held(catalogOf({ price: { perRequest: '0.01' } })), '0.01')
   })
@@ -116,6 +176,7 @@ describe('what is held for a call', () => {
       { price: { perWebSearch: '0.02' } },
     )
     assert.equal(held(catalog, { webSearches: 3 }), '0.060161288')
+    assert.equal(held(catalog, { webSearches: 1 }), '0.020161288')
     assert.equal(held(catalog), '0.000161288')
   })
 

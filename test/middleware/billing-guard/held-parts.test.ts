@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import { type ChargeItem, type HeldPart, openCall } from '../../../lib/core/call/index.ts'
+import { FREE } from '../../../lib/core/catalog/index.ts'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { holdPart, type PartsOf, refuseUnpaid } from '../../../lib/middleware/billing-guard/billed-part.ts'
+import { ledgerOf, units } from '../../ledger/faulty-ledger.ts'
+import { PoolProcess, type PoolProcessOptions } from '../../ledger/pool-process.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+
+const MINUTE = { unit: 'minute', quantity: 1, price: units(2) } as const
+const DEPS = { handlerMs: 1000 }
+
+/** A running call whose line costs half of a minute's price, and what was held and charged for it. */
+async function running(options: PoolProcessOptions = {}, costs = true) {
+  const shared = ledgerOf('10')
+  const process = new PoolProcess(shared, options)
+  const req = new IncomingMessage(new Socket())
+  const call = openCall(req, new ServerResponse(req), { logger: recordingLogger() })
+  const cost = { ...FREE, perMinute: units(1) }
+  call.servedBy = { line: 'line-0', price: FREE, ...(costs && { cost }) }
+  const bill: PartsOf = {
+    ...{ reserved: null, charged: null, cost: null, required: null, available: null },
+    ...{ items: [], own: undefined, parts: 0 },
+  }
+  const paidFrom = await process.admitted(units(1))
+  return {
+    ...{ call, bill, shared, process },
+    hold: (item: ChargeItem) => holdPart(call, bill, paidFrom, item, DEPS),
+    async held(item: ChargeItem = MINUTE) {
+      return (await holdPart(call, bill, paidFrom, item, DEPS)) as HeldPart
+    },
+    async books() {
+      paidFrom.release()
+      await process.pool.close()
+      const { spent, leased } = await shared.check()
+      return [spent, leased]
+    },
+  }
+}
+
+describe('a part of a call that goes on', () => {
+  it('is a charge of its own, which says what it is', async () => {
+    const { held, call, process, books } = await running()
+    for (let i = 0; i < 2; i++) assert.equal(await (await held()).charge(), undefined)
+    const charges = process.ledger.settled.flat()
+    assert.deepEqual(
+      charges.map(({ requestId, amount, cost, claim, entry }) => [requestId, amount, cost, claim, entry]),
+      [1, 2].map((part) => [`${call.id}.${part}`, units(2), units(1), null, null]),
+    )
+    const items = [{ unit: 'minute', quantity: 1, price: '2' }]
+    assert.deepEqual(JSON.parse(charges[0]?.basis ?? ''), { line: 'line-0', source: 'measured', items })
+    assert.ok(Math.abs((charges[0]?.at ?? 0) - Date.now()) < 60_000)
+    assert.deepEqual([charges[0]?.usage?.requests, charges[0]?.usage?.line], [0, 'line-0'])
+    assert.deepEqual(await books(), [units(4), 0n])
+  })
+
+  it('counts to what the call is charged for, and costs', async () => {
+    const { held, bill, books } = await running()
+    const rows = [
+      [MINUTE, units(2), units(1)],
+      [{ ...MINUTE, quantity: 2 }, units(6), units(3)],
+      [{ ...MINUTE, price: units(1) }, units(7), units(4)],
+      [{ ...MINUTE, unit: 'second', price: units(1) }, units(8), units(4)],
+    ] as const
+    for (const [item, charged, cost] of rows) {
+      await (await held(item)).charge()
+      assert.deepEqual([bill.charged, bill.cost], [charged, cost])
+    }
+    assert.deepEqual(bill.items, [
+      { ...MINUTE, quantity: 3 },
+      { ...MINUTE, price: units(1) },
+      { ...MINUTE, unit: 'second', price: units(1) },
+    ])
+    assert.deepEqual(await books(), [units(8), 0n])
+  })
+
+  it('costs what nobody knows where its line has no cost, or there is no line', async () => {
+    for (const line of ['line-0', undefined]) {
+      const { held, bill, process, call } = await running({}, false)
+      if (line === undefined) call.servedBy = null
+      await (await held()).charge()
+      assert.deepEqual([bill.charged, bill.cost], [units(2), null])
+      const [charge] = process.ledger.settled.flat()
+      assert.equal(charge?.cost ?? null, null)
+      assert.equal(JSON.parse(charge?.basis ?? '').line, line)
+    }
+  })
+
+  it('costs nothing where it is released', async () => {
+    const { held, bill, books } = await running()
+    const part = await held()
+    part.release()
+    assert.deepEqual([bill.charged, bill.items], [null, []])
+    assert.deepEqual(await books(), [0n, 0n])
+  })
+
+  it('is refused where the account does not have it, and the log alone tells the amounts', async () => {
+    const { hold, bill, call, books } = await running()
+    const refused = await hold({ ...MINUTE, price: units(11) })
+    assert.ok(refused instanceof GatewayError)
+    assert.equal(refused.code, 'insufficient_balance')
+    assert.equal(call.refusal, refused)
+    assert.deepEqual([bill.required, bill.available, bill.budget], [units(11), units(10), undefined])
+    assert.deepEqual([bill.charged, bill.parts, bill.items], [null, 0, []])
+    assert.deepEqual(await books(), [0n, 0n])
+  })
+
+  for (const [onLedgerAway, code] of [
+    ['hold', 'billing_unavailable'],
+    ['deliver', undefined],
+  ] as const)
+    it(`whose charge nobody confirms ends the call, or not: ${onLedgerAway}`, async () => {
+      const { held, process, bill, books } = await running({ onLedgerAway })
+      const part = await held()
+      process.ledger.faults.set('settle', 'fails')
+      const charging = part.charge()
+      await process.clock.advance(3000)
+      assert.equal((await charging)?.code, code)
+      assert.equal(bill.charged, units(2), 'it stands')
+      process.ledger.mend()
+      await process.clock.advance(3000)
+      assert.deepEqual(await books(), [units(2), 0n])
+    })
+})
+
+describe('a refusal for want of money', () => {
+  const refusal = { refused: 'insufficient_balance', required: 7n, available: null } as const
+  const period = { budget: 'monthly' } as NonNullable<Parameters<typeof refuseUnpaid>[2]['budget']>
+
+  it('names the budget that is used up, in the words of the budgets', async () => {
+    const asked: unknown[] = []
+    const budgets = {
+      refusal(...given: unknown[]) {
+        asked.push(given)
+        return { message: 'The budget is used up.' }
+      },
+    }
+    const { call, bill } = await running()
+    const plain = refuseUnpaid(call, bill, refusal, { ...DEPS, budgets })
+    assert.deepEqual([asked, bill.budget, bill.required, bill.available], [[], undefined, 7n, null])
+    const told = refuseUnpaid(call, bill, { ...refusal, budget: period }, { ...DEPS, budgets })
+    assert.deepEqual([told.message, told.code], ['The budget is used up.', 'insufficient_balance'])
+    assert.notEqual(told.message, plain.message)
+    assert.deepEqual([asked, bill.budget], [[['insufficient_balance', period]], 'monthly'])
+    const silent = refuseUnpaid(call, bill, { ...refusal, budget: period }, DEPS)
+    assert.equal(silent.message, plain.message)
+  })
+})
