@@ -1,46 +1,19 @@
 import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
-import type { CallRequest } from '../../../lib/core/call/index.ts'
-import { FREE } from '../../../lib/core/catalog/index.ts'
-import { chatCompletions, embeddings } from '../../../lib/core/operations/index.ts'
+import { embeddings } from '../../../lib/core/operations/index.ts'
 import type { AnswerEnd } from '../../../lib/middleware/route/attempt/answer-end.ts'
-import { AnswerHandler } from '../../../lib/middleware/route/attempt/answer-handler.ts'
-import { connectionFailure } from '../../../lib/routing/attempt/failure.ts'
-
-const TERMS = { price: FREE, contextWindow: undefined }
-const JSON_TYPE = { 'content-type': 'application/json' }
-const STREAM = { 'content-type': 'text/event-stream' }
-const ANSWER = JSON.stringify({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] })
-const event = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`
-const WORD = event({ index: 0, delta: { content: 'Hi' } })
-const STOP = event({ index: 0, delta: {}, finish_reason: 'stop' })
-const DONE = 'data: [DONE]\n\n'
-const BROKEN = connectionFailure(new Error('broken'), false)
-
-/** What takes the answer to a chat, and what it has written to the caller. */
-function handlerOf(members: object = {}, operation = chatCompletions) {
-  const request = {
-    operation,
-    body: { json: {} },
-    model: {},
-    stream: false,
-    answers: 1,
-    units: 0,
-    estimatedInputTokens: 5,
-    maxOutputTokens: undefined,
-    ...members,
-  } as unknown as CallRequest
-  const written: string[] = []
-  const sink = { commit: () => {}, write: (bytes: Buffer) => void written.push(String(bytes)) }
-  const handler = new AnswerHandler(request, request as never, TERMS, { openStream: () => sink })
-  return { handler, written, push: (text: string) => handler.push(Buffer.from(text)) }
-}
-
-/** Of a failure: its code, what it says, and whether another line is tried, and blamed. */
-const failureOf = (end: AnswerEnd | undefined) =>
-  end?.kind === 'failed'
-    ? [end.failure.code, end.failure.detail, end.elsewhere, end.lineFault, end.committed]
-    : end?.kind
+import {
+  ANSWER,
+  BROKEN,
+  DONE,
+  failureOf,
+  handlerOf,
+  JSON_TYPE,
+  STOP,
+  STREAM,
+  WORD,
+} from './answer-handlers.ts'
 
 function wholeAnswer(text: string, members: object = {}): AnswerEnd {
   const { handler, push } = handlerOf(members)
@@ -51,7 +24,7 @@ function wholeAnswer(text: string, members: object = {}): AnswerEnd {
 
 describe('the head of an answer', () => {
   it('has the type that was asked for, and no encoding', () => {
-    const started = (headers: Record<string, string>, stream = false) =>
+    const started = (headers: IncomingHttpHeaders, stream = false) =>
       failureOf(handlerOf({ stream }).handler.start(200, headers))
     const malformed = (detail: string) => ['upstream_error', detail, true, true, false]
     assert.equal(started(JSON_TYPE), undefined)
@@ -99,8 +72,11 @@ describe('a whole answer', () => {
       false,
     ])
     assert.deepEqual(failureOf(wholeAnswer('{}'))?.slice(2), [true, true, false])
+    for (const text of ['nonsense', '<p>', ''])
+      assert.match(String(failureOf(wholeAnswer(text))?.[1]), /^the answer is not JSON/)
     const empty = ANSWER.replace('Hi', '')
-    assert.deepEqual(failureOf(wholeAnswer(empty))?.slice(0, 2), ['empty_completion', 'no output'])
+    const nothing = ['empty_completion', 'no output', true, true, false]
+    assert.deepEqual(failureOf(wholeAnswer(empty)), nothing)
     const filtered = empty.replace('"stop"', '"content_filter"')
     assert.deepEqual(failureOf(wholeAnswer(filtered)), [
       'content_filtered',
@@ -121,7 +97,8 @@ describe('a whole answer', () => {
     const { handler, push } = handlerOf()
     handler.start(200, JSON_TYPE)
     push(ANSWER)
-    assert.deepEqual(failureOf(handler.breakOff(BROKEN))?.[0], BROKEN.code)
+    const end = handler.breakOff(BROKEN)
+    assert.equal(end.kind === 'failed' && end.failure, BROKEN)
     assert.equal(handler.abandon().kind, 'abandoned')
   })
 })
@@ -143,6 +120,11 @@ describe('an answer with another status', () => {
 
   it('fails by its status and by what its body says', () => {
     assert.equal(refused(500, 'nonsense').failure.code, 'upstream_error')
+    const page = handlerOf({ stream: true })
+    assert.equal(
+      page.handler.start(500, { 'content-type': 'text/html', 'content-encoding': 'br' }),
+      undefined,
+    )
     const limited = refused(429, '{"error":{"message":"slow"}}').failure
     assert.deepEqual([limited.code, limited.retryAfterMs], ['upstream_rate_limited', 7000])
     const long = '{"error":{"code":"context_length_exceeded","message":"x"}}'
@@ -167,6 +149,11 @@ describe('an answer with another status', () => {
     assert.equal(handler.flush(), undefined)
     assert.equal(push('x'.repeat(64 * 1024)), true)
     assert.deepEqual(failureOf(handler.flush())?.[0], 'upstream_overloaded')
+    push('{"error":')
+    assert.deepEqual(failureOf(handler.finish())?.[0], 'upstream_overloaded', 'however it goes on')
+    const whole = handlerOf().handler
+    whole.start(503, {})
+    assert.equal(whole.push(Buffer.alloc(64 * 1024 + 1)), true, 'in one piece, too')
   })
 })
 
@@ -207,11 +194,12 @@ describe('a stream', () => {
   it('without one has broken off, for good where some of it was sent', () => {
     const sent = streaming()
     sent.push(WORD)
-    const [code, detail, elsewhere, , committed] = failureOf(sent.handler.finish()) as unknown[]
-    assert.deepEqual(
-      [code, detail, elsewhere, committed],
-      ['upstream_error', 'the stream ended without a finish reason', false, true],
-    )
+    const end = sent.handler.finish()
+    assert.deepEqual(failureOf(end), [
+      ...['upstream_error', 'the stream ended without a finish reason'],
+      ...[false, true, true],
+    ])
+    assert.equal(end.kind === 'failed' && end.failure.retryable, false)
     const unsent = streaming()
     assert.deepEqual(failureOf(unsent.handler.finish()), [
       'upstream_error',
@@ -223,6 +211,11 @@ describe('a stream', () => {
     const broken = streaming()
     broken.push(WORD)
     assert.equal(broken.handler.breakOff(BROKEN).kind, 'failed')
+    const early = handlerOf().handler.breakOff(BROKEN)
+    assert.equal(early.kind === 'failed' && early.failure, BROKEN, 'before its head')
+    const over = streaming()
+    over.push(WORD + STOP + DONE)
+    assert.equal(over.handler.breakOff(BROKEN).kind, 'served', 'behind its last event')
   })
 
   it('whose caller has left ends with what has come by then', () => {

@@ -1,41 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CallRequest } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
-import type { ReportedUsage, StreamReader } from '../../../lib/core/operations/index.ts'
-import { usageOfAnswer, usageOfStream } from '../../../lib/middleware/route/attempt/metering.ts'
-
-const WINDOW = 1000
-/** What is held for: 1.25 × the estimated input, and the output of each answer. */
-const HELD = { input: 50, output: 300 }
-
-const requestOf = (priceUnit: string, members: object = {}) =>
-  ({
-    operation: { priceUnit },
-    model: { maxOutputTokens: HELD.output },
-    estimatedInputTokens: 40,
-    answers: 1,
-    units: priceUnit === 'tokens' ? 0 : 2,
-    tools: 0,
-    body: { json: {} },
-    ...members,
-  }) as unknown as CallRequest
-
-/** The usage of a whole answer, whose output is estimated at 9 tokens. */
-const used = (priceUnit: string, usage: ReportedUsage, price: object = {}, members: object = {}) =>
-  usageOfAnswer(
-    requestOf(priceUnit, members),
-    { usage, estimateOutput: () => 9 },
-    { price: { ...FREE, ...price }, contextWindow: WINDOW },
-  )
-
-const plain = (inputTokens: number, outputTokens: number, source: string) => ({
-  inputTokens,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens,
-  source,
-})
+import type { ReportedUsage } from '../../../lib/core/operations/index.ts'
+import { usageOfAnswer } from '../../../lib/middleware/route/attempt/metering.ts'
+import { HELD, plain, requestOf, used, WINDOW } from './metered-usage.ts'
 
 describe('what an answer has used', () => {
   it('is what its line reports, zeros included', () => {
@@ -74,9 +42,70 @@ describe('what an answer has used', () => {
     assert.deepEqual(used('tokens', tenRounds, {}, { tools: 1 }), plain(10 * WINDOW, 7, 'measured'))
     const eleven = { inputTokens: 10 * WINDOW + 1, outputTokens: 7 }
     assert.deepEqual(used('tokens', eleven, {}, { tools: 1 }), bounded(HELD.input, 7, eleven))
+    const both = { tools: 2 }
+    assert.equal(used('tokens', tenRounds, {}, both).source, 'measured')
     const many = { estimatedInputTokens: 4000 }
     const held = { inputTokens: 5000, outputTokens: 7 }
     assert.deepEqual(used('tokens', held, {}, many), plain(5000, 7, 'measured'), 'of many texts')
+  })
+
+  it('is the input of any window, up to ten million, where the window is not known', () => {
+    const unknown = (inputTokens: number) =>
+      usageOfAnswer(
+        requestOf('tokens'),
+        { usage: { inputTokens, outputTokens: 7 }, estimateOutput: () => 9 },
+        { price: FREE, contextWindow: undefined },
+      )
+    assert.deepEqual(unknown(10_000_000), plain(10_000_000, 7, 'measured'))
+    assert.equal(unknown(10_000_001).inputTokens, HELD.input)
+  })
+
+  it('keeps of a report what is believed of it', () => {
+    const sound = { cachedInputTokens: 10, cacheWriteTokens: 20, reasoningTokens: 3, serviceTier: 'flex' }
+    const reported = { ...sound, inputTokens: 40, outputTokens: HELD.output + 1, webSearches: 2 }
+    assert.deepEqual(used('tokens', reported, {}, { webSearches: 1 }), {
+      ...bounded(40, HELD.output, reported),
+      ...{ ...sound, webSearches: 2 },
+    })
+    const images = { images: 2, inputTokens: 40, outputTokens: 9_999_999 }
+    assert.equal(used('images', images, {}, { webSearches: 0 }).images, 2)
+    const silent = { inputTokens: 2 * WINDOW, outputTokens: 7 }
+    const { webSearches, images: none } = used('images', silent, {}, { webSearches: 3 })
+    assert.deepEqual([webSearches, none], [1, undefined], 'what is not told is estimated, as ever')
+    const beyond = { inputTokens: 40, outputTokens: 7, images: 3, searchUnits: 2 }
+    const { images: counted, searchUnits } = used('images', beyond)
+    assert.deepEqual([counted, searchUnits], [2, 2])
+  })
+
+  it('tells pieces of its own endpoint alone', () => {
+    const reported = { inputTokens: 40, outputTokens: 7, images: 2, searchUnits: 2 }
+    assert.deepEqual(used('tokens', reported, { perImage: 1n, perSearchUnit: 1n }), plain(40, 7, 'measured'))
+  })
+
+  it('has spoken for as long as is reported, or as it is estimated', () => {
+    const spoken = (usage: ReportedUsage, estimateAudio?: () => number) =>
+      usageOfAnswer(
+        requestOf('tokens'),
+        { usage, estimateOutput: () => 9, ...(estimateAudio && { estimateAudio }) },
+        { price: FREE, contextWindow: WINDOW },
+      ).audioOutputTokens
+    assert.equal(
+      spoken({ outputTokens: 7, audioOutputTokens: 5 }, () => 3),
+      5,
+    )
+    assert.equal(
+      spoken({ outputTokens: 7 }, () => 3),
+      undefined,
+    )
+    assert.equal(
+      spoken({ audioOutputTokens: 5 }, () => 3),
+      3,
+    )
+    assert.equal(
+      spoken({}, () => 3),
+      3,
+    )
+    assert.equal(spoken({}), undefined)
   })
 
   it('has no more cached or written input than input that is believed', () => {
@@ -105,7 +134,7 @@ describe('what an answer has used', () => {
     assert.deepEqual(output(HELD.output + 1), bounded(40, HELD.output, reported))
     assert.equal(output(2 * HELD.output, { answers: 2 }).source, 'measured')
     assert.equal(output(2 * HELD.output + 1, { answers: 2 }).outputTokens, 2 * HELD.output)
-    assert.equal(output(9, { maxOutputTokens: 5 }).outputTokens, 9, 'came')
+    assert.deepEqual(output(9, { maxOutputTokens: 5 }), plain(40, 9, 'measured'), 'came')
     assert.equal(output(10, { maxOutputTokens: 5 }).outputTokens, 9)
   })
 
@@ -132,6 +161,7 @@ describe('what an answer has used', () => {
     const searches = (usage: ReportedUsage, price: object = perSearchUnit) =>
       used('searches', { outputTokens: 0, ...usage }, price)
     assert.deepEqual(searches({ searchUnits: 1 }), { ...plain(0, 0, 'measured'), searchUnits: 1 })
+    assert.equal(searches({ searchUnits: 2 }).source, 'measured')
     assert.deepEqual(searches({}), { ...plain(0, 0, 'estimated'), searchUnits: 2 })
     assert.deepEqual(searches({ inputTokens: 5 }), { ...plain(5, 0, 'estimated'), searchUnits: 2 })
     const both = { ...perSearchUnit, inputPerMillion: 1n }
@@ -186,6 +216,32 @@ describe('the parts of an answer', () => {
     assert.deepEqual([reasoningTokens, audioOutputTokens], [7, 7])
   })
 
+  it('are told, each for itself, from the first token on', () => {
+    const whole = { inputTokens: 50, cacheWriteTokens: 20, outputTokens: 7 }
+    for (const part of [
+      { cacheWrite1hTokens: 1 },
+      { audioInputTokens: 1 },
+      { reasoningTokens: 1 },
+      { audioOutputTokens: 1 },
+      { serviceTier: 'flex' },
+      { webSearches: 1 },
+    ])
+      assert.deepEqual(used('tokens', { ...whole, ...part }), {
+        ...plain(50, 7, 'measured'),
+        ...{ cacheWriteTokens: 20, ...part },
+      })
+    const every = Object.entries({
+      ...{ cacheWrite1hTokens: 1, audioInputTokens: 1, reasoningTokens: 1, audioOutputTokens: 1 },
+      webSearches: 1,
+    })
+    for (const one of every)
+      for (const other of every) {
+        const parts = Object.fromEntries([one, other])
+        const all = { ...plain(50, 7, 'measured'), cacheWriteTokens: 20, ...parts }
+        assert.deepEqual(used('tokens', { ...whole, ...parts }), all)
+      }
+  })
+
   it('are left out where there are none', () => {
     const zeros = { cacheWrite1hTokens: 0, audioInputTokens: 0, reasoningTokens: 0, audioOutputTokens: 0 }
     for (const reasoningTokens of [0, 1]) {
@@ -195,39 +251,5 @@ describe('the parts of an answer', () => {
         ...(reasoningTokens > 0 && { reasoningTokens }),
       })
     }
-  })
-})
-
-describe('what a stream has used', () => {
-  const streamed = (reader: Partial<StreamReader>) =>
-    usageOfStream(
-      requestOf('tokens'),
-      {
-        whole: true,
-        estimatedOutput: 9,
-        unreportedOutput: 0,
-        usage: { inputTokens: 50, outputTokens: 7 },
-        ...reader,
-      } as StreamReader,
-      { price: FREE, contextWindow: WINDOW },
-    )
-
-  it('is what was reported, and what came behind that', () => {
-    assert.deepEqual(streamed({}), plain(50, 7, 'measured'))
-    assert.deepEqual(streamed({ unreportedOutput: 3 }), plain(50, 10, 'estimated'))
-    assert.deepEqual(streamed({ usage: { inputTokens: 50 } }), plain(50, 9, 'estimated'))
-    assert.deepEqual(streamed({ usage: {} }), plain(40, 9, 'estimated'))
-    const usage = { inputTokens: 50, outputTokens: HELD.output + 1 }
-    const bounded = { ...plain(50, HELD.output + 3, 'bounded'), reported: usage }
-    assert.deepEqual(streamed({ usage, unreportedOutput: 3 }), bounded)
-  })
-
-  it('is the more of what was reported and what has passed, where it broke off', () => {
-    assert.deepEqual(streamed({ whole: false }), plain(50, 9, 'estimated'))
-    assert.deepEqual(
-      streamed({ whole: false, usage: { inputTokens: 50, outputTokens: 11 } }),
-      plain(50, 11, 'estimated'),
-    )
-    assert.deepEqual(streamed({ whole: false, unreportedOutput: 5 }), plain(50, 12, 'estimated'))
   })
 })

@@ -13,6 +13,7 @@ interface Given {
   lineReasons?: boolean
   asksToReason?: boolean
   priceUnit?: 'tokens' | 'images'
+  perImage?: bigint
   connectMs?: number | null
   durationMs?: number
   status?: number | null
@@ -39,7 +40,7 @@ function left(given: Given) {
   const { connectMs = 10, durationMs = 1010, status = null, isKeyed = false, reader } = given
   const candidate = {
     line: featured(given.lineReasons),
-    price: { ...FREE, perImage: 1n },
+    price: { ...FREE, perImage: given.perImage ?? 1n },
     contextWindow: undefined,
   } as unknown as Candidate
   const read = reader && {
@@ -113,5 +114,8 @@ describe('what a caller that has left is charged for', () => {
   it('is every image that was asked for, where an answer of images has not come', () => {
     assert.deepEqual(left({ priceUnit: 'images' })?.images, 3)
     assert.equal(left({ priceUnit: 'images' })?.source, 'estimated')
+    const byTokens = used({ priceUnit: 'images', perImage: 0n, durationMs: 10 })
+    assert.deepEqual(byTokens, [40, 3 * HELD, 3, 'estimated'], 'however early')
+    assert.deepEqual(used({ durationMs: 10 }), [40, 0, undefined, 'estimated'])
   })
 })
