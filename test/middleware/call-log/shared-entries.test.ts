@@ -1,57 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { type CallLogEntry, SharedEntries } from '../../../lib/middleware/call-log/index.ts'
+import { describe, it } from 'node:test'
+import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
+import { entry, LOOKUP, shared } from './shared-writer.ts'
 
-let serial = 0
-
-function entry(extra: Partial<CallLogEntry>): CallLogEntry {
-  return {
-    id: `req_${serial++}`,
-    object: 'call',
-    created_at: '2026-01-01T00:00:00.000Z',
-    duration_ms: 1,
-    account: 'acme',
-    key: 'k',
-    client_ip: null,
-    client_request_id: null,
-    method: 'POST',
-    path: '/v1/chat/completions',
-    protocol: 'openai',
-    model: null,
-    stream: false,
-    status: 200,
-    error_code: null,
-    outcome: 'completed',
-    request: null,
-    routing: null,
-    usage: null,
-    billing: null,
-    limit: null,
-    idempotency_key: null,
-    original_request_id: null,
-    response_body: null,
-    ...extra,
-  }
-}
-
-/** Writes into a list, on a faked clock. */
-function shared(t: TestContext) {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  let now = 1000
-  t.mock.method(performance, 'now', () => now)
-  const written: CallLogEntry[] = []
-  const entries = new SharedEntries({ add: (each) => void written.push(each) })
-  const tick = (ms: number) => {
-    for (let done = 0; done < ms; done += 1000) {
-      now += 1000
-      t.mock.timers.tick(1000)
-    }
-  }
-  const told = () => written.splice(0).reduce((sum, { repeats = 0 }) => sum + 1 + repeats, 0)
-  return { entries, written, tick, told }
-}
-
-const LOOKUP = { method: 'GET', path: '/v1/calls/req_1' } as const
 const refusal = (code: CallLogEntry['error_code'], extra: Partial<CallLogEntry> = {}) =>
   ({ status: 429, error_code: code, outcome: 'refused', ...extra }) as const
 
