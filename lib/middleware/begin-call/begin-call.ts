@@ -42,8 +42,9 @@ const A_PROTOCOL = {
 export function beginCall(options: BeginCallOptions = {}): RequestHandler {
   checkOptions('beginCall', options, RULES)
   const { onBegin, protocol } = options
+  const logger = quietLogger(options.logger)
   const opening: CallOptions = {
-    logger: quietLogger(options.logger),
+    logger,
     protocol: protocol && checkedFunction('beginCall: "protocol"', A_PROTOCOL, protocol),
   }
   // Without options, a call that began before is no other than one that begins here.
@@ -52,7 +53,7 @@ export function beginCall(options: BeginCallOptions = {}): RequestHandler {
     const call = openCall(req, res, opening)
     if (isWatched && (req as Unasked)[UNASKED]) {
       isWatched = false
-      opening.logger?.warn({ requestId: call.id }, TOO_LATE)
+      logger.warn({ requestId: call.id }, TOO_LATE)
     }
     let told: unknown
     try {

@@ -80,9 +80,35 @@ it('nobody is looked at who has gone, or whose server is closed', (t) => {
   for (const each of [gone, here]) each.writableLength = 5
   pass(500)
   gone.emit('close')
+  pass(5000)
+  assert.deepEqual([gone.cut, here.cut], [false, true])
+  const later = connect()
+  later.writableLength = 5
   server.emit('close')
   pass(5000)
-  assert.deepEqual([gone.cut, here.cut], [false, false])
+  assert.equal(later.cut, false)
+})
+
+it('a caller has its whole time from when it was first seen to wait, if only for one byte', (t) => {
+  const { connect, pass } = served(t, { afterMs: 1000 })
+  pass(100_000)
+  const [first, second, none] = [connect(), connect(), connect()]
+  Object.assign(first, { bytesWritten: 1, writableLength: 1 })
+  second._handle!.writeQueueSize = 1
+  pass(1000)
+  assert.deepEqual([first.cut, second.cut], [false, false])
+  pass(250)
+  assert.deepEqual([first.cut, second.cut, none.cut], [true, true, false])
+})
+
+it('a connection whose handle is gone is looked at like any other', (t) => {
+  const { connect, pass } = served(t, { afterMs: 1000 })
+  const socket = connect({} as { writeQueueSize: number })
+  pass(5000)
+  assert.equal(socket.cut, false)
+  socket.writableLength = 5
+  pass(1500)
+  assert.equal(socket.cut, true)
 })
 
 it('a time that is none is a mistake', () => {
