@@ -115,12 +115,12 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
     const key = record && resolve(record)
     if (key) call.principal = key.principal
     const refusal = refusalOf(call, record, call.startedAt)
-    if (refusal) return refusal
+    if (refusal || !key) return refusal
     const tags = headers['x-gateway-tags']
     // Most calls send none, so that there is nothing to read.
-    if (tags === undefined) call.tags ??= call.principal?.tags ?? NO_TAGS
+    if (tags === undefined) call.tags ??= key.principal.tags ?? NO_TAGS
     else readTags(call, tags)
-    if (key && onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {
+    if (onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {
       key.notedAt = call.startedAt
       onUse(key.principal.keyId, call.startedAt)
     }

@@ -41,8 +41,8 @@ export class SessionKeys implements KeyWatch {
   }
 
   follow(call: Call, end: (error: GatewayError) => void): void {
-    const session: Session = { call, end, place: -1 }
-    session.place = this.#sessions.push(session) - 1
+    const session: Session = { call, end, place: this.#sessions.length }
+    this.#sessions.push(session)
     call.onEnd('key watch', () => this.#leave(session))
     this.#timer ??= setTimeout(() => void this.#look(), POLL_MS).unref()
   }

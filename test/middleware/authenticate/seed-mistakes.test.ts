@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
+import { hashSecret, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 
 describe('memoryKeyDirectory', () => {
   it('refuses seeds that are no lists, in one line that says what to write', () => {
@@ -19,6 +19,12 @@ describe('memoryKeyDirectory', () => {
         name: 'TypeError',
         message: new RegExp(`^memoryKeyDirectory: ${told.source}`),
       })
+  })
+
+  it('takes a whole config, of which it needs no more than accounts and keys', () => {
+    const keys = [{ id: 'k', account: 'acme', secret: 'sk' }]
+    const config = { accounts: [{ id: 'acme' }], keys, models: [], lines: [] }
+    assert.equal(memoryKeyDirectory(config).find(hashSecret('sk'))?.id, 'k')
   })
 
   it('refuses the env:NAME of a config that was not loaded, which would be the secret itself', () => {

@@ -90,6 +90,41 @@ describe('the keys of running calls', () => {
     assert.deepEqual(asked, [['four']])
   })
 
+  it('are asked for until the last call of each has ended, in whatever order and however often one ends', async (t) => {
+    for (const order of [
+      [0, 1, 2, 3, 4],
+      [4, 3, 2, 1, 0],
+      [2, 0, 4, 1, 3],
+      [1, 3, 0, 2, 4],
+    ]) {
+      const { begin, pass, asked } = following(t, () => ({ enabled: true }))
+      const over = order.map((_, i) => begin(`call-${i}`, `key-${i}`))
+      const left = new Set(order.map((i) => `key-${i}`))
+      for (const i of order) {
+        over[i]?.()
+        over[i]?.()
+        left.delete(`key-${i}`)
+        await pass(POLL_MS)
+        assert.deepEqual(new Set(asked.splice(0).flat()), left)
+      }
+      t.mock.timers.reset()
+    }
+  })
+
+  it('judge their calls at the time of the clock', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 5000 })
+    const seen: number[] = []
+    const directory = { find: () => ({}) as KeyRecord }
+    const sessions = new SessionKeys(directory, LOOKUP_MS, (_call, _record, at) => {
+      seen.push(at)
+      return undefined
+    })
+    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as Call, () => {})
+    t.mock.timers.tick(POLL_MS)
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate)
+    assert.deepEqual(seen, [5000 + POLL_MS])
+  })
+
   it('end their calls, each once, and no other', async (t) => {
     const records: Record<string, object> = { good: { enabled: true }, off: { enabled: false } }
     const { begin, pass, ended } = following(t, (hash) => records[hash])
