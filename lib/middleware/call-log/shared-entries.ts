@@ -80,10 +80,8 @@ export class SharedEntries {
   /** Writes the entry that waits, if its subject may have one. */
   #write(subject: Subject, now: number): void {
     const refills = Math.floor((now - subject.refilledAt) / subject.everyMs)
-    if (refills > 0) {
-      subject.left = Math.min(subject.burst, subject.left + refills)
-      subject.refilledAt += refills * subject.everyMs
-    }
+    subject.left = Math.min(subject.burst, subject.left + refills)
+    subject.refilledAt += refills * subject.everyMs
     if (!subject.waiting || subject.left === 0) return
     subject.left--
     this.#writer.add(shared(subject.waiting, subject.count))

@@ -69,7 +69,7 @@ export class AnswerBody {
   bytesBeyond(most: number, toCome: AnswerBytes | null): readonly Uint8Array[] | undefined {
     const whole = toCome === null ? this : this.#and(toCome)
     if (whole.#bytes <= most || whole.#limit <= most) return undefined
-    if (whole.#cut) return [Buffer.from(whole.text() ?? '')]
+    if (whole.#cut) return [Buffer.from(whole.text() as string)]
     return whole.#chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
   }
 

@@ -131,6 +131,27 @@ describe('a batch of the call log writer', () => {
     assert.deepEqual([writer.queued, writer.dropped], [0, 0])
   })
 
+  it('that is being written is not written again by a flush, which waits for it and the rest', async (t) => {
+    const go: (() => void)[] = []
+    const sizes: number[] = []
+    t.mock.method(store, 'append', (batch: readonly CallLogEntry[]) => {
+      sizes.push(batch.length)
+      return new Promise<void>((resolve) => void go.push(resolve))
+    })
+    const writer = writerOf({ batchSize: 2 })
+    for (const entry of entries(3)) writer.add(entry)
+    let flushed = 0
+    for (let i = 0; i < 2; i++) void writer.flush().then(() => flushed++)
+    await pass(t, 0)
+    assert.deepEqual([sizes, flushed], [[2], 0])
+    go.shift()?.()
+    await pass(t, 0)
+    assert.deepEqual([sizes, flushed], [[2, 1], 0])
+    go.shift()?.()
+    await pass(t, 0)
+    assert.deepEqual([sizes, flushed, writer.queued], [[2, 1], 2, 0])
+  })
+
   it('is written at once when it is just full', async (t) => {
     const writer = writerOf({ batchSize: 3 })
     for (const entry of entries(3)) writer.add(entry)

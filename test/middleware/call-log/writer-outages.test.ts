@@ -57,10 +57,15 @@ describe('a store of the call log that fails', () => {
       store.failing = true
       writer.add(entry)
       assert.equal(await tries(50), 1)
-      assert.equal(await tries(99), 0)
-      assert.equal(await tries(1), 0)
       // The retry is another batch, which waits for others as each does.
-      assert.equal(await tries(50), 1)
+      for (const [ms, tried] of [
+        [50, 0],
+        [49, 0],
+        [1, 0],
+        [49, 0],
+        [1, 1],
+      ] as const)
+        assert.equal(await tries(ms), tried)
       store.failing = false
       await passSlowly(t, 1000)
       assert.equal(writer.queued, 0)
@@ -96,6 +101,21 @@ describe('a store of the call log that fails', () => {
       ])
     }
   })
+})
+
+it('the end of each outage tells how many entries were dropped in it', async (t) => {
+  const writer = writerOf({ maxQueue: 2 })
+  for (const dropped of [1, 3]) {
+    logger.lines.length = 0
+    store.failing = true
+    for (const entry of entries(2 + dropped)) writer.add(entry)
+    await passSlowly(t, 500)
+    store.failing = false
+    await passSlowly(t, 2000)
+    assert.deepEqual(logger.lines.at(-1)?.fields, { dropped })
+    assert.equal(logger.lines.length, 2)
+  }
+  assert.equal(writer.dropped, 4)
 })
 
 describe('an entry that the store refuses', () => {
