@@ -79,6 +79,7 @@ describe('calls that are alike', () => {
     [true, { path: '/v1/calls' }, { path: '/v1/calls', method: 'HEAD' }],
     [false, { path: '/v1/calls/req_1' }, { path: '/v1/models' }],
     [false, { path: '/v1/models' }, { path: '/admin/models' }],
+    [false, { path: '/v1/files' }, { path: '/v1f/iles' }],
     [false, { key: 'one' }, { key: 'other' }],
     [
       true,
