@@ -7,13 +7,13 @@ import { recordingLogger } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
 
 /** A key whose answers are kept apart, and the store of these. */
-function traced({ apart = true, limit = 100_000, completedByLedger = false } = {}) {
+function traced({ apart = true, partBytes = 1000, completedByLedger = false } = {}) {
   const logger = recordingLogger()
   const parts: [id: string, part: number, length: number][] = []
   const dropped: string[] = []
   const faults = new Set<'write' | 'drop'>()
   const store = {
-    partBytes: 1000,
+    partBytes,
     async write(id: string, part: number, bytes: Uint8Array) {
       if (faults.has('write')) throw new Error('no room')
       parts.push([id, part, bytes.byteLength])
@@ -23,7 +23,7 @@ function traced({ apart = true, limit = 100_000, completedByLedger = false } = {
       if (faults.has('drop')) throw new Error('not now')
     },
   }
-  const body = new AnswerBody(limit)
+  const body = new AnswerBody(100_000)
   const answers = new AnswerQueue(store, logger)
   const trace = new AnswerTrace('key', {
     requestId: 'req_1',
@@ -65,6 +65,15 @@ describe('an answer that is kept apart', () => {
         sent + (toCome?.length ?? 0),
       )
     }
+  })
+
+  it('is one of a single part, too', async () => {
+    const { trace, body, dropped } = traced({ partBytes: 10_000 })
+    body.addSent('x'.repeat(5000))
+    assert.equal(await trace.keepApart(null), true)
+    assert.deepEqual([trace.partsApart, trace.bytesWith(null)], [1, 0])
+    trace.discard()
+    assert.deepEqual([trace.partsApart, dropped], [0, ['req_1']])
   })
 
   it('is written once, however often that is asked for', async () => {
