@@ -48,8 +48,9 @@ export function listingResponse(): typeof ServerResponse {
 
     override getHeader(name: string): OutgoingHttpHeader | undefined {
       const list = this[LISTED]
-      const at = list ? placeOf(list, name) : -1
-      return list && at >= 0 ? (list[at + 1] as OutgoingHttpHeader) : undefined
+      if (list === undefined) return undefined
+      const at = placeOf(list, name)
+      return at < 0 ? undefined : (list[at + 1] as OutgoingHttpHeader)
     }
 
     override hasHeader(name: string): boolean {
@@ -73,8 +74,9 @@ export function listingResponse(): typeof ServerResponse {
     override removeHeader(name: string): void {
       super.removeHeader(name)
       const list = this[LISTED]
-      const at = list ? placeOf(list, name) : -1
-      if (at >= 0) list?.splice(at, 2)
+      if (list === undefined) return
+      const at = placeOf(list, name)
+      if (at >= 0) list.splice(at, 2)
     }
 
     override writeHead(status: number, reason?: unknown, headers?: unknown): this {

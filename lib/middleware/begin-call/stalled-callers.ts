@@ -46,22 +46,22 @@ export function cutStalledCallers(server: Server, options: StalledCallersOptions
   const look = (): void => {
     const now = performance.now()
     for (const [socket, progress] of open) {
-      if (!isTaking(socket, progress, now) && now - progress.since >= afterMs) socket.destroy()
+      noteProgress(socket, progress, now)
+      if (now - progress.since >= afterMs) socket.destroy()
     }
   }
   const timer = setInterval(look, Math.min(MAX_INTERVAL_MS, afterMs / 4)).unref()
   server.once('close', () => clearInterval(timer))
 }
 
-/** Returns whether nothing waits for the caller, or it has taken bytes since the last look. */
-function isTaking(socket: Socket, progress: Progress, now: number): boolean {
+/** Notes what the caller has taken, unless something waits for it and it has taken no byte since the last look. */
+function noteProgress(socket: Socket, progress: Progress, now: number): void {
   const queued = queuedBytes(socket)
   const done = socket.bytesWritten - socket.writableLength
-  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) return false
+  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) return
   progress.done = done
   progress.queued = queued
   progress.since = now
-  return true
 }
 
 /**

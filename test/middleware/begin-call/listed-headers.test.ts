@@ -125,6 +125,43 @@ it('Node says that it is too late once the head is sent', () => {
   }
 })
 
+it('what comes too late is refused in the words of Node', () => {
+  const LATE: ((res: ServerResponse) => unknown)[] = [
+    (res) => res.setHeader('a', 'b'),
+    (res) => res.removeHeader('x'),
+    (res) => res.writeHead(201),
+    (res) => res.writeHead(201, { x: 'z' }),
+    (res) => res.writeHead(201, 'Fine', ['x', 'z']),
+  ]
+  for (const [i, late] of LATE.entries()) {
+    const [plain, listing] = [ServerResponse, Listing].map((Class) => {
+      const res = responseOf(Class)
+      res.setHeader('x', 'y')
+      res.writeHead(200)
+      try {
+        late(res)
+        return 'taken'
+      } catch (error) {
+        return (error as Error).message
+      }
+    })
+    assert.equal(listing, plain, `${i}`)
+    assert.notEqual(listing, 'taken')
+  }
+})
+
+it('a head may leave out its reason, and give headers behind it', () => {
+  for (const headers of [{ 'x-mode': 'a' }, ['x-mode', 'a'], undefined]) {
+    const [plain, listing] = [ServerResponse, Listing].map((Class) => {
+      const res = responseOf(Class)
+      res.setHeader('x', 'y')
+      res.writeHead(203, undefined, headers as OutgoingHttpHeader[])
+      return res._header
+    })
+    assert.equal(listing, plain)
+  }
+})
+
 it('a connection that the app wants closed, or a date that it removes, is so', () => {
   const [plain, listing] = [ServerResponse, Listing].map((Class) => {
     const res = new Class(new IncomingMessage(new Socket())) as ServerResponse & { _header?: string }
