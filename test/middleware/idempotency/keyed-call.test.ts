@@ -1,76 +1,9 @@
 import assert from 'node:assert/strict'
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import { openCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { AnswerBody } from '../../../lib/middleware/idempotency/answer-body.ts'
-import type { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
-import { HeldClaim, momentNow } from '../../../lib/middleware/idempotency/held-claim.ts'
-import { KeyedCall } from '../../../lib/middleware/idempotency/keyed-call.ts'
-import { recordingLogger } from '../../support/app-server.ts'
+import { HANDLER_MS, keyedCall, USAGE } from './keyed-calls.ts'
 
-const HANDLER_MS = 1000
-const USAGE = {
-  inputTokens: 1,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 1,
-  source: 'measured',
-} as const
 const FAULT = new GatewayError('internal_error')
-
-interface Keyed {
-  completesHere?: boolean
-  /** What the store says of a completion: kept, lost, or nothing. */
-  kept?: boolean | Error
-  maySend?: boolean
-}
-
-/** A call that holds a claim, and what became of that. */
-function keyedCall({ completesHere = true, kept = true, maySend = true }: Keyed = {}) {
-  const req = new IncomingMessage(new Socket())
-  const res = new ServerResponse(req)
-  const call = openCall(req, res, { logger: recordingLogger() })
-  const log: string[] = []
-  const may = { send: maySend }
-  const keeper = {
-    maySend: () => may.send,
-    async complete(held: HeldClaim) {
-      log.push('complete')
-      if (kept instanceof Error) throw kept
-      held.state = kept ? 'completed' : 'lost'
-      return kept
-    },
-    async release(held: HeldClaim) {
-      log.push('release')
-      held.state = 'released'
-    },
-  } as unknown as ClaimKeeper
-  const held = new HeldClaim({ id: 'k', owner: call.id }, 500, momentNow())
-  const body = new AnswerBody(100)
-  const trace = { responseBody: null, claim: null, partsApart: 0, keepApart() {} } as unknown as NonNullable<
-    typeof call.idempotency
-  >
-  const keyed = new KeyedCall(call, trace, held, body, res, { keeper, completesHere, handlerMs: HANDLER_MS })
-  assert.equal(trace.claim, held)
-  keyed.begin()
-  return {
-    call,
-    res,
-    keyed,
-    held,
-    body,
-    trace,
-    log,
-    may,
-    close(whole = false) {
-      Object.defineProperty(res, 'writableFinished', { value: whole })
-      res.emit('close')
-    },
-  }
-}
-
 const refusal = (code: string) => (error: unknown) => error instanceof GatewayError && error.code === code
 
 describe('the end of an answer to a call with a key', () => {
