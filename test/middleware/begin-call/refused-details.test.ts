@@ -59,6 +59,8 @@ const ROWS: readonly [bytes: string, status: number, code: string, words: RegExp
   ['CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n', 404, 'not_found', /no tunnels here/, 'CONNECT /'],
   ['PATCH /a/b?c=d HTTP/9.9\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'PATCH /a/b'],
   ['M-SEARCH /a HTTP/9.9\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'M-SEARCH /a'],
+  ['GET /\xe9 HTTP/9.9\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /\xe9'],
+  ['x PUT /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /'],
   // What is no method of HTTP is not taken over.
   ['FETCH /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /a'],
   ['get /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /'],
@@ -113,12 +115,17 @@ describe('a refusal of what Node does not parse', () => {
       seen.push([req.httpVersionMajor, req.httpVersionMinor, req.complete, req.headers])
       res.end('plain')
     })
-    const bare = createServer().on('clientError', own.clientError).listen(0, '127.0.0.1')
+    const bare = createServer().on('clientError', own.clientError)
+    bare.on('checkExpectation', own.checkExpectation).listen(0, '127.0.0.1')
     await once(bare, 'listening')
-    const received = await rawClient((bare.address() as AddressInfo).port, 'GET /a HTTP/9.9\r\n\r\n').end()
-    bare.close()
+    const { port: plain } = bare.address() as AddressInfo
+    const received = await rawClient(plain, 'GET /a HTTP/9.9\r\n\r\n').end()
     assert.deepEqual(seen, [[1, 1, true, {}]])
     assert.match(received, /plain/)
+    // Also a chain without an envelope closes the connection of who waits in vain.
+    const waits = await rawClient(plain, 'GET /a HTTP/1.1\r\nhost: x\r\nexpect: 1\r\n\r\n').end()
+    assert.match(waits, /\r\nconnection: close\r\n/i)
+    bare.close()
   })
 
   it('is for HTTP/1.1 without a Host only', async () => {

@@ -97,6 +97,7 @@ describe('what Node refuses itself', () => {
       assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `), received)
       const id = /^x-request-id: (req_\w+)$/im.exec(head)?.[1]
       assert.match(head, /^connection: close$/im)
+      assert.equal(/^x-should-retry: true$/im.test(head), status === 408)
       const envelope = JSON.parse(body)
       assert.equal(envelope.request_id, id)
       const isMessages = path === '/v1/messages'

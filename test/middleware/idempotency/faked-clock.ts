@@ -2,7 +2,8 @@ import type { TestContext } from 'node:test'
 
 /** Time that passes when the test says so, on all clocks. */
 export function clockOf(t: TestContext): { pass(ms: number): void; tick(ms: number): void } {
-  let passed = performance.now()
+  // Whole milliseconds: sums of others are not exact.
+  let passed = Math.ceil(performance.now())
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
   t.mock.method(performance, 'now', () => passed)
   return {
