@@ -5,6 +5,7 @@ import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts
 import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { until } from '../../support/until.ts'
 import { clockOf } from './faked-clock.ts'
 
 const LEASE_MS = 60_000
@@ -223,5 +224,24 @@ describe('maintenance', () => {
     await pass(LEASE_MS)
     assert.equal(asked.length, length)
     assert.equal(logger.lines.filter(({ message }) => message.includes('not settled')).length, 0)
+  })
+
+  it('has its end before the keeper asks again for what is not settled, so that nobody asks twice at a time', async (t) => {
+    const { keeper, store, claim, faults, pass, count } = keeperOf(t)
+    const [freed, other] = [await claim('a'), await claim('b')]
+    faults.add('release')
+    await keeper.release(freed)
+    faults.clear()
+    let go = (_kept: boolean): void => {}
+    t.mock.method(store, 'complete', () => new Promise<boolean>((resolve) => (go = resolve)))
+    const completing = keeper.complete(other)
+    let closed = false
+    void keeper.close(900).then(() => (closed = true))
+    await pass(0)
+    assert.deepEqual([count('release'), closed], [1, false])
+    go(true)
+    await completing
+    await until(() => closed)
+    assert.deepEqual([count('release'), freed.state], [2, 'released'])
   })
 })
