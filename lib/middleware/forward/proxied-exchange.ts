@@ -182,7 +182,8 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   /** Starts the upload once connected, so that a failed connection leaves the body for another line. */
   #upload(): void {
-    if (!hasBody(this.#caller)) {
+    // A body may have ended, with nothing in it, while it was looked at.
+    if (!hasBody(this.#caller) || this.#source.readableEnded) {
       this.#body.end()
       return
     }

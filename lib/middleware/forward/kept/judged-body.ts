@@ -102,12 +102,12 @@ function withoutMark(raw: Buffer): Buffer {
   return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? raw.subarray(3) : raw
 }
 
-/** Waits for bytes, or for the end. */
+/** Waits for bytes, or for the end. A request that has ended does not close before it is answered. */
 async function nextOf(req: IncomingMessage, signal: AbortSignal): Promise<void> {
   const over = new AbortController()
   const either = { signal: AbortSignal.any([signal, over.signal]) }
   try {
-    await Promise.race([once(req, 'readable', either), once(req, 'close', either)])
+    await Promise.race(['readable', 'end', 'close'].map((event) => once(req, event, either)))
   } catch (error) {
     signal.throwIfAborted()
     throw new GatewayError('client_closed_request', { cause: error })
