@@ -69,7 +69,7 @@ export function declaredCollection(
   kind: string | undefined,
 ): DeclaredCollection | undefined {
   if (rulePath === undefined || kind === undefined) return undefined
-  const path = rulePath.replace(/^\/(?:v1|api\/v3)\//, '').replace(/\/?[:*].*$/, '')
+  const path = rulePath.replace(/^\/(?:v1|api\/v3)\//, '').replace(/\/?[:*].*/, '')
   return { path, kind }
 }
 
@@ -80,7 +80,7 @@ export function declaredCollection(
  * @throws {GatewayError} `not_found` for a path with empty segments, which upstreams may drop.
  */
 export function keptResource(path: string, declared?: DeclaredCollection): KeptResource | undefined {
-  const segments = path.replace(/\?.*$/s, '').replace(/\/$/, '').split('/').slice(1).map(decodeURIComponent)
+  const segments = path.replace(/\?.*/s, '').replace(/\/$/, '').split('/').slice(1).map(decodeURIComponent)
   if (segments.includes('')) throw new GatewayError('not_found')
   for (const length of [1, 2, 3]) {
     if (segments.length < length) return undefined
@@ -98,5 +98,5 @@ export function keptResource(path: string, declared?: DeclaredCollection): KeptR
 }
 
 function withoutParameters(segment: string): string {
-  return segment.replace(/;.*$/s, '').trim()
+  return segment.replace(/;.*/s, '').trim()
 }

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  declaredCollection,
+  type KeptResource,
+  keptResource,
+} from '../../../../lib/middleware/forward/kept/kept-resource.ts'
+
+/** The collections of OpenAI, Anthropic and Google. */
+const KNOWN: Readonly<Record<string, string>> = {
+  agents: 'agent',
+  assistants: 'assistant',
+  'audio/voice_consents': 'voice_consent',
+  'audio/voices': 'voice',
+  batches: 'batch',
+  cachedContents: 'cached_content',
+  'chat/completions': 'chat_completion',
+  'chatkit/threads': 'chatkit_thread',
+  containers: 'container',
+  conversations: 'conversation',
+  deployment_runs: 'deployment_run',
+  deployments: 'deployment',
+  dreams: 'dream',
+  environments: 'environment',
+  evals: 'eval',
+  files: 'file',
+  'fine_tuning/jobs': 'fine_tuning_job',
+  memory_stores: 'memory_store',
+  'messages/batches': 'message_batch',
+  'realtime/calls': 'call',
+  sessions: 'session',
+  skills: 'skill',
+  threads: 'thread',
+  tunnels: 'tunnel',
+  uploads: 'upload',
+  user_profiles: 'user_profile',
+  vaults: 'vault',
+  vector_stores: 'vector_store',
+  webhook_endpoints: 'webhook_endpoint',
+}
+
+describe('what a path names', () => {
+  for (const [collection, kind] of Object.entries(KNOWN))
+    it(`is a ${kind} below /${collection}, in whatever letters, and nothing beside it`, () => {
+      const isOpen = collection === 'audio/voices'
+      const own = { kind, collection, isOpen }
+      const list = { ...own, id: undefined, whole: true }
+      const thing = { ...own, id: 'a', whole: true }
+      const rows: [path: string, named: KeptResource | undefined][] = [
+        ['', list],
+        ['/', list],
+        ['?limit=1', list],
+        ['/?after=/x/y', list],
+        ['/a', thing],
+        ['/a/', thing],
+        ['/a?b=/c', thing],
+        ['/a?b\n/c', thing],
+        ['/a%20b', { ...thing, id: 'a b' }],
+        ['/A;v=1', { ...thing, id: 'A;v=1' }],
+        ['/a/content', { ...thing, whole: false }],
+        ['/a/b/c/d', { ...thing, whole: false }],
+        [';v=1/a', thing],
+        ['%20/a', thing],
+        ['x/a', undefined],
+        ['-a', undefined],
+      ]
+      for (const [rest, named] of rows) {
+        assert.deepEqual(keptResource(`/${collection}${rest}`), named, rest)
+        const loud = `/${collection.toUpperCase()}${rest}`
+        assert.deepEqual(keptResource(loud), named, loud)
+      }
+    })
+
+  it('is nothing elsewhere', () => {
+    for (const path of [
+      '/',
+      '/models',
+      '/models/files',
+      '/audio',
+      '/audio/speech',
+      '/audio/files/a',
+      '/fine_tuning',
+      '/fine_tuning/alpha/jobs',
+      '/chat',
+      '/x/y/z/files',
+      '/file',
+      '/toString',
+    ])
+      assert.equal(keptResource(path), undefined, path)
+  })
+
+  it('is no id where the segment makes something', () => {
+    const made = { kind: 'thread', collection: 'threads', id: undefined, whole: true, isOpen: false }
+    assert.deepEqual(keptResource('/threads/runs'), made)
+    assert.deepEqual(keptResource('/threads/RUNS?stream=true'), made)
+    assert.deepEqual(keptResource('/threads/runs/run_1'), made)
+    assert.equal(keptResource('/threads/run')?.id, 'run')
+    assert.equal(keptResource('/files/runs')?.id, 'runs')
+    assert.equal(keptResource('/chatkit/threads/runs')?.id, 'runs')
+  })
+
+  it('cannot be told with empty segments, which upstreams may drop', () => {
+    for (const path of ['//files', '/files//a', '/files/a//', '//', '/models//x', '/files/a//content'])
+      assert.throws(() => keptResource(path), { code: 'not_found' }, path)
+  })
+})
+
+describe('a collection that a rule declares', () => {
+  it('is the literal begin of its path', () => {
+    const rows: [rule: string | undefined, kind: string | undefined, path: string | undefined][] = [
+      ['/v1/voices', 'voice', 'voices'],
+      ['/v1/voices/:id', 'voice', 'voices'],
+      ['/v1/voices/*rest', 'voice', 'voices'],
+      ['/v1/voices/:id/clips/:clip', 'voice', 'voices'],
+      ['/api/v3/contents/assets', 'asset', 'contents/assets'],
+      ['/v1/a/v1/b', 'b', 'a/v1/b'],
+      ['/x/v1/b', 'b', '/x/v1/b'],
+      ['/v1/voices', undefined, undefined],
+      [undefined, 'voice', undefined],
+    ]
+    for (const [rule, kind, path] of rows)
+      assert.deepEqual(declaredCollection(rule, kind), path && { path, kind }, rule)
+  })
+
+  it('is known of one to three segments, over those that are known', () => {
+    for (const path of ['Voices', 'a/voices', 'a/b/Voices']) {
+      const declared = { path, kind: 'voice' }
+      const named = { kind: 'voice', collection: path, isOpen: false }
+      assert.deepEqual(keptResource(`/${path}`, declared), { ...named, id: undefined, whole: true })
+      assert.deepEqual(keptResource(`/${path.toLowerCase()}/1`, declared), { ...named, id: '1', whole: true })
+      assert.equal(keptResource('/files/1', declared)?.kind, 'file')
+      assert.equal(keptResource('/other/1', declared), undefined)
+    }
+    assert.equal(keptResource('/a/b/c/d', { path: 'a/b/c/d', kind: 'x' }), undefined)
+    const files = keptResource('/files/1', { path: 'files', kind: 'document' })
+    assert.equal(files?.kind, 'document')
+  })
+
+  it('closes a list that is the line’s own else', () => {
+    const declared = { path: 'audio/voices', kind: 'voice' }
+    assert.equal(keptResource('/audio/voices')?.isOpen, true)
+    assert.equal(keptResource('/audio/voices', declared)?.isOpen, false)
+    assert.equal(keptResource('/audio/voices', { path: 'voices', kind: 'voice' })?.isOpen, true)
+  })
+})
