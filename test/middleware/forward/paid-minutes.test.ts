@@ -7,7 +7,7 @@ import { type BillingTrace, type ChargeItem, type HeldPart, openCall } from '../
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { PaidMinutes } from '../../../lib/middleware/forward/paid-minutes.ts'
-import { recordingLogger } from '../../support/app-server.ts'
+import { type RecordingLogger, recordingLogger } from '../../support/app-server.ts'
 
 const USAGE = {
   inputTokens: 0,
@@ -96,5 +96,49 @@ describe('an answer that is priced by the minute', () => {
     const { log, passTo } = priced(t, { perMinute: 0n })
     await passTo(120)
     assert.deepEqual(log, [])
+  })
+
+  it('ends where a minute cannot be charged, and where holding its money fails, which is logged', async (t) => {
+    const { log, call, items, passTo } = priced(t)
+    const { billing } = call
+    assert.ok(billing)
+    billing.holdPart = async () => ({ charge: async () => POOR, release: () => void log.push('released') })
+    await passTo(130)
+    assert.deepEqual(log, ['60 ended: insufficient_balance'])
+    assert.deepEqual(items, [])
+    t.mock.timers.reset()
+    t.mock.restoreAll()
+
+    const broken = priced(t)
+    const cause = new Error('no ledger')
+    Object.assign(broken.call.billing ?? {}, { holdPart: () => Promise.reject(cause) })
+    await broken.passTo(70)
+    assert.deepEqual(broken.log, ['55 ended: internal_error'])
+    const [line] = (broken.call.logger as RecordingLogger).lines
+    assert.deepEqual([line?.level, line?.fields], ['error', { err: cause, requestId: broken.call.id }])
+  })
+
+  it('gives back what comes to be held once it is over', async (t) => {
+    const { log, call, minutes, passTo } = priced(t)
+    const held = Promise.withResolvers<HeldPart>()
+    Object.assign(call.billing ?? {}, { holdPart: () => held.promise })
+    await passTo(56)
+    minutes.close()
+    held.resolve({ charge: async () => void log.push('charged'), release: () => void log.push('released') })
+    await passTo(61)
+    assert.deepEqual(log, ['released'])
+  })
+
+  it('costs nothing where nobody holds money, and counts no minutes without a usage', async (t) => {
+    const { log, call, passTo } = priced(t)
+    Object.assign(call.billing ?? {}, { holdPart: async () => undefined })
+    await passTo(61)
+    assert.deepEqual(log, [])
+    t.mock.timers.reset()
+    t.mock.restoreAll()
+    const unused = priced(t)
+    await unused.passTo(61)
+    assert.deepEqual(unused.log, ['55 held', '60 charged'])
+    assert.equal(unused.call.usage, null)
   })
 })
