@@ -15,25 +15,27 @@ interface Asked {
   names?: readonly Name[]
   account?: string
   truncation?: string
+  /** Whether requests of its kind could ever leave something. */
+  canKeep?: boolean
   /** Whether nobody has read the request. */
   unread?: boolean
 }
 
 /** The middleware on a store in memory that can go away. */
-function chain(t: TestContext) {
+function chain(t: TestContext, storeTimeoutMs = 1500) {
   const store = new MemoryKeptStore()
-  const kept = new KeptThings({ store, logger: recordingLogger() })
+  const kept = new KeptThings({ store, storeTimeoutMs, logger: recordingLogger() })
   t.after(() => kept.close())
   const run = references({ kept })
   return {
     store,
-    async ask({ keeps = false, names = [], account = 'acme', truncation, unread }: Asked) {
+    async ask({ keeps = false, names = [], account = 'acme', truncation, canKeep = true, unread }: Asked) {
       const req = new IncomingMessage(new Socket()) as Request
       const res = new ServerResponse(req) as Response
       const call: Call = openCall(req, res, { logger: recordingLogger() })
       call.principal = { accountId: account, keyId: 'k' } as typeof call.principal & {}
       const request = {
-        operation: { keeps: () => keeps },
+        operation: canKeep ? { keeps: () => keeps } : {},
         model: { id: 'm' },
         body: { json: { truncation } },
         references: names.map((name) => ({ ...name, place: () => 'it' })),
@@ -72,6 +74,7 @@ describe('a request that names what a line keeps', () => {
       const cut = await ask({ names, truncation: 'auto' })
       assert.deepEqual(cut.tokens, [40 + more, 50], 'the line cuts what does not fit')
       assert.equal(named.call.keepAnswer, null)
+      if (more === 0) assert.equal(named.call.request, named.request, 'nothing is added')
     }
   })
 
@@ -130,4 +133,43 @@ it('a request that names nothing and keeps nothing passes as it is, and so does 
     assert.equal(call.keepAnswer !== null, 'keeps' in asked)
   }
   assert.equal(find.mock.callCount(), 0)
+})
+
+it('a request that may leave something is refused before a line makes it, while the store is silent', async (t) => {
+  const { ask, store } = chain(t, 20)
+  t.mock.method(store, 'find', () => new Promise(() => {}))
+  for (const asked of [{ names: [FILE] }, { keeps: true }, { keeps: true, names: [FILE] }]) {
+    const { error, call } = await ask(asked)
+    assert.ok(error instanceof GatewayError, JSON.stringify(asked))
+    assert.equal(error.code, 'internal_error')
+    assert.equal(error.headers['x-request-id'] ?? error.headers['X-Request-Id'], call.id)
+  }
+  for (const asked of [{}, { canKeep: false }, { unread: true }])
+    assert.equal((await ask(asked)).error, undefined)
+})
+
+it('a request of a kind that leaves nothing is pinned all the same', async (t) => {
+  const { ask } = chain(t)
+  const { call } = await ask({ keeps: true })
+  await call.keepAnswer?.({ line: 'l1', made: [FILE], tokens: 0 })
+  const named = await ask({ canKeep: false, names: [FILE] })
+  assert.deepEqual([named.error, named.call.pin?.line, named.call.keepAnswer], [undefined, 'l1', null])
+})
+
+it('a mistake of a store is told as it is', async (t) => {
+  const { ask, store } = chain(t)
+  t.mock.method(store, 'find', async () => undefined as never)
+  const { error } = await ask({ names: [FILE] })
+  assert.ok(error instanceof TypeError)
+})
+
+it('references without things that are kept is a mistake at the start', () => {
+  for (const options of [undefined, {}, { kept: {} }, { kept: new MemoryKeptStore() }])
+    assert.throws(() => references(options as never), /^TypeError: references: "kept" must be a KeptThings/)
+  const kept = new KeptThings()
+  kept.close()
+  assert.throws(
+    () => references({ kept, store: 1 } as never),
+    /^TypeError: references: there is no option "store"/,
+  )
 })
