@@ -77,6 +77,37 @@ describe('what an account owns', () => {
   })
 })
 
+describe('events whose first one tells what was made', () => {
+  const EVENTS = ['event: made\ndata: {"id":"file_1"}\n\n', 'data: more\n\n']
+
+  it('go on behind it, and are all there', async (t) => {
+    const goOn = Promise.withResolvers<void>()
+    const { make, isOwned } = await keeping(
+      t,
+      () => {},
+      async (_req, res) => {
+        res.writeHead(200, { 'content-type': 'text/event-stream' }).write(EVENTS[0])
+        await goOn.promise
+        res.end(EVENTS[1])
+      },
+    )
+    const answer = await make()
+    assert.equal(await isOwned(), true)
+    goOn.resolve()
+    assert.equal(await answer.text(), EVENTS.join(''))
+  })
+
+  it('may be one only', async (t) => {
+    const { make, isOwned } = await keeping(
+      t,
+      () => {},
+      (_req, res) => void res.writeHead(200, { 'content-type': 'text/event-stream' }).end(EVENTS[0]),
+    )
+    assert.equal(await (await make()).text(), EVENTS[0])
+    assert.equal(await isOwned(), true)
+  })
+})
+
 describe('the head of an answer that was read', () => {
   it('describes what is sent, and nothing that the line has compressed', async (t) => {
     const described = {
