@@ -1,79 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
-import type { ErrorRequestHandler, RequestHandler } from 'express'
-import { WebSocket } from 'ws'
+import { describe, it } from 'node:test'
+import type { RequestHandler } from 'express'
 import { callOf } from '../../../lib/core/call/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
-import { type ErrorCode, GatewayError } from '../../../lib/core/errors/index.ts'
-import { upgradeHandler } from '../../../lib/middleware/begin-call/index.ts'
-import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
-import { type ForwardOptions, forward } from '../../../lib/middleware/forward/index.ts'
+import type { GatewayError } from '../../../lib/core/errors/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { type ByteScript, byteUpstream } from '../../support/byte-upstream.ts'
-import { serveChain } from '../../support/chain-server.ts'
-import { KEY } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 import { webSocketUpstream } from '../../support/websocket-upstream.ts'
-
-interface Chain {
-  rule?: Partial<ForwardOptions['rule']>
-  before?: readonly RequestHandler[]
-}
-
-/** A chain without billing, whose keys a test can end. */
-async function chain(t: TestContext, url: string, { rule, before = [] }: Chain = {}) {
-  const config = loadConfig({
-    accounts: [{ id: 'acme' }],
-    keys: [{ id: 'k', account: 'acme', secret: KEY, tags: { of: 'key' } }],
-    models: [{ id: 'm', kind: 'chat' }],
-    lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${url}/v1`, models: { m: 'm' } }],
-  })
-  const ends: ((error: GatewayError) => void)[] = []
-  const failed: unknown[] = []
-  let upgrades: ReturnType<typeof upgradeHandler> | undefined
-  const server = await serveChain(config, (app, { lines }) => {
-    upgrades = upgradeHandler(app)
-    app.use((req, _res, next) => {
-      callOf(req).keyWatch = { follow: (_call, end) => void ends.push(end) }
-      next()
-    })
-    app.all(
-      '/v1/*rest',
-      ...before,
-      forward({ catalog: config.catalog, rule: { lines: ['l'], ...rule }, lines }),
-    )
-    app.use(((error, _req, _res, next) => {
-      failed.push(error)
-      next(error)
-    }) as ErrorRequestHandler)
-    app.use(errorEnvelope())
-  })
-  server.server.on('upgrade', (...args) => upgrades?.handle(...args))
-  t.after(async () => {
-    upgrades?.cutOff()
-    await server.close()
-  })
-  const headers = { authorization: `Bearer ${KEY}` }
-  const ask = (init: RequestInit = {}) =>
-    fetch(`${server.url}/v1/files`, { ...init, headers: { ...headers, ...init.headers } })
-  const connect = () => {
-    const { port } = server.server.address() as AddressInfo
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/realtime`, { headers })
-    socket.on('error', () => {})
-    return socket
-  }
-  return {
-    ...server,
-    ask,
-    connect,
-    failed,
-    end: (code: ErrorCode) => {
-      for (const end of ends) end(new GatewayError(code))
-    },
-  }
-}
+import { chain } from './watched-chain.ts'
 
 const stalling: ByteScript = (_req, res) => void res.writeHead(200, { 'content-length': 10 }).flushHeaders()
 
@@ -198,42 +133,6 @@ describe('a call that is passed on', () => {
     assert.match(String(line?.fields.err), /body has been read already/)
     assert.match(String(line?.fields.requestId), /^req_/)
     assert.deepEqual(failed, [])
-  })
-})
-
-describe('an answer that is no success', () => {
-  for (const [status, code] of [
-    [302, 'upstream_error'],
-    [400, 'invalid_request'],
-    [404, 'not_found'],
-    [429, 'upstream_rate_limited'],
-    [500, 'upstream_error'],
-  ] as const)
-    it(`is an error of the gateway: ${status}`, async (t) => {
-      const upstream = await byteUpstream(t, (_req, res) => void res.writeHead(status).end('words'))
-      const { ask, entry } = await chain(t, upstream.url)
-      const answer = await ask()
-      const { error, request_id } = await envelopeOf(answer)
-      assert.equal(error.code, code)
-      const { outcome, routing } = await entry(request_id)
-      assert.equal(outcome, 'failed')
-      assert.deepEqual(
-        routing?.attempts.map(({ upstream_status, outcome }) => [upstream_status, outcome]),
-        [[status, code]],
-      )
-    })
-
-  it('is bare where it only says what has not changed, or cannot be', async (t) => {
-    for (const status of [304, 412, 416]) {
-      const headers = { etag: '"1"', 'content-type': 'text/plain' }
-      const upstream = await byteUpstream(t, (_req, res) => {
-        res.writeHead(status, headers).end(status === 304 ? undefined : 'words')
-      })
-      const { ask } = await chain(t, upstream.url)
-      const answer = await ask()
-      assert.deepEqual([answer.status, await answer.text(), answer.headers.get('etag')], [status, '', '"1"'])
-      assert.equal(answer.headers.get('content-type'), null)
-    }
   })
 })
 

@@ -51,6 +51,9 @@ describe('things that a line is asked for at once', () => {
     assert.deepEqual([asked.record?.outcome, asked.record?.line], ['completed', 'l'])
     assert.equal(upstream.requests.length, 6)
     assert.equal(asked.finish(), undefined)
+    const alone = lookUps('404|{}')
+    assert.deepEqual(await alone.end, { kind: 'served' })
+    assert.deepEqual([alone.asked.found, alone.asked.record?.outcome], [[undefined], 'completed'])
   })
 
   it('are none where none is asked for', async (t) => {
