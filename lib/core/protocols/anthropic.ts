@@ -2,15 +2,12 @@ import type { GatewayError } from '../errors/index.ts'
 import type { Protocol } from './protocol.ts'
 
 const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error',
   401: 'authentication_error',
   402: 'billing_error',
   403: 'permission_error',
   404: 'not_found_error',
-  409: 'invalid_request_error',
   413: 'request_too_large',
   429: 'rate_limit_error',
-  499: 'invalid_request_error',
   503: 'overloaded_error',
   504: 'timeout_error',
 }

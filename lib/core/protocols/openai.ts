@@ -2,15 +2,11 @@ import type { GatewayError } from '../errors/index.ts'
 import type { Protocol } from './protocol.ts'
 
 const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error',
   401: 'authentication_error',
   402: 'insufficient_quota',
   403: 'permission_error',
   404: 'not_found_error',
-  409: 'invalid_request_error',
-  413: 'invalid_request_error',
   429: 'rate_limit_error',
-  499: 'invalid_request_error',
 }
 
 /** Returns the OpenAI-style error envelope. The task-style video protocol has the same. */

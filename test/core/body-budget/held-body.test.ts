@@ -148,3 +148,38 @@ describe('the bounds of such bodies', () => {
       assert.throws(() => budgetOf('x', 5, budget), /^TypeError: x: "bodyBudgetBytes" must be at least/)
   })
 })
+
+describe('a body that has given way', () => {
+  it('takes no more memory of its key, nor holds its bytes', () => {
+    const [first, second] = [bodyOf('a1'), bodyOf('a1')]
+    first.add(15_000)
+    second.add(10_000)
+    assert.deepEqual([first.refused, second.refused], [[], ['concurrency_limited']])
+    assert.deepEqual([second.body.bytes.length, bodyOf('a3').body.bytes.length], [0, 0])
+    second.body.add(Buffer.from('late'))
+    assert.equal(String(second.body.bytes), 'late')
+    first.body.release()
+    const third = bodyOf('a1')
+    third.add(20_000)
+    assert.deepEqual(third.refused, [])
+  })
+
+  it('is the first of several that are as large', () => {
+    const [first, second] = [bodyOf('a1'), bodyOf('a2')]
+    first.add(15_000)
+    second.add(15_000)
+    const other = bodyOf('b1')
+    other.add(20_000)
+    const late = bodyOf('c1')
+    late.add(1)
+    assert.deepEqual([first.refused, second.refused, other.refused], [['upstream_overloaded'], [], []])
+  })
+
+  it('is refused where it comes in too many pieces', () => {
+    const { body, refused } = bodyOf('a1')
+    for (let i = 0; i < 4096; i++) body.add(Buffer.from('x'))
+    assert.deepEqual(refused, [])
+    body.add(Buffer.from('x'))
+    assert.deepEqual(refused, ['invalid_request'])
+  })
+})

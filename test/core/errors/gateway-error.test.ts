@@ -70,7 +70,7 @@ describe('GatewayError', () => {
   it('has the status of its code, or its own, under both names that others read', () => {
     const { status, statusCode, expose } = new GatewayError('conflict')
     assert.deepEqual([status, statusCode, expose], [409, 409, true])
-    assert.equal(new GatewayError('invalid_request', { status: 417 }).statusCode, 417)
+    assert.equal(new GatewayError('invalid_request', { status: 431 }).statusCode, 431)
   })
 
   it('names a field where its code can, in at most 200 signs', () => {

@@ -63,11 +63,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<unknown[]> {
   const { code, param, message } = envelopeIn(body).error
   return [res.status, code, param, message]
 }
-const send = (
-  body: string | Buffer,
-  headers: NonNullable<RequestInit['headers']> = JSON_TYPE,
-  method = 'POST',
-) => ({
+const send = (body: string | Buffer, headers: Record<string, string> = JSON_TYPE, method = 'POST') => ({
   method,
   body,
   headers,

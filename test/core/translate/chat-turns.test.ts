@@ -52,6 +52,11 @@ describe('the turns of a chat on an anthropic line', () => {
     )
   })
 
+  it('hold what the assistant refused to say', () => {
+    const refused = { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }
+    assert.deepEqual(turnsOf(...ask, refused, ...ask), [user('hi'), assistant(text('No.')), user('hi')])
+  })
+
   it('begin with results where nobody spoke before', () => {
     assert.deepEqual(turnsOf(toolMessage('a'), { role: 'user', content: 'b' }), [
       { role: 'user', content: [result('a'), text('b')] },

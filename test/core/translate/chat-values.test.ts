@@ -41,10 +41,31 @@ describe('a member of a chat on an anthropic line', () => {
       { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1900 } },
     ],
     [{ reasoning_effort: 'mystery', max_tokens: 2000 }, { max_tokens: 2000 }],
+    [
+      { reasoning_effort: 'high', max_tokens: 10_001 },
+      { max_tokens: 10_001, thinking: { type: 'enabled', budget_tokens: 8000 } },
+    ],
+    [{ tools: [tool('f')] }, { tools: [{ name: 'f', input_schema: { type: 'object', properties: {} } }] }],
   ]
   for (const [given, made] of ROWS)
     it(`is translated: ${JSON.stringify(given)}`, () =>
       assert.deepEqual(unchecked(given), { model: 'm', max_tokens: 10, messages: [user('hi')], ...made }))
+
+  it('does not think where a tool is forced, by its name too', () => {
+    for (const tool_choice of ['required', { type: 'function', function: { name: 'f' } }]) {
+      const asked = { reasoning_effort: 'high', max_tokens: 5000, tools: [tool('f')], tool_choice }
+      assert.equal(chat.translate(asked).thinking, undefined)
+    }
+  })
+
+  it('asks in words for the format first, then for the call', () => {
+    const asked = { response_format: { type: 'json_object' }, tools: [tool('f')], tool_choice: 'required' }
+    const system = unchecked(asked, 'claude-opus-5-5').system as { text: string }[]
+    assert.deepEqual(
+      system.map(({ text }) => /JSON|tools/.exec(text)?.[0]),
+      ['JSON', 'tools'],
+    )
+  })
 
   it('is refused where it says what no message can', () => {
     const rows: [string, unknown][] = [

@@ -34,6 +34,18 @@ describe('text that is copied without being read', () => {
     stream.push(text('x', 1))
     stream.copied('y')
     assert.deepEqual(places(stream, [delta({ citation: page }, 1), stop(1)]), [[8, 10]])
+    assert.equal(stream.skipped, 0)
+    stream.push(start({ type: 'text', text: 'z' }, 2))
+    stream.copied('z')
+    assert.deepEqual(places(stream, [delta({ citation: page }, 2), stop(2)]), [[10, 12]])
+    stream.push(start({ type: 'text', text: '' }, 3))
+    for (const event of [delta({ citation: { type: 'char_location' } }, 3), stop(3)])
+      assert.equal(stream.push(event), '')
+    assert.equal(stream.skipped, 1)
+  })
+
+  it('counts for nothing where no block has begun', () => {
+    assert.doesNotThrow(() => translator().copied('a'))
   })
 
   it('counts in the length of what was thought', () => {

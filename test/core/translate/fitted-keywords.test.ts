@@ -65,6 +65,11 @@ describe('a keyword of the schema of an answer', () => {
     it(`is told in the description: ${text(given)}`, () =>
       assert.deepEqual(fittedSchema(given), { ...kept, description }))
 
+  it('oneOf is anyOf', () => {
+    const one = [{ type: 'string' }, { type: 'null' }]
+    assert.deepEqual(fittedSchema({ oneOf: one }), { anyOf: one })
+  })
+
   it('is left out where it says nothing', () => {
     const silent = { $schema: 's', $id: 'i', $anchor: 'a', $comment: 'c', title: undefined, description: '' }
     assert.deepEqual(fittedSchema({ type: 'null', ...silent }), { type: 'null' })

@@ -22,6 +22,9 @@ describe('an image of a chat', () => {
     ['application/octet-stream', Buffer.from('GIF89a'), 'image/gif'],
     ['image/png', WEBP, 'image/webp'],
     ['image/png', Buffer.from('RIFF....WAVE'), 'image/png'],
+    // What stands further behind is no beginning.
+    ['image/png', Buffer.from(`AAAA${JPEG.toString('base64').slice(0, 4)}`, 'base64'), 'image/png'],
+    ['image/gif', Buffer.concat([Buffer.alloc(3), WEBP]), 'image/gif'],
   ]
   for (const [said, bytes, media_type] of IMAGES) {
     it(`that is said to be ${said} is sent as ${media_type}`, () => {

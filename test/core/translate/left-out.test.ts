@@ -76,6 +76,7 @@ describe('where members may be left out, a message', () => {
     [{ stop_sequences: ['a', 'b', 'c', 'd', 'e'] }, ['stop_sequences'], { stop: ['a', 'b', 'c', 'd'] }],
     [{ output_format: { type: 'x' } }, ['output_format'], { response_format: undefined }],
     [{ output_format: 'x' }, ['output_format'], { response_format: undefined }],
+    [{ output_format: { type: 'x', schema: {} } }, ['output_format'], { response_format: undefined }],
     [
       {
         output_config: { format: { type: 'json_schema' } },

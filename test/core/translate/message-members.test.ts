@@ -131,6 +131,9 @@ describe('a member of a message request', () => {
     ['gpt-5.4-mini', 'high', 'none'],
     ['gpt-5.6', 'high', 'none'],
     ['gpt-oss-120b', 'high', 'high'],
+    ['openai/gpt-5.4', 'high', 'high'],
+    ['gpt-5.40', 'high', 'none'],
+    ['gpt-5.400', 'high', 'high'],
     ['other', 'high', 'high'],
   ]
   for (const [model, plain, withFunctions] of EFFORTS) {

@@ -118,9 +118,12 @@ describe('the content of a message', () => {
   const REFUSED: [param: string, messages: unknown[]][] = [
     ['messages[0]', ['x']],
     ['messages[1].role', [...ask, { role: 'tool', content: 'a' }]],
-    ['messages[0].content[0]', [{ role: 'user', content: ['x', { type: 'tool_result', tool_use_id: 't' }] }]],
+    [
+      'messages[0].content[0]',
+      [{ role: 'user', content: [null, { type: 'tool_result', tool_use_id: 't' }] }],
+    ],
     ['messages[0].content[0].tool_use_id', [{ role: 'user', content: [{ type: 'tool_result' }] }]],
-    ['messages[0].content[1]', [{ role: 'assistant', content: [text('a'), 7] }]],
+    ['messages[0].content[1]', [{ role: 'assistant', content: [text('a'), null] }]],
     ['messages[0].content[0].id', [{ role: 'assistant', content: [{ type: 'tool_use', name: 'f' }] }]],
     ['messages[0].content[0].name', [{ role: 'assistant', content: [{ type: 'tool_use', id: 't' }] }]],
     [

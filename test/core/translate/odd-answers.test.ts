@@ -105,6 +105,27 @@ describe('an Anthropic-style answer that is not as it should be', () => {
     })
   }
 
+  it('cites what each of its texts has, in their order', () => {
+    const page = (url: unknown) => ({ type: 'web_search_result_location', url })
+    const { message, skipped } = ofBlocks([
+      { ...text, citations: [page('https://a'), page(['https://x'])] },
+      { ...text, citations: [page('https://b')] },
+    ])
+    const cited = (message.annotations as { url_citation: Body }[]).map(
+      ({ url_citation: { url, start_index } }) => [url, start_index],
+    )
+    assert.deepEqual(
+      [cited, skipped],
+      [
+        [
+          ['https://a', 0],
+          ['https://b', 5],
+        ],
+        1,
+      ],
+    )
+  })
+
   it('declines by its stop reason only, in the words that it has', () => {
     const stop_details = { explanation: '' }
     assert.equal(ofBlocks([text], { stop_reason: 'end_turn', stop_details }).message.refusal, null)

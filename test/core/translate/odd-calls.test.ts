@@ -103,6 +103,21 @@ describe('the pieces of tool calls in a stream', () => {
     assert.throws(() => called(...stream(most + 1)), RangeError)
   })
 
+  it('have what is said meanwhile wait in one text', () => {
+    const { content } = ofDeltas(
+      piece({ index: 0, id: 'a', ...fn('{', 'f') }),
+      { content: 'b' },
+      { content: 'c' },
+      { reasoning: 'd' },
+      { reasoning: 'e' },
+      piece({ index: 0, ...fn('}') }),
+    )
+    assert.deepEqual(
+      content.map(({ text, thinking }: Body) => text ?? thinking),
+      [undefined, 'bc', 'de'],
+    )
+  })
+
   it('make the stream end with their use, and not without one that has a name', () => {
     const named = ofDeltas(piece({ id: 'a', ...fn('{}', 'f') }))
     assert.equal(named.stop_reason, 'tool_use')

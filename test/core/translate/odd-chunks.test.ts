@@ -122,12 +122,16 @@ describe('a stream of an OpenAI-style line', () => {
       { content: 'b' },
       cited(7),
       cited('https://a.test', ''),
+      cited('https://b.test', 'B'),
     )
     const page = { url: 'https://a.test', title: null, encrypted_index: UNSIGNED, cited_text: '' }
     assert.deepEqual(content.at(-1), {
       type: 'text',
       text: 'b',
-      citations: [{ type: 'web_search_result_location', ...page }],
+      citations: [
+        { type: 'web_search_result_location', ...page },
+        { type: 'web_search_result_location', ...page, url: 'https://b.test', title: 'B' },
+      ],
     })
     assert.equal(skipped, 3)
   })

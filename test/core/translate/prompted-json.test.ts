@@ -79,6 +79,23 @@ describe('an answer that shall be a JSON object', () => {
       assert.equal(made, unfenced(first + piece.repeat(pieces)))
     })
 
+  it('is the only one that loses its code block', () => {
+    const json_schema = { name: 'n', schema: { type: 'object', properties: {} } }
+    const text = '```\n{}\n```'
+    const told = (response_format: unknown) => {
+      const asked = { request: { response_format }, created: 5, estimatedInputTokens: 0 }
+      return contentOf(messageAsChatAnswer({ content: [{ type: 'text', text }] }, {}, asked).body)
+    }
+    for (const other of [
+      undefined,
+      { type: 'text' },
+      { type: 'json_schema', json_schema },
+      { type: 'grammar' },
+    ])
+      assert.equal(told(other), text)
+    assert.equal(told({ type: 'json_object' }), '{}')
+  })
+
   it('comes the same in whatever pieces', () => {
     const piece = fc.constantFrom('```', '`', '\n', 'json', '{"a":1}', ' ', 'x')
     fc.assert(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, newTally, objectsIn } from '../../../lib/core/json/index.ts'
-import { responses } from '../../../lib/core/operations/index.ts'
+import { messages, responses } from '../../../lib/core/operations/index.ts'
 import { translationOf, translationsOf } from '../../../lib/core/translate/index.ts'
 import { isSealed, sealedToolId, sealOf, toolId } from '../../../lib/core/translate/parts/tool-ids.ts'
 import { changedNames, toolName } from '../../../lib/core/translate/parts/tool-names.ts'
-import { ask, message } from './requests.ts'
+import { ask, chat, message, tool } from './requests.ts'
 
 const EXTRA = { google: { thought_signature: 'sig+/=' } }
 const SEALED = sealedToolId('call_1', EXTRA)
@@ -79,6 +79,15 @@ describe('what a line wants back with a call', () => {
 })
 
 describe('the texts that a request is recognized by', () => {
+  it('stand in what only another line accepts, of messages too', () => {
+    const [translation] = translationsOf(messages)
+    const told = (block: object) =>
+      translation?.foreign.some((text) => JSON.stringify({ messages: [{ content: [block] }] }).includes(text))
+    assert.equal(told({ type: 'tool_use', id: SEALED }), true)
+    assert.equal(told({ type: 'thinking', signature: 'unsigned:openai-style-line:reasoning' }), true)
+    assert.equal(told({ type: 'thinking', signature: 'EqQB' }), false)
+  })
+
   it('stand in what only another line accepts', () => {
     for (const translation of translationsOf(responses)) {
       const told = (body: JsonObject) =>
@@ -110,6 +119,13 @@ describe('the name of a tool on a line', () => {
       const [, head, hash] = HASHED.exec(String(toolName('n'.repeat(long + 1), most))) ?? []
       assert.deepEqual([head, hash?.length], ['n'.repeat(long - 9), 8])
     }
+  })
+
+  it('is 128 signs at most on an anthropic line', () => {
+    const nameOf = (name: string) =>
+      (chat.translate({ tools: [tool(name)] }).tools as { name: string }[])[0]?.name
+    assert.equal(nameOf('n'.repeat(128)), 'n'.repeat(128))
+    assert.match(String(nameOf('n'.repeat(129))), /^n{119}_[0-9a-f]{8}$/)
   })
 
   it('has an underscore for each sign that the line refuses', () => {

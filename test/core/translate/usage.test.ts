@@ -73,6 +73,14 @@ describe('the usage of an answer, told as a message’s', () => {
     assert.deepEqual(messagesUsage({ outputTokens: 7 }), told(0, 0, 0, 7))
   })
 
+  it('has the searches that the line ran, if it ran any', () => {
+    assert.deepEqual(messagesUsage({ webSearches: 2 }), {
+      ...told(0, 0, 0, 0),
+      server_tool_use: { web_search_requests: 2 },
+    })
+    assert.deepEqual(messagesUsage({ webSearches: 0 }), told(0, 0, 0, 0))
+  })
+
   it('never has a part that is more than the whole input', () => {
     assert.deepEqual(messagesUsage({ inputTokens: 50, cachedInputTokens: 90 }), told(0, 0, 50, 0))
     assert.deepEqual(

@@ -40,6 +40,10 @@ describe('reasoning from a translated answer does not go to a line that has not 
       cleaned(messages, { model: 'm', messages: [{ role: 'assistant', content }] }).messages
     assert.deepEqual(turns(signed, foreign, text), [{ role: 'assistant', content: [signed, text] }])
     assert.deepEqual(turns(foreign), [], 'an empty turn is refused, too')
+    assert.deepEqual(turns(null, foreign, 'x'), [{ role: 'assistant', content: [null, 'x'] }])
+    assert.deepEqual(turns({ ...text, citations: [null] }), [
+      { role: 'assistant', content: [{ ...text, citations: [null] }] },
+    ])
     assert.deepEqual(turns(cites(unsigned)), [{ role: 'assistant', content: [text] }])
     assert.deepEqual(turns(cites(unsigned, 'signed')), [{ role: 'assistant', content: [cites('signed')] }])
     assert.deepEqual(turns(cites('signed'), 'text'), [

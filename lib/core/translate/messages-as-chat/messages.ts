@@ -46,7 +46,7 @@ function messagesOf(
 function systemMessage(content: unknown, path: string, leaveOut: LeaveOut): readonly JsonObject[] {
   const parts = contentParts(content, path, leaveOut)
   // Some upstreams accept instructions as a single text only.
-  const texts = parts.map(({ type, text }) => (type === 'text' ? nonEmptyString(text) : undefined))
+  const texts = parts.map(({ text }) => nonEmptyString(text))
   const isText = texts.every((text) => text !== undefined)
   if (parts.length === 0) return []
   return [{ role: 'system', content: isText ? texts.join('\n\n') : chatContent(parts) }]

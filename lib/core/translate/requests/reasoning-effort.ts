@@ -16,7 +16,7 @@ export function budgetOf(effort: string, maxTokens: number): number | undefined 
   const share = SHARE_BY_EFFORT[effort]
   // The budget is a part of the output limit and must leave some of it.
   if (share === undefined || maxTokens <= MIN_BUDGET) return undefined
-  return Math.min(maxTokens - 1, Math.max(MIN_BUDGET, Math.floor(maxTokens * share)))
+  return Math.max(MIN_BUDGET, Math.floor(maxTokens * share))
 }
 
 /** Returns the effort that matches a thinking budget, by the names that all reasoning models know. */

@@ -126,8 +126,7 @@ class ChatInput {
   #addText({ content }: JsonObject, path: string): void {
     const turn = this.#turn()
     const parts = asParts(chatContent(content, `${path}.content`, this.#leaveOut))
-    if (!Array.isArray(turn.content) && areTexts(parts))
-      turn.content = (turn.content ?? '') + textOf(parts, '')
+    if (!Array.isArray(turn.content) && areTexts(parts)) turn.content = (turn.content ?? '') + textOf(parts)
     else {
       if (!Array.isArray(turn.content)) turn.content = turn.content === null ? [] : [...asParts(turn.content)]
       turn.content.push(...parts)
@@ -160,7 +159,7 @@ class ChatInput {
     const turn = this.#turn()
     const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
     const { details, member, text: sealed } = decodeReasoning(item.encrypted_content, this.#tally)
-    const text = sealed === '' ? textOf(objectsIn(parts), '') : sealed
+    const text = sealed === '' ? textOf(objectsIn(parts)) : sealed
     const reasoning = (turn.reasoning[member] ?? '') + text
     if (reasoning !== '') turn.reasoning[member] = reasoning
     for (const detail of details) turn.details.push(detail)
@@ -172,8 +171,8 @@ const asParts = (content: unknown): readonly JsonObject[] =>
 
 const areTexts = (parts: readonly JsonObject[]): boolean => parts.every(({ type }) => type === 'text')
 
-const textOf = (parts: readonly JsonObject[], separator: string): string =>
-  parts.map(({ text }) => nonEmptyString(text) ?? '').join(separator)
+const textOf = (parts: readonly JsonObject[]): string =>
+  parts.map(({ text }) => nonEmptyString(text)).join('')
 
 function chatContent(content: unknown, path: string, leaveOut: LeaveOut): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
