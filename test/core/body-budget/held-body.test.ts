@@ -79,6 +79,15 @@ describe('a body that has not come whole', () => {
     assert.deepEqual([first.refused, third.refused], [[], ['concurrency_limited']])
   })
 
+  it('has the room of those of its key that have ended', () => {
+    const [first, second, third] = [bodyOf('a1'), bodyOf('a1'), bodyOf('a1')]
+    first.add(10_000)
+    second.add(10_000)
+    second.body.release()
+    third.add(10_000)
+    assert.deepEqual([first.refused, third.refused], [[], []])
+  })
+
   it('of nobody in particular counts for the process only', () => {
     const first = bodyOf(undefined)
     first.add(50_000)

@@ -178,6 +178,9 @@ describe('a name that is looked up', () => {
     assert.deepEqual(searchedNames('search .', 'hooks'), ['hooks'])
     assert.deepEqual(searchedNames('domain corp', 'hooks.example'), ['hooks.example', 'hooks.example.corp'])
     assert.deepEqual(searchedNames('', 'hooks.example'), ['hooks.example'])
+    const commented = '# search a\n#options ndots:5\nsearch b c\n search corp #d ;e .f'
+    assert.deepEqual(searchedNames(commented, 'hooks.example'), ['hooks.example', 'hooks.example.corp'])
+    assert.deepEqual(searchedNames('options rotate ndots:0\nsearch corp', 'hooks'), ['hooks', 'hooks.corp'])
     const many = Array.from({ length: 9 }, (_, i) => `d${i}`)
     const six = many.slice(0, 6).map((domain) => `hooks.${domain}`)
     assert.deepEqual(searchedNames(`search ${many.join(' ')}`, 'hooks'), [...six, 'hooks'])

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { chatCompletions, messages } from '../../../lib/core/operations/index.ts'
 import { translationOf } from '../../../lib/core/translate/index.ts'
 import { sealedToolId, toolId } from '../../../lib/core/translate/parts/tool-ids.ts'
+import { toolName } from '../../../lib/core/translate/parts/tool-names.ts'
 import type { Body } from './requests.ts'
 
 const context = { request: { model: 'chat' }, created: 5, estimatedInputTokens: 9 }
@@ -63,6 +64,21 @@ describe('an Anthropic-style answer that is not as it should be', () => {
       call(toolId('msg_1:1'), 'g'),
       call('toolu_3', 'h'),
     ])
+  })
+
+  it('calls by the names that were asked for, beside tools that are no functions', () => {
+    const tools = [
+      { type: 'web_fetch' },
+      { type: 'function' },
+      { type: 'function', function: { name: 'a.b' } },
+    ]
+    const content = [{ type: 'tool_use', id: 'x', name: toolName('a.b', 128), input: {} }]
+    const made = translationOf(chatCompletions, { protocol: 'anthropic' })?.answer(
+      { content },
+      {},
+      { ...context, request: { tools } },
+    )
+    assert.match(JSON.stringify(made?.body), /"name":"a\.b"/)
   })
 
   it('signs nothing where the thinking has no signature', () => {

@@ -33,6 +33,16 @@ describe('work in turns', () => {
     assert.equal(await orderOf([...'aaaabbc']), 'aabcaba')
   })
 
+  it('is done in the order in which it was asked for, for one owner', async () => {
+    const order: number[] = []
+    const all = Array.from(
+      { length: 5 },
+      (_, i) => new Promise<number>((resolve) => takeTurn('a', () => resolve(order.push(i)))),
+    )
+    await Promise.all(all)
+    assert.deepEqual(order, [0, 1, 2, 3, 4])
+  })
+
   it('begins at once again when all is done', () => {
     let isDone = false
     takeTurn('a', () => {
