@@ -5,9 +5,11 @@ import { z } from 'zod'
 import { callOf } from '../../../lib/core/call/index.ts'
 import {
   accountScope,
+  anAccount,
   idIn,
   isoTime,
   jsonBody,
+  listPage,
   newRouter,
   noStore,
   orNotFound,
@@ -123,6 +125,25 @@ describe('a route of our own', () => {
       { account: 'globex' },
     ])
     assert.deepEqual((await ask('/new/of', { headers })).slice(0, 2), [401, 'missing_credential'])
+  })
+})
+
+describe('the account whose rows are answered', () => {
+  it('is that of a function, or all', () => {
+    for (const account of ['all', () => 'acme']) assert.equal(anAccount.accepts(account), true)
+    for (const account of ['acme', '', undefined, {}]) assert.equal(anAccount.accepts(account), false)
+  })
+})
+
+describe('a page of a list', () => {
+  const rows = ['a', 'b', 'c'].map((id) => ({ id }))
+  const cursor = (id: string) => Buffer.from(id).toString('base64url')
+
+  it('tells where the next one begins, if there is one', () => {
+    const page = (limit: number, reached?: string) => listPage(rows, limit, (row) => row, reached)
+    assert.deepEqual(page(2), { object: 'list', data: rows.slice(0, 2), next_cursor: cursor('b') })
+    assert.deepEqual(page(3), { object: 'list', data: rows, next_cursor: null })
+    assert.equal(page(3, 'x').next_cursor, cursor('x'))
   })
 })
 

@@ -44,6 +44,13 @@ describe('text that is copied without being read', () => {
     assert.equal(stream.skipped, 1)
   })
 
+  it('counts by its signs where a server wrote them raw, which JSON forbids', () => {
+    const stream = translator()
+    stream.push(text('ab'))
+    stream.copied(Buffer.from('é\n').toString('latin1'))
+    assert.deepEqual(places(stream, [delta({ citation: page }), stop()]), [[0, 4]])
+  })
+
   it('counts for nothing where no block has begun', () => {
     assert.doesNotThrow(() => translator().copied('a'))
   })

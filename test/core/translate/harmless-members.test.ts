@@ -37,6 +37,13 @@ const HARMLESS: Body[] = [
   { background: false },
   { include: [] },
   { include: ['reasoning.encrypted_content', 'web_search_call.action.sources'] },
+  ...[
+    'code_interpreter_call.outputs',
+    'computer_call_output.output.image_url',
+    'file_search_call.results',
+    'message.input_image.image_url',
+    'web_search_call.results',
+  ].map((one) => ({ include: [one] })),
   { parallel_tool_calls: true },
   { text: {} },
   { text: { format: { type: 'text' }, verbosity: 'medium' } },
