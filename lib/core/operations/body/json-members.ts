@@ -48,8 +48,7 @@ export class MemberCursor {
   }
 
   get key(): string {
-    const text = this.#raw.toString('utf8', this.keyStart, this.#keyEnd)
-    return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)
+    return JSON.parse(this.#raw.toString('utf8', this.keyStart, this.#keyEnd)) as string
   }
 
   /** Whether the key of the member is `name`. Usually compares without creating a string. */
