@@ -47,6 +47,17 @@ describe('the beginning of a prompt, which requests with the same cached prompt 
     assert.ok(response.startsWith('Be brief.') && response.includes('Hi'), response)
   })
 
+  it('has who said what, item by item, of a response', () => {
+    const input = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: parts('Ho', '!') },
+      { type: 'function_call' },
+    ]
+    assert.equal(prefixOf('/v1/responses', { input }), 'user:Hi\nassistant:Ho!\n:\n')
+    assert.equal(prefixOf('/v1/responses', { instructions: input.slice(0, 1), input: 'So' }), 'user:Hi\nSo\n')
+    assert.equal(prefixOf('/v1/responses', { instructions: null, input: null }), '')
+  })
+
   it('has 1024 characters at most', () => {
     const bodies: Record<string, Record<string, unknown>> = {
       '/v1/chat/completions': { messages: [{ role: 'user', content: LONG }] },

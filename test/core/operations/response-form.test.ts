@@ -30,6 +30,7 @@ interface Event {
   readonly type: string
   readonly sequence_number: number
   readonly delta?: string
+  readonly [member: string]: unknown
 }
 
 /** The events of the stream that says what the response says. */
@@ -67,6 +68,35 @@ describe('a response that came whole for a stream', () => {
         'completed',
       ].map((type) => `response.${type}`),
     )
+  })
+
+  it('begins without what is still to come', () => {
+    const all = events({ ...RESPONSE, usage: { input_tokens: 1 }, incomplete_details: { reason: 'x' } })
+    const begun = { ...RESPONSE, status: 'in_progress', output: [], usage: null, incomplete_details: null }
+    assert.deepEqual([all[0]?.response, all[1]?.response], [begun, begun])
+    const added = all.filter(({ type }) => type === 'response.output_item.added').map(({ item }) => item)
+    const [reasoning, message, call, search] = OUTPUT
+    assert.deepEqual(added, [
+      { ...reasoning, summary: [] },
+      { ...message, status: 'in_progress', content: [] },
+      { ...call, status: 'in_progress', arguments: '' },
+      search,
+    ])
+    assert.equal(events({ ...RESPONSE, status: 'incomplete' }).at(-1)?.type, 'response.incomplete')
+  })
+
+  it('names the place of each piece', () => {
+    const places = events(RESPONSE)
+      .filter(({ delta }) => delta !== undefined)
+      .map((event) => [event.output_index, event.item_id, event.summary_index ?? event.content_index])
+    assert.deepEqual(places, [
+      [0, 'rs_1', 0],
+      [1, 'msg_1', 0],
+      [1, 'msg_1', 1],
+      [2, 'fc_1', undefined],
+    ])
+    const done = events(RESPONSE).flatMap((event) => event.text ?? event.refusal ?? event.arguments ?? [])
+    assert.deepEqual(done, ['I look it up.', 'Sunny.', 'No more.', '{"city":"Oslo"}'])
   })
 
   it('has its texts in deltas, and numbers from 0 on', () => {
