@@ -148,3 +148,16 @@ describe('what happens before the last byte', () => {
     )
   })
 })
+
+describe('a caller that leaves', () => {
+  it('is told of in the order in which it was asked for, once', async () => {
+    const { call, res } = opened()
+    const told: string[] = []
+    for (const name of ['first', 'second', 'third']) call.onLeave(() => void told.push(name))
+    const over = new Promise((resolve) => call.onEnd('end', () => resolve(undefined)))
+    res.emit('close')
+    await over
+    res.emit('close')
+    assert.deepEqual([told, call.left], [['first', 'second', 'third'], true])
+  })
+})

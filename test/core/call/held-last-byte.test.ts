@@ -188,6 +188,23 @@ describe('an answer without a length', () => {
   })
 })
 
+describe('an answer whose holder watches nothing of it', () => {
+  it('goes out when its end may', async (t) => {
+    let asked = 0
+    const client = await caller(t, (res) => {
+      const holder = { beforeEnd: () => void asked++ as undefined }
+      holdEnd(res, holder, () => assert.fail())
+      res.setHeader('content-length', 4)
+      res.write('ab')
+      res.write('cd')
+      assert.equal(asked, 0, 'the end of its length is not its end')
+      res.end()
+    })
+    await client.until('abcd')
+    assert.equal(asked, 1)
+  })
+})
+
 describe('a connection in another protocol', () => {
   const socketOf = () => {
     const ended: unknown[][] = []

@@ -76,6 +76,18 @@ describe('the attempts in an entry', () => {
     assert.deepEqual(counts(0, 62), [0, undefined, 61, 1])
     assert.deepEqual(counts(1, 51), [1, undefined, 51, undefined])
     assert.deepEqual(counts(1, 60), [1, undefined, 51, 9])
+    const attemptOf = (bytes: number) =>
+      attempt('x'.repeat(bytes - Buffer.byteLength(JSON.stringify(told('')))))
+    const rowOf = (bytes: number) => row('x'.repeat(bytes - Buffer.byteLength(JSON.stringify(row('')))))
+    const bare = attempt(null)
+    assert.equal(routing([attemptOf(2048), attemptOf(2048)])?.attempts_omitted, undefined)
+    assert.equal(routing([attemptOf(2048), attemptOf(2049)])?.attempts_omitted, 1)
+    assert.equal(routing([], [rowOf(6144)])?.eliminated_omitted, undefined)
+    assert.equal(routing([], [rowOf(6145)])?.eliminated_omitted, 1)
+    assert.equal(
+      routing([bare], [rowOf(6144 - Buffer.byteLength(JSON.stringify(told(null))))])?.eliminated.length,
+      1,
+    )
     const longest = attempt('x'.repeat(5000))
     assert.deepEqual(routing([longest, longest])?.attempts_omitted, 2)
     assert.equal(routing([longest])?.attempts.length, 1, 'the only one is told in any case')
