@@ -25,6 +25,12 @@ describe('a stream of texts', () => {
     assert.deepEqual([reader.whole, reader.substance, reader.estimatedOutput], [true, 'output', 4])
   })
 
+  it('has one text for each prompt where no number is asked for', () => {
+    const reader = readerOf({ prompt: ['a', 'b'] })
+    const finished = [0, 1].map((index) => reader.read(event(chunk(index, '', 'stop'))).finished)
+    assert.deepEqual(finished, [false, true])
+  })
+
   it('tells events that carry a text alone from those that carry more', () => {
     const reader = readerOf({})
     assert.equal(reader.read(event(chunk(0, 'word'))).textMember, 'text')

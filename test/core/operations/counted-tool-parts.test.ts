@@ -43,6 +43,7 @@ describe('a chat that searches the web', () => {
     const most = (members: Json) => factsOf(members).webSearches
     const tools = [{ type: 'web_search_20250305', max_uses: 3 }, { type: 'function' }]
     assert.deepEqual([most({}), most({ web_search_options: {} }), most({ tools })], [0, 10, 3])
+    assert.equal(most({ tools: tools.slice(0, 1) }), 3)
     assert.equal(most({ tools: [{ type: 'function' }] }), 0)
     assert.equal(most({ functions: [{ name: 'f' }], web_search_options: {} }), 10)
   })

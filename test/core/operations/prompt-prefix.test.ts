@@ -58,6 +58,13 @@ describe('the beginning of a prompt, which requests with the same cached prompt 
     assert.equal(prefixOf('/v1/responses', { instructions: null, input: null }), '')
   })
 
+  it('has the first text, or the first tokens, of an input that is read as it is', () => {
+    const of = (input: unknown) => prefixOf('/v1/embeddings', { input })
+    const many = Array.from({ length: 300 }, (_, i) => i)
+    assert.deepEqual([of('one'), of(['one', 'two']), of([1, 2, 3])], ['one', 'one', '1 2 3'])
+    assert.deepEqual([of([[1, 2], [3]]), of(many)], ['1 2', many.slice(0, 256).join(' ')])
+  })
+
   it('has 1024 characters at most', () => {
     const bodies: Record<string, Record<string, unknown>> = {
       '/v1/chat/completions': { messages: [{ role: 'user', content: LONG }] },

@@ -12,7 +12,7 @@ describe('the tokens of a text delta', () => {
   })
 
   it('are estimated of a longer delta, or of another script', () => {
-    for (const text of ['a1b2c3d4e', 'a1b2c3d\x80', 'Привет, мир!', '你好你好', '→←→'])
+    for (const text of ['a1b2c3d4e', 'a1b2c3d\x80', '\x80a1b2c3d', 'Привет, мир!', '你好你好', '→←→'])
       assert.equal(countText(text), estimateTokens(text), text)
     assert.equal(countText('→←→'), 3)
     assert.equal(countText('a1b2c3d4e'), 9)
