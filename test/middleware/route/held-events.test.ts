@@ -42,6 +42,9 @@ describe('what a line sends before anything can be passed on', () => {
     push(`${empty.slice(9)}${event({ content: 'a' })}`)
     assert.equal(written.join(''), empty + empty + event({ content: 'a' }))
     assert.deepEqual([stream.committed, stream.whole], [true, false])
+    push(event({}, 'stop'))
+    const end = stream.finish()
+    assert.equal(end.kind === 'complete' && String(end.tail), `${event({}, 'stop')}end\n\n`, 'and once')
   })
 })
 
