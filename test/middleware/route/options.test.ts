@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
+import type { Request, Response } from 'express'
+import { openCall } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { route } from '../../../lib/middleware/route/index.ts'
 import { configWith } from '../../core/config/config.ts'
+import { recordingLogger } from '../../support/app-server.ts'
 
 const { catalog } = loadConfig(configWith())
 
@@ -26,5 +31,16 @@ describe('route', () => {
       { onDisconnect: 'abort' as const },
     ])
       assert.doesNotThrow(() => route({ catalog, ...options }))
+  })
+
+  it('says at once what it needs in front of it', () => {
+    const req = new IncomingMessage(new Socket()) as Request
+    const res = new ServerResponse(req) as Response
+    openCall(req, res, { logger: recordingLogger() })
+    const passed: unknown[] = []
+    route({ catalog })(req, res, (error?: unknown) => passed.push(error))
+    assert.deepEqual(passed.map(String), [
+      'TypeError: route: there is no call.request; mount readRequest before route',
+    ])
   })
 })

@@ -41,6 +41,16 @@ describe('a stream of a line', () => {
     assert.ok(!made.log.some((line) => line.startsWith('end')))
   })
 
+  it('that breaks off leaves nothing for a repetition where its charge fails', async () => {
+    const made = streaming({ settles: () => Promise.reject(new Error('no')) })
+    const kept: string[] = []
+    made.call.idempotency = idempotency(kept)
+    made.send()
+    await made.answer(200, STREAM, BEGUN)
+    made.breakOff()
+    assert.deepEqual([String(await made.finished), kept], ['Error: no', []])
+  })
+
   it('is ended behind its head where its key is over, and charged for what came', async () => {
     const made = streaming()
     const followed: unknown[] = []
