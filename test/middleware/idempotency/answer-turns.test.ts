@@ -118,24 +118,26 @@ describe('the parts of an answer', () => {
 describe('the bytes of answers that wait', () => {
   const piece = Buffer.alloc(16 * MIB)
 
-  /** A store that never ends a write. */
-  const stuck = () =>
-    new AnswerQueue(
-      { partBytes: 10, write: () => new Promise(() => {}), drop: async () => {} },
-      recordingLogger(),
-    )
-
   for (const [more, isRefused] of [
     [0, false],
     [1, true],
   ] as const)
     it(`may be 64 MiB of one account${more ? ', and not one more' : ''}`, async () => {
-      const answers = stuck()
+      let fail = (): void => {}
+      const write = () =>
+        new Promise<void>((_resolve, reject) => {
+          fail = () => reject(new Error('no room'))
+        })
+      const store = { partBytes: 10, write, drop: async () => {} }
+      const answers = new AnswerQueue(store, recordingLogger())
       let kept: boolean | undefined
       const pieces = [piece, piece, piece, piece, Buffer.alloc(more)]
       void answers.keep('acme', 'a', pieces).then((is) => (kept = is))
       await turns(3)
       assert.equal(kept, isRefused ? false : undefined)
       assert.equal(answers.bytes, isRefused ? 0 : 64 * MIB)
+      fail()
+      await turns(3)
+      assert.deepEqual([kept, answers.bytes], [false, 0])
     })
 })
