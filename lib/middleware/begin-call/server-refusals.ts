@@ -123,8 +123,8 @@ function refusalOf(code: string | undefined): GatewayError {
 }
 
 /** Returns the response that is being made on a connection. */
-function runningOn(socket: Socket): ServerResponse | undefined {
-  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+function runningOn(socket: Socket): ServerResponse | null | undefined {
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
 }
 
 /**

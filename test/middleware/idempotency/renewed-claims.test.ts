@@ -212,7 +212,7 @@ describe('a keeper of claims', () => {
       clock.tick(ms)
       for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
     }
-    return { store, keeper, pass, logger }
+    return { store, keeper, pass, logger, clock }
   }
 
   for (const [leaseMs, retryMs] of [
@@ -237,5 +237,22 @@ describe('a keeper of claims', () => {
         [...new Set(logger.lines.map(({ message }) => message))],
         ['idempotency: maintenance failed'],
       )
+    })
+
+  for (const [leaseMs, slices] of [
+    [60_000, 10],
+    [8000, 10],
+    [4000, 5],
+    [800, 1],
+  ] as const)
+    it(`with a lease of ${leaseMs} ms forgets for no longer than ${slices * 100} ms at a time`, async (t) => {
+      const { store, keeper, pass, clock } = keeperOf(t, leaseMs)
+      const prune = t.mock.method(store, 'prune', async (_now: number, limit: number) => {
+        clock.pass(100)
+        return limit
+      })
+      await keeper.claim({ id: 'a', owner: 'a' }, 'f')
+      await pass(leaseMs / 4)
+      assert.equal(prune.mock.callCount(), slices)
     })
 })
