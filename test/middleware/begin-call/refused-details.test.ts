@@ -5,6 +5,7 @@ import { type AddressInfo, Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import express, { type Request } from 'express'
+import { callOf } from '../../../lib/core/call/index.ts'
 import { beginCall, refuseUnparsed, serverRefusals } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { rawClient } from '../../support/app-server.ts'
@@ -13,7 +14,9 @@ const seen: string[] = []
 const note = (req: Request) => void seen.push(`${req.method} ${req.url}`)
 const app = express()
 app.use(beginCall())
+let failures = 0
 app.post('/read', (req, res) => {
+  callOf(req).onFail(() => failures++)
   req.on('error', () => {}).resume()
   req.on('end', () => res.end('served'))
 })
@@ -94,6 +97,7 @@ describe('a refusal of what Node does not parse', () => {
     const chunked = 'POST /read HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
     const broken = await answerTo(`${chunked}zz\r\n`)
     assert.deepEqual([broken.status, broken.error.code, seen], [400, 'invalid_request', []])
+    assert.equal(failures, 1, 'what its handler holds is given back')
     assert.match(broken.error.message, /not valid HTTP/)
     assert.match(broken.head, /\r\nx-request-id: req_/i)
     const large = await answerTo(`${chunked}1;${'x'.repeat(20_000)}\r\nx\r\n`)
