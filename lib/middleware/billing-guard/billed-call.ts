@@ -73,7 +73,7 @@ export class BilledCall implements Bill, PartsOf {
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
     const { statusCode: status } = this.#res
-    if (status < 400) {
+    if (status < 400 && !this.#call.settling) {
       const settling = this.#call.settle({
         outcome: { status, errorCode: null, finish: 'completed' },
         unsent: null,
@@ -95,7 +95,7 @@ export class BilledCall implements Bill, PartsOf {
     if (cost.amount === 0n && this.#isFree()) return undefined
     const outcome = this.#charge(cost, ending)
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
-    this.#goOn(outcome)
+    if (outcome !== 'confirmed') this.#goOn(outcome)
     return undefined
   }
 
@@ -153,9 +153,9 @@ export class BilledCall implements Bill, PartsOf {
     this.items = items
     this.amount = amount
     this.at = Date.now()
-    this.claim = this.#claimToSettle()
+    if (call.idempotency?.claim) this.claim = this.#claimToSettle()
     const keeping = call.idempotency?.keepApart(unsent)
-    this.bytes = bytesOfEntry(call, call.idempotency?.bytesWith(unsent))
+    this.bytes = bytesOfEntry(call, call.idempotency?.bytesWith(unsent) ?? 0)
     return keeping ? this.#chargeKept(keeping) : this.#reservation.settle(this)
   }
 

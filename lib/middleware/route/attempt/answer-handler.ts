@@ -118,7 +118,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       if (this.#body === undefined && chunk.length <= MAX_ERROR_BODY_BYTES) this.#body = chunk
       else {
         this.#body = collecting(this.#body, this.#status)
-        this.#overflows = !this.#body.push(chunk)
+        this.#overflows ||= !this.#body.push(chunk)
       }
       return this.#overflows
     }
@@ -144,7 +144,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   /** Handles the regular end of the response. */
   finish(): AnswerEnd {
-    const flushed = this.flush()
+    const flushed = (this.#relay || this.#overflows) && this.flush()
     if (flushed) return flushed
     if (this.#relay) return this.#relayed(this.#relay.finish()) as AnswerEnd
     return this.#status === 200 ? this.#answered() : this.#refused()
