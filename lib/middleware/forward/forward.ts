@@ -13,12 +13,15 @@ import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { EarlyEnd } from './early-end.ts'
 import { candidateOf, type ForwardOptions, SESSION_MS, validateForward } from './forward-options.ts'
 import { ForwardedCall } from './forwarded-call.ts'
-import type { Forwarding } from './forwarding.ts'
+import type { Forwarding, ForwardTerms } from './forwarding.ts'
 import { BatchLines } from './kept/batch-lines.ts'
 import type { OwnList } from './kept/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './kept/owned-request.ts'
 import { relayPath } from './relay-path.ts'
 import { settleAtPrice } from './settle-at-price.ts'
+
+/** A request of a rule, which has a price. */
+type Asked = Omit<Forwarding, 'headers'> & { readonly terms: ForwardTerms }
 
 /** Options of {@link forwardTo}. */
 export type ForwardToOptions = Pick<ForwardOptions, 'lines' | 'region'>
@@ -93,7 +96,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     signal.throwIfAborted()
   }
 
-  async function serve(call: Call, req: Request, res: Response, asked: Omit<Forwarding, 'headers'>) {
+  async function serve(call: Call, req: Request, res: Response, asked: Asked) {
     const lines = listFor(call)
     const { signal } = asked.early
     const ownedRequest = owned && (await OwnedRequest.judge(call, req, asked.path, owned, signal))
@@ -112,17 +115,12 @@ export function forward(options: ForwardOptions): RequestHandler {
 }
 
 /** Answers with a list. Without a line that was asked it costs nothing. */
-async function sendList(
-  call: Call,
-  res: Response,
-  list: OwnList,
-  { terms, early }: Pick<Forwarding, 'terms' | 'early'>,
-): Promise<void> {
+async function sendList(call: Call, res: Response, list: OwnList, { terms, early }: Asked): Promise<void> {
   call.onLeave(() => early.end(new GatewayError('client_closed_request')))
   const body = await list.body()
   const { askedLine } = list
   const outcome = { status: 200, errorCode: null, finish: 'completed' } as const
-  if (askedLine !== undefined && terms) await settleAtPrice(call, { line: askedLine, ...terms }, outcome)
+  if (askedLine !== undefined) await settleAtPrice(call, { line: askedLine, ...terms }, outcome)
   if (call.left) return
   setNoStore(res)
   res.json(body)

@@ -61,7 +61,7 @@ function unreadable(): GatewayError {
 /** The refusal of a field that names something an upstream keeps. */
 export function notInForms(name: string): GatewayError {
   return new GatewayError('unsupported_feature', {
-    param: name.slice(0, 200),
+    param: name,
     message: 'A form cannot name what an upstream keeps. Send the request as JSON.',
   })
 }

@@ -101,7 +101,6 @@ export class OwnList implements ListSource {
     this.askedLine = line
     await tryCandidates(this.#call, { ...lines, candidates }, settings, lookUps)
     signal.throwIfAborted()
-    if (this.#call.left) throw new GatewayError('client_closed_request')
     if (yieldsThings(kind)) {
       const made = lookUps.found.flatMap((thing) => yieldedBy(thing, kind))
       await this.#kept.remember(this.#call, line, made)
