@@ -73,6 +73,17 @@ describe('an upload to a line', () => {
     for (const event of ['data', 'end']) assert.equal(caller.listenerCount(event), 0, event)
   })
 
+  it('leaves no memory behind once it is written', async (t) => {
+    const { caller, connected, send } = await exchanging(t, echo)
+    const opened = send()
+    await connected()
+    const piece = Buffer.from(new ArrayBuffer(100_000))
+    caller.write(piece)
+    caller.end()
+    assert.equal((await opened).kind, 'answered')
+    await until(() => piece.length === 0, 'the piece is freed')
+  })
+
   it('is read no faster than the line takes it, and goes on when it does', async (t) => {
     let take = (): void => {}
     const { caller, connected, send, upstream } = await exchanging(t, (req, res) => {

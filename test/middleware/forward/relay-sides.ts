@@ -11,6 +11,7 @@ export const turn = () => new Promise((resolve) => setImmediate(resolve))
 /** One side of a relay, which a test speaks for. */
 export class Side extends Duplex {
   readonly heard: Buffer[] = []
+  readonly errors: Error[] = []
   /** Whether it takes what is written to it. */
   takes = true
   /** What was set on the socket. */
@@ -59,7 +60,7 @@ export async function relayed(
   t.mock.method(performance, 'now', () => now)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const [caller, line] = [new Side(closesItself), new Side(closesItself)]
-  for (const side of [caller, line]) side.on('error', () => {})
+  for (const side of [caller, line]) side.on('error', (error) => void side.errors.push(error))
   before?.({ caller, line })
   await turn()
   const over = Promise.withResolvers<void>()

@@ -11,13 +11,13 @@ describe('a WebSocket that is relayed', () => {
   it('hears the handshake first, and then each side what the other says', async (t) => {
     const { caller, line, say, begun } = await relayed(t, {
       handshake: 'HTTP/1.1 101 é\r\n\r\n',
-      head: 'early ',
+      head: '!',
     })
     assert.equal(begun(), 'relaying')
     await say(line, 'hello')
     await say(caller, 'there')
     assert.equal(caller.text, 'HTTP/1.1 101 é\r\n\r\nhello')
-    assert.equal(line.text, 'early there')
+    assert.equal(line.text, '!there')
   })
 
   it('has no timeout of its own, sends at once, and is probed', async (t) => {
@@ -128,6 +128,7 @@ describe('a WebSocket that the gateway closes', () => {
     assert.deepEqual(Buffer.concat(caller.heard), Buffer.concat([FRAME, REFUSED]))
     await pass(1000)
     assert.deepEqual(Buffer.concat(line.heard), GOING_AWAY)
+    assert.deepEqual([caller.errors, line.errors], [[], []], 'nothing is sent behind the end')
   })
 
   it('is ended without a word after a second where that frame does not come whole', async (t) => {

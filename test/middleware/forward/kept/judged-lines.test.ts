@@ -88,6 +88,13 @@ describe('what the lines of a file name', () => {
       ],
       [[naming('a', half.slice(1)), naming('b', half), naming('c')], [['a', 'b', 'c']]],
       [[naming('a', half), naming('a', half), naming('b', half.slice(1)), naming('c')], [['a', 'b', 'c']]],
+      [
+        [naming('a', half), naming('b', half), naming('c', half.slice(1)), naming('d', half), naming('e')],
+        [
+          ['a', 'b'],
+          ['c', 'd', 'e'],
+        ],
+      ],
     ] as const) {
       const { run, lookedUp } = await judging(t, sending(...lines))
       await run()
