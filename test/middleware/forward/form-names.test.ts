@@ -59,6 +59,11 @@ describe('a form that passes by', () => {
       undefined,
     ],
     [
+      'a file of JSON, in other letters',
+      form([`${named('image', '; FileName="a.json"')}\r\nContent-Type: Application/JSON`, '{}']),
+      undefined,
+    ],
+    [
       'what looks like a head in a body',
       form([named('prompt'), `\r\n\r\n${named('file_id')}\r\n\r\n`]),
       undefined,
