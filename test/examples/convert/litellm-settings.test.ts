@@ -25,6 +25,11 @@ describe('several deployments of LiteLLM', () => {
       ).config.lines.map(({ weight }) => weight)
     assert.deepEqual(of(['', '']), [undefined, undefined])
     assert.deepEqual(of(['weight: 9, rpm: 1', 'weight: 1, rpm: 9']), [9, undefined])
+    assert.equal(
+      of(['rpm: 109661477', 'rpm: 1'])[0],
+      1_000_000,
+      'the largest, whatever its product is rounded to',
+    )
     assert.deepEqual(of(['rpm: 900, tpm: 1', 'rpm: 10, tpm: 2']), [900, 10])
     assert.deepEqual(of(['rpm: 6', '']), [6, 0])
     assert.deepEqual(of(['tpm: 4000000', 'tpm: 1000000']), [1_000_000, 250_000])

@@ -53,7 +53,9 @@ function weightsOf(deployments: readonly Deployment[]): Map<Deployment, number |
   const values = deployments.map(({ shares }) => (share ? (shares[share] ?? 0) : 1))
   const scale = Math.min(1, MAX_WEIGHT / Math.max(...values))
   const isAlone = deployments.length === 1
-  return new Map(deployments.map((one, i) => [one, isAlone ? undefined : (values[i] as number) * scale]))
+  // The product is rounded, up as well as down.
+  const weightAt = (i: number): number => Math.min(MAX_WEIGHT, (values[i] as number) * scale)
+  return new Map(deployments.map((one, i) => [one, isAlone ? undefined : weightAt(i)]))
 }
 
 /** Lets a model use the lines of another one after all of its own, where those have the same kind. */
