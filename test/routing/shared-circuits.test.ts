@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type LineStateStore, MemoryLineStateStore } from '../../lib/middleware/route/index.ts'
+import type { CircuitEntry } from '../../lib/routing/lines/circuit.ts'
 import { until } from '../support/until.ts'
-import { exchangeAll, processes, processOn, RESET_MS } from './line-processes.ts'
+import { exchangeAll, type Process, processes, processOn, RESET_MS } from './line-processes.ts'
 
 /** What no process learns by a timer of the circuit. */
 const LONG = { resetMs: 20_000 }
@@ -171,6 +172,39 @@ describe('a circuit of several processes', () => {
     await exchangeAll(one, other)
     assert.deepEqual([one.admits(), other.admits()], ['xy', 'xy'])
   })
+
+  const turns: [name: string, turn: (one: Process, probe: CircuitEntry) => void, admitted: string][] = [
+    ['its probe fails', (one, probe) => one.circuit.fail(probe, 'x'), 'y'],
+    ['its probe goes well', (one, probe) => one.circuit.succeed(probe), 'xy'],
+    ['its probe has no verdict', (one, probe) => one.circuit.skip(probe), 'y'],
+    ['another account fails', (one) => one.fails('y'), ''],
+  ]
+  for (const [name, turn, admitted] of turns)
+    it(`that turns in one process while it asks the others turns in all: ${name}`, async (t) => {
+      const store = new MemoryLineStateStore()
+      let meanwhile = (): void => {}
+      const asking: LineStateStore = {
+        async exchange(notes) {
+          const standing = await store.exchange(notes)
+          meanwhile()
+          return standing
+        },
+        watch: (changed) => store.watch(changed),
+      }
+      const one = processOn(t, asking)
+      const other = processOn(t, new MemoryLineStateStore(store))
+      one.fails('x', 4)
+      await exchangeAll(one, other)
+      await sleep(RESET_MS + 50)
+      const probe = one.enter('x')
+      await exchangeAll(one)
+      meanwhile = () => {
+        meanwhile = () => {}
+        turn(one, probe)
+      }
+      await exchangeAll(one, other)
+      assert.deepEqual([one.admits(), other.admits()], [admitted, admitted])
+    })
 
   for (const first of ['which finds it ill', 'which closes it'])
     it(`that one process closes while another finds it ill again is open for whom it failed; the one tells first ${first}`, async (t) => {

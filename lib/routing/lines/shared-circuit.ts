@@ -163,6 +163,11 @@ export class SharedCircuit implements CircuitLink, SharedState {
       if (circuit.turns !== this.#toldTurns) this.#process.tell(this, true)
       return
     }
+    if (!isTold && note.value === known) {
+      // It turned while the others were being asked, who stand where they stood.
+      this.#process.tell(this, true)
+      return
+    }
     const told = readTold(note.value)
     if (!told) {
       // Of another version, whose state this one leaves alone until it has something to tell itself.
