@@ -144,7 +144,7 @@ const REQUEST_LINE = /^([A-Z-]{3,20}) (\/[^\s?]{0,500})/
 
 /** Makes a request of what is known of it: method and path, if the packet that could not be parsed begins with them. */
 function requestOf(socket: Socket, packet: unknown): IncomingMessage {
-  const begin = packet instanceof Uint8Array ? Buffer.from(packet).toString('latin1') : ''
+  const begin = packet instanceof Uint8Array ? Buffer.from(packet.subarray(0, 600)).toString('latin1') : ''
   const [, method = '', path = '/'] = REQUEST_LINE.exec(begin) ?? []
   const req = new http.IncomingMessage(socket)
   req.method = http.METHODS.includes(method) ? method : 'GET'

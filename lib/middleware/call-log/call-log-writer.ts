@@ -163,6 +163,7 @@ export class CallLogWriter {
     if (this.#closed) return
     this.#closed = true
     this.#retention?.stop()
+    clearTimeout(this.#timer)
     await within(timeoutMs, this.flush(), () => {})
     if (this.#queue.length === 0) return
     const lost = this.#queue.length
@@ -249,9 +250,13 @@ export class CallLogWriter {
   async #retryPause(): Promise<void> {
     this.#retryMs = Math.min(MAX_RETRY_MS, this.#retryMs * 2 || FIRST_RETRY_MS)
     await new Promise<void>((resolve) => {
-      setTimeout(resolve, this.#retryMs).unref()
-      this.#retryNow = resolve
+      const timer = setTimeout(resolve, this.#retryMs).unref()
+      this.#retryNow = () => {
+        clearTimeout(timer)
+        resolve()
+      }
     })
+    this.#retryNow = undefined
   }
 
   #beginOutage(fields: object, message: string): void {

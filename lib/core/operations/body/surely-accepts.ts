@@ -110,7 +110,7 @@ function variantBelow(rule: Rule, value: unknown): PropertyKey[] | undefined {
       const path = variantBelow(rule.item, value[i])
       if (path) return [i, ...path]
     }
-  } else if (rule.kind === 'object') {
+  } else if (rule.kind === 'object' && !Array.isArray(value)) {
     for (const name in value) if (!rule.known.has(name) && isVariant(rule, name)) return [name]
     for (const [i, name] of rule.names.entries()) {
       const path = variantBelow(rule.members[i] as Rule, (value as Record<string, unknown>)[name])
