@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
 import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
+import { PRICE_UNITS } from './price-units.ts'
 
 function faultsOf(source: unknown, env: Record<string, string> = {}): readonly string[] {
   try {
@@ -22,19 +23,6 @@ const line = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })
 const DAY = 86_400_000
 const LONG = 'x'.repeat(200)
 const NO_TEXTS = ['', 'a b', 'é', 7, null]
-const PRICES = [
-  'inputPerMillion',
-  'outputPerMillion',
-  'cachedInputPerMillion',
-  'cacheWritePerMillion',
-  'cacheWrite1hPerMillion',
-  'audioInputPerMillion',
-  'audioOutputPerMillion',
-  'perRequest',
-  'perImage',
-  'perSecond',
-  'perSearchUnit',
-]
 
 /** Where a member stands, how it gets there, values that fit, values that do not. */
 type Row = [place: string, build: (value: unknown) => unknown, fit: unknown[], unfit: unknown[]]
@@ -120,7 +108,7 @@ const ROWS: Row[] = [
     [[], ['stream', 'tools', 'vision', 'json', 'reasoning']],
     ['stream', null],
   ],
-  ...PRICES.map(
+  ...PRICE_UNITS.map(
     (unit): Row => [`models[0].price.${unit}`, nested(model, 'price', unit), ['0', '1'], ['-1', 1]],
   ),
   ['lines[0].apiKey', plain(line, 'apiKey'), ['k'], ['', 7]],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { configWith, LINE, MODEL } from './config.ts'
+import { PRICE_UNITS } from './price-units.ts'
 
 const lineOf = (extra: object, env: Record<string, string> = {}) =>
   loadConfig(configWith({ lines: [{ ...LINE, ...extra }] }), env).catalog.lines[0] ?? assert.fail()
@@ -107,34 +108,22 @@ describe('a line of the catalogue', () => {
 })
 
 describe('the prices of the catalogue', () => {
-  const UNITS = [
-    'inputPerMillion',
-    'outputPerMillion',
-    'cachedInputPerMillion',
-    'cacheWritePerMillion',
-    'cacheWrite1hPerMillion',
-    'audioInputPerMillion',
-    'audioOutputPerMillion',
-    'perRequest',
-    'perImage',
-    'perSecond',
-    'perSearchUnit',
-    'perWebSearch',
-  ] as const
-  const written = Object.fromEntries(UNITS.map((unit, i) => [unit, `${i}.5`]))
-  const nanos = Object.fromEntries(UNITS.map((unit, i) => [unit, BigInt(i) * 1_000_000_000n + 500_000_000n]))
+  const written = Object.fromEntries(PRICE_UNITS.map((unit, i) => [unit, `${i}.5`]))
+  const nanos = Object.fromEntries(
+    PRICE_UNITS.map((unit, i) => [unit, BigInt(i) * 1_000_000_000n + 500_000_000n]),
+  )
 
   it('are billionths of what the config says, unit by unit', () => {
     const { price } = modelOf({ price: written })
-    for (const unit of UNITS) assert.equal(price[unit], nanos[unit], unit)
+    for (const unit of PRICE_UNITS) assert.equal(price[unit], nanos[unit], unit)
     assert.deepEqual(lineOf({ price: written }).price, nanos)
     const { cost } = lineOf({ cost: written })
-    for (const unit of UNITS) assert.equal(cost?.[unit], nanos[unit], unit)
+    for (const unit of PRICE_UNITS) assert.equal(cost?.[unit], nanos[unit], unit)
   })
 
   it('are free on a model without them, and those of the model on a line', () => {
     const { price } = modelOf({})
-    for (const unit of UNITS) assert.equal(price[unit], 0n, unit)
+    for (const unit of PRICE_UNITS) assert.equal(price[unit], 0n, unit)
     assert.deepEqual(lineOf({}).price, {})
     assert.equal(lineOf({ cost: {} }).cost?.perRequest, 0n)
   })

@@ -1,37 +1,10 @@
 import type { TestContext } from 'node:test'
 import { type CallLogEntry, SharedEntries } from '../../../lib/middleware/call-log/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
 
-let serial = 0
-
-export function entry(extra: Partial<CallLogEntry>): CallLogEntry {
-  return {
-    id: `req_${serial++}`,
-    object: 'call',
-    created_at: '2026-01-01T00:00:00.000Z',
-    duration_ms: 1,
-    account: 'acme',
-    key: 'k',
-    client_ip: null,
-    client_request_id: null,
-    method: 'POST',
-    path: '/v1/chat/completions',
-    protocol: 'openai',
-    model: null,
-    stream: false,
-    status: 200,
-    error_code: null,
-    outcome: 'completed',
-    request: null,
-    routing: null,
-    usage: null,
-    billing: null,
-    limit: null,
-    idempotency_key: null,
-    original_request_id: null,
-    response_body: null,
-    ...extra,
-  }
-}
+/** An entry of which a test names what matters. */
+export const entry = (extra: Partial<CallLogEntry>): CallLogEntry =>
+  entryAt(Date.UTC(2026, 0, 1), { key: 'k', client_ip: null, model: null, routing: null, ...extra })
 
 /** Writes into a list, on a faked clock. */
 export function shared(t: TestContext) {

@@ -3,10 +3,10 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { openCall } from '../../../lib/core/call/index.ts'
 import { AnswerBody } from '../../../lib/middleware/idempotency/answer-body.ts'
-import type { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { HeldClaim, momentNow } from '../../../lib/middleware/idempotency/held-claim.ts'
 import { KeyedCall } from '../../../lib/middleware/idempotency/keyed-call.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { type Kept, scriptedKeeper } from './scripted-keeper.ts'
 
 export const HANDLER_MS = 1000
 export const USAGE = {
@@ -19,8 +19,7 @@ export const USAGE = {
 
 interface Keyed {
   completesHere?: boolean
-  /** What the store says of a completion: kept, lost, or nothing. */
-  kept?: boolean | Error
+  kept?: Kept
   maySend?: boolean
 }
 
@@ -29,21 +28,7 @@ export function keyedCall({ completesHere = true, kept = true, maySend = true }:
   const req = new IncomingMessage(new Socket())
   const res = new ServerResponse(req)
   const call = openCall(req, res, { logger: recordingLogger() })
-  const log: string[] = []
-  const may = { send: maySend }
-  const keeper = {
-    maySend: () => may.send,
-    async complete(held: HeldClaim) {
-      log.push('complete')
-      if (kept instanceof Error) throw kept
-      held.state = kept ? 'completed' : 'lost'
-      return kept
-    },
-    async release(held: HeldClaim) {
-      log.push('release')
-      held.state = 'released'
-    },
-  } as unknown as ClaimKeeper
+  const { keeper, log, may } = scriptedKeeper(kept, maySend)
   const held = new HeldClaim({ id: 'k', owner: call.id }, 500, momentNow())
   const body = new AnswerBody(100)
   const trace = { responseBody: null, claim: null, partsApart: 0, keepApart() {} } as unknown as NonNullable<

@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { openCall } from '../../../lib/core/call/index.ts'
-import type { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { HeldClaim, momentNow } from '../../../lib/middleware/idempotency/held-claim.ts'
 import { ReplayedCall } from '../../../lib/middleware/idempotency/replayed-call.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { type Kept, scriptedKeeper } from './scripted-keeper.ts'
 
 export const HANDLER_MS = 1000
 
 interface Replayed {
-  /** What the store says of a completion. */
-  kept?: boolean | Error
+  kept?: Kept
   keepWhen?: (status: number) => boolean
 }
 
@@ -21,21 +20,7 @@ export function replayedCall({ kept = true, keepWhen = () => true }: Replayed = 
   const res = new ServerResponse(req)
   const logger = recordingLogger()
   const call = openCall(req, res, { logger })
-  const log: string[] = []
-  const may = { send: true }
-  const keeper = {
-    maySend: () => may.send,
-    async complete(held: HeldClaim) {
-      log.push('complete')
-      if (kept instanceof Error) throw kept
-      held.state = kept ? 'completed' : 'lost'
-      return kept
-    },
-    async release(held: HeldClaim) {
-      log.push('release')
-      held.state = 'released'
-    },
-  } as unknown as ClaimKeeper
+  const { keeper, log, may } = scriptedKeeper(kept)
   call.onSettle(async () => void log.push('settle'))
   const held = new HeldClaim({ id: 'k', owner: call.id }, 500, momentNow())
   const trace = { claim: null } as unknown as NonNullable<typeof call.idempotency>
