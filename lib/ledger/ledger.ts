@@ -87,9 +87,10 @@ export interface ChargeRecord {
 export interface Settlement extends ChargeRecord {
   /**
    * `charge`: spends the cost from the wallets of account and key. `void`: undoes the charge of this request id if
-   * there is one, and prevents one that arrives later.
+   * there is one, and prevents one that arrives later. `revoked`: both in one, for a charge that may have been stored
+   * without an answer and is not to stand: its result tells what has become of its draws.
    */
-  readonly kind: 'charge' | 'void'
+  readonly kind: 'charge' | 'void' | 'revoked'
   /**
    * The parts of the amount that leases held. The rest is debited from the wallets directly, as is a part that its
    * lease no longer holds. Only a charge that is `written` draws.

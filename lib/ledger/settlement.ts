@@ -58,6 +58,13 @@ export interface SettlementRecords {
 /** Settles one call: writes its charge, or undoes it. */
 export function settle(settlement: Settlement, records: SettlementRecords): SettlementResult {
   if (settlement.kind === 'void') return undo(settlement, records)
+  const result = charge(settlement, records)
+  // Nobody sees the charge stand, or its claim completed.
+  if (settlement.kind === 'revoked' && result !== 'fenced') undo(settlement, records)
+  return result
+}
+
+function charge(settlement: Settlement, records: SettlementRecords): SettlementResult {
   const { requestId, amount, claim } = settlement
   const isOwned = claim === null || records.completeClaim(claim)
   const standing = records.charges.find(requestId)

@@ -15,7 +15,7 @@ const amount = fc.bigInt(0n, 120n)
 const leaseNumber = fc.nat(3)
 const settlement = fc.record({
   request: fc.nat(5),
-  kind: fc.constantFrom('charge' as const, 'charge' as const, 'void' as const),
+  kind: fc.constantFrom('charge' as const, 'charge' as const, 'void' as const, 'revoked' as const),
   amount: fc.bigInt(0n, 60n),
   account: fc.nat(1),
   key: fc.option(fc.nat(1)),
@@ -155,7 +155,7 @@ class Run {
         amount: draw.amount,
       })),
     })
-    return asked.kind === 'charge' ? made : voidOf(made)
+    return asked.kind === 'void' ? voidOf(made) : { ...made, kind: asked.kind }
   }
 
   #id(n: number): string {

@@ -112,6 +112,30 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
     })
 
+    it('a charge that is revoked in one frees its claim, stored before or not, and stands for nobody', async () => {
+      const { records } = tested()
+      if (!records) return
+      const { claims, calls } = records
+      const account = await prepaid(first(), 100n)
+      for (const stored of [true, false]) {
+        const [requestId, id] = [newRequestId(NOW), fresh('record')]
+        const claim = { id, owner: requestId, fingerprint: 'f', now: NOW, leaseUntil: NOW + LEASE }
+        await claims.claim(claim)
+        const once = charge(account, 10n, members(requestId, id))
+        if (stored) await settle(once)
+        const revoked = { ...charge(account, 10n, members(requestId, id, 503)), kind: 'revoked' as const }
+        // Another charge of the same transaction stands.
+        assert.deepEqual(await settle(revoked, charge(account, 1n)), [
+          stored ? 'known' : 'written',
+          'written',
+        ])
+        assert.equal((await calls.find(requestId))?.status, 503)
+        assert.equal(await claims.claim({ ...claim, owner: 'later' }), undefined, 'the key is free')
+        assert.deepEqual(await settle(once), ['known'])
+      }
+      assert.deepEqual(await figures(first(), account), [100n, 2n, 0n, 0n])
+    })
+
     it('a voided call’s charge that still has its claim leaves the key free', async () => {
       const { records } = tested()
       if (!records) return

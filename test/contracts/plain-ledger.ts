@@ -79,8 +79,13 @@ export class PlainLedger {
   }
 
   settle(batch: readonly Settlement[]): SettlementResult[] {
-    return batch.map((settlement) => {
+    return batch.flatMap((settlement) => {
       const { kind, requestId } = settlement
+      if (kind === 'revoked')
+        return this.settle([
+          { ...settlement, kind: 'charge' },
+          { ...settlement, kind: 'void' },
+        ]).slice(0, 1)
       const standing = this.#charges.get(requestId)
       if (kind === 'void') {
         if (this.#voids.has(requestId)) return 'known'

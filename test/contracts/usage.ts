@@ -73,7 +73,10 @@ export function usageContract(
     it('is what the charges less the voids and the calls without a charge add up to, however it is grouped', async () => {
       const step = fc.record({
         charges: fc.array(
-          fc.record({ call: counted, voided: fc.constantFrom('no', 'no', 'later', 'first', 'both') }),
+          fc.record({
+            call: counted,
+            voided: fc.constantFrom('no', 'no', 'later', 'first', 'both', 'at once', 'again'),
+          }),
           {
             maxLength: 12,
           },
@@ -83,9 +86,12 @@ export function usageContract(
       await fc.assert(
         fc.asyncProperty(step, async ({ charges, refused }) => {
           const made = charges.map(({ call, voided }) => ({ call, voided, id: newRequestId(call.at) }))
-          const charge = made.map(({ call, id }) => settlementOf(call, 'charge', id))
-          const voids = (when: string) =>
-            made.filter(({ voided }) => voided === when).map(({ call, id }) => settlementOf(call, 'void', id))
+          const charge = made.map(({ call, voided, id }) =>
+            settlementOf(call, voided === 'at once' ? 'revoked' : 'charge', id),
+          )
+          const voids = (when: string, kind: Settlement['kind'] = 'void') =>
+            made.filter(({ voided }) => voided === when).map(({ call, id }) => settlementOf(call, kind, id))
+          const again = voids('again', 'revoked')
           const entries = refused.map(({ call, repeats }) => refusedEntry(call, repeats))
           const [one, other = one] = tried.ledgers
           await one.settle(voids('first'))
@@ -96,8 +102,8 @@ export function usageContract(
           ])
           // Each of these again changes nothing.
           await Promise.all([other.settle(charge), one.settle(voids('later')), tried.calls.append(entries)])
-          await other.settle([...voids('later'), ...voids('both')])
-          await one.settle([...charge, ...voids('both')])
+          await other.settle([...voids('later'), ...voids('both'), ...again])
+          await one.settle([...charge, ...voids('both'), ...again])
           for (const { call, voided } of charges) if (voided === 'no') all.push(call)
           for (const entry of entries) all.push(countedOf(entry))
         }),

@@ -62,7 +62,7 @@ export class FaultyLedger implements Ledger {
     const handed = settlements.map(copyOf)
     this.settled.push(handed)
     return this.#do('settle', async () => {
-      const isPoison = ({ kind, requestId }: Settlement) => kind === 'charge' && this.poison.has(requestId)
+      const isPoison = ({ kind, requestId }: Settlement) => kind !== 'void' && this.poison.has(requestId)
       if (handed.some(isPoison)) throw new Error('out of range')
       return this.#ledger.settle(handed)
     })

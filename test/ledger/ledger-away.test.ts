@@ -135,6 +135,28 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
+  for (const fault of ['fails', 'unheard'] as const) {
+    it(`never stands, and never completes its claim, once it is handed over again (${fault})`, async () => {
+      const shared = ledgerOf('10')
+      const process = new PoolProcess(shared, { settlesRecords: true })
+      const { ledger, clock } = process
+      const held = await process.admitted(units(4))
+      ledger.faults.set('settle', fault)
+      const { outcome, resolved } = settle(held, 'req', units(3))
+      await clock.advance(1600)
+      assert.equal(await outcome, 'unconfirmed')
+      held.revoke(null)
+      const before = ledger.settled.length
+      ledger.mend()
+      await clock.advance(600)
+      const kinds = ledger.settled.slice(before).flatMap((batch) => batch.map(({ kind }) => kind))
+      assert.deepEqual([kinds, resolved], [['revoked'], ['voided']])
+      const { spent, violations } = await shared.check()
+      assert.deepEqual([spent, violations], [0n, []])
+      await process.admitted(units(10))
+    })
+  }
+
   it('is none where the claim belonged to a later call: nothing is told twice, and nothing is left to undo', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)

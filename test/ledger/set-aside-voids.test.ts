@@ -54,8 +54,8 @@ async function refusing(kinds: readonly Settlement['kind'][]) {
 describe('the void of a charge', () => {
   type Kind = Settlement['kind']
   const rows: [name: string, refused: readonly Kind[], revokedAfterMs: number, toldAs: Kind][] = [
-    ['that fails', ['charge', 'void'], 0, 'void'],
-    ['that was set aside', ['charge', 'void'], 3000, 'charge'],
+    ['that fails', ['charge', 'revoked', 'void'], 0, 'void'],
+    ['that was set aside', ['charge', 'revoked', 'void'], 3000, 'charge'],
     ['that stands', ['void'], 3000, 'void'],
   ]
   for (const [name, refused, revokedAfterMs, toldAs] of rows)
@@ -84,7 +84,7 @@ describe('the void of a charge', () => {
     })
 
   it('that the ledger does not take either holds up its account for a while, also where no other one calls', async () => {
-    const { shared, process, bad, mend, passAlone, others } = await refusing(['charge', 'void'])
+    const { shared, process, bad, mend, passAlone, others } = await refusing(['charge', 'revoked', 'void'])
     settle(bad, 'bad', ONE)
     bad.revoke(null)
     await process.clock.advance(5000)

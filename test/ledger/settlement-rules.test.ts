@@ -187,3 +187,37 @@ describe('a void', () => {
     assert.deepEqual([spent(), done], [[undefined, undefined], [['void', 'req', undefined]]])
   })
 })
+
+describe('a charge that is revoked before it is known to be stored', () => {
+  const REVOKED: Settlement = { ...ONCE, kind: 'revoked', draws: [draw('l', ACME, 20n)] }
+
+  it('draws, and is undone at once, with its claim freed; again, it changes nothing', () => {
+    const { settle, spent, done, wallet, leases } = records()
+    leases.set('l', { wallet: ACME, held: 50n })
+    wallet(ACME).leased = 50n
+    assert.equal(settle(REVOKED), 'written')
+    assert.deepEqual(
+      done.map(([what]) => what),
+      ['complete', 'charge', 'log', 'void', 'log', 'free'],
+    )
+    const figures = [spent(), leases.get('l')?.held, wallet(ACME).leased]
+    assert.deepEqual(figures, [[0n, 0n], 30n, 30n])
+    assert.equal(settle(REVOKED), 'known')
+    assert.deepEqual([spent(), leases.get('l')?.held, wallet(ACME).leased], figures)
+  })
+
+  it('is undone where it was stored without an answer, and draws no more', () => {
+    const { settle, spent, wallet, leases } = records()
+    leases.set('l', { wallet: ACME, held: 50n })
+    wallet(ACME).leased = 50n
+    settle({ ...REVOKED, kind: 'charge' })
+    assert.equal(settle(REVOKED), 'known')
+    assert.deepEqual([spent(), leases.get('l')?.held, wallet(ACME).leased], [[0n, 0n], 30n, 30n])
+  })
+
+  it('whose claim is another’s is fenced: nothing is written, not even its void', () => {
+    const { settle, spent, done } = records({ isOwned: false })
+    assert.equal(settle(REVOKED), 'fenced')
+    assert.deepEqual([spent(), done], [[undefined, undefined], [['complete', CLAIM]]])
+  })
+})

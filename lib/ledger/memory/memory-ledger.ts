@@ -136,7 +136,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       // A budget of a call that held nothing may have no wallet yet.
       if (settlement.budgets) for (const id of settlement.budgets) this.#openBudget(id)
       results[i] = settle(settlement, this.#records)
-      if (settlement.budgets && results[i] === 'written')
+      if (settlement.kind === 'charge' && settlement.budgets && results[i] === 'written')
         for (const id of settlement.budgets) this.#tellSpent(id, settlement.amount)
     }
     return results

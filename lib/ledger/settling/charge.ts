@@ -102,7 +102,7 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** If the charge is handed over again, the entry shows how the call has ended meanwhile. */
   get entry(): CallLogEntry | null {
-    const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
+    const { entry } = (this.kind !== 'charge' && this.#revoked) || this.#bill
     return entry && this.#evaluate(entry)
   }
 
@@ -130,8 +130,9 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.#countUnhanded(this.amount)
   }
 
-  /** Records that the charge is being handed to the ledger. */
+  /** Records that the charge is being handed to the ledger. One that the ledger may have is not to stand once it is revoked. */
   hand(): void {
+    if (this.#revoked && this.kind === 'charge') this.kind = 'revoked'
     if (this.#state === 'waiting') this.#countUnhanded(-this.amount)
     else if (this.#state !== 'new') return
     this.#state = 'handed'
@@ -155,8 +156,8 @@ export class Charge implements Settlement, Awaited<Charge> {
     }
     // The charge was known before it was ever handed over, so another charge with this id made the draws.
     this.#concludeDraws(result === 'fenced' || (result === 'known' && !repeated))
-    if (result === 'fenced') {
-      this.#end('fenced')
+    if (result === 'fenced' || this.kind === 'revoked') {
+      this.#end(result === 'fenced' ? 'fenced' : 'voided')
       return
     }
     this.#state = 'stands'
@@ -167,7 +168,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** Records a failure while others are settled. Returns true if the charge became a void, to be tried. */
   setAside(): boolean {
     this.#isAside = true
-    return this.#revoked !== undefined && this.kind === 'charge' && this.#voidUnseen()
+    return this.#revoked !== undefined && this.kind !== 'void' && this.#voidUnseen()
   }
 
   /**

@@ -73,7 +73,7 @@ export class ClaimKeeper {
           .claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
           .then(recordIn)
       })
-      if (existing) return this.#isSettling(existing) ? { ...existing, state: 'running' } : existing
+      if (existing) return this.#mayBeUndone(existing) ? { ...existing, state: 'running' } : existing
     } catch (error) {
       if (asked) {
         held.state = 'releasing'
@@ -88,9 +88,13 @@ export class ClaimKeeper {
     return held
   }
 
-  /** Returns whether a record belongs to a call whose ledger has not answered: the charge and the record may be undone. */
-  #isSettling({ owner }: IdempotencyRecord): boolean {
-    for (const held of this.#held) if (held.owner === owner) return held.state === 'settling'
+  /**
+   * Returns whether a record belongs to a call whose ledger has not answered, so that the charge and the record may be
+   * undone, or to one that was undone after the record was read.
+   */
+  #mayBeUndone({ owner }: IdempotencyRecord): boolean {
+    for (const held of this.#held)
+      if (held.owner === owner) return held.state === 'settling' || held.state === 'released'
     return false
   }
 

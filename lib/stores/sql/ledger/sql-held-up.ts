@@ -77,7 +77,7 @@ export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
     for (const { lease } of draws) rows.leases.set(lease, own)
     if (claim) rows.idempotency.set(claim.id, own)
     rows.calls.set(requestId, own)
-    if (settlement.kind === 'charge') usage.add(shareOfCharge(settlement))
+    if (settlement.kind !== 'void') usage.add(shareOfCharge(settlement))
   }
   return { byId: rows, usage: usage.ids() }
 }

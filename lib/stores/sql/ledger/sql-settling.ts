@@ -34,7 +34,7 @@ export async function settleAll(
 
 /** Returns the batch for the usual state of the rows; undefined if that state is impossible. */
 function assume(settlements: readonly Settlement[]): SettlementBatch | undefined {
-  if (settlements.some(({ kind }) => kind === 'void')) return undefined
+  if (settlements.some(({ kind }) => kind !== 'charge')) return undefined
   const batch = new SettlementBatch(settlements)
   try {
     batch.assertFigures()
