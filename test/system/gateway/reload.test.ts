@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { Client } from 'undici'
 import { chat, post } from '../../support/gateway-process.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { until, untilAsync } from '../../support/until.ts'
@@ -174,14 +173,19 @@ describe('SIGHUP', () => {
   it('tells once what is odd in the config, also when no worker of the start is left', async (t) => {
     const odd = { id: 'key', account: 'demo', secret: 'sk-demo', allowModels: ['chat-small', 'nowhere'] }
     const server = await startFileGateway(t, { WORKERS: '2' }, { keys: [odd] })
-    const { gateway, admin } = server
+    const { gateway, admin, upstream } = server
     const workers = async () => (await admin<{ workers: { worker: number }[] }>('/lines/one')).workers
     await untilAsync(async () => (await workers()).length === 2, 'both workers')
-    // Connections keep the old workers, so that the new ones have other numbers.
-    const clients = Array.from({ length: 12 }, () => new Client(gateway.url))
-    for (const client of clients) t.after(() => client.destroy())
-    const request = { path: '/v1/models', method: 'GET' } as const
-    await Promise.all(clients.map(async (client) => (await client.request(request)).body.dump()))
+    // Calls keep the old workers, so that the new ones have other numbers.
+    const answer = upstream.script
+    const go = Promise.withResolvers<void>()
+    upstream.script = async (...received) => {
+      await go.promise
+      await answer(...received)
+    }
+    t.after(() => go.resolve())
+    const calls = Array.from({ length: 12 }, () => post(gateway.url, chat()))
+    await until(() => upstream.requests.length === 12, 'the requests')
     const odds = () => [times(server, ODD), times(server, 'config and database differ')]
     assert.deepEqual(odds(), [1, 0])
     gateway.kill('SIGUSR2')
@@ -189,7 +193,8 @@ describe('SIGHUP', () => {
     assert.equal((await workers()).length, 4)
     gateway.kill('SIGHUP')
     await until(() => odds()[0] === 2, 'the warning while old workers end')
-    await Promise.all(clients.map((client) => client.destroy()))
+    go.resolve()
+    for (const call of calls) assert.equal((await call).status, 200)
     await untilAsync(async () => (await workers()).every(({ worker }) => worker > 2), 'the end of the old')
     await server.write({ ...server.config, keys: [{ ...odd, limits: { rpm: 9 } }] })
     await until(() => times(server, 'config reloaded') === 2, 'the reload')
