@@ -35,7 +35,7 @@ export interface MemoryLedgerOptions {
   unknownAccounts?: 'refuse' | 'postpaid'
   /**
    * Most charges stored one by one. Older ones are merged into a sum per account and key; if one of them were settled
-   * again, it would be charged again. Defaults to 200000.
+   * again, it would be charged again. Defaults to 20000, as many as `MemoryCallStore` holds entries.
    */
   maxCharges?: number
 }
@@ -74,7 +74,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   constructor(options: MemoryLedgerOptions = {}) {
     // It takes a whole config, too.
     checkOptions('MemoryLedger', options, RULES, { others: 'ignored' })
-    const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
+    const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 20_000 } = options
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges, this.usage)
     this.#records = {
