@@ -55,16 +55,18 @@ export interface SettlementRecords {
   log(entry: CallLogEntry): void
 }
 
-/** Settles one call: writes its charge, or undoes it. */
-export function settle(settlement: Settlement, records: SettlementRecords): SettlementResult {
-  if (settlement.kind === 'void') return undo(settlement, records)
-  const result = charge(settlement, records)
-  // Nobody sees the charge stand, or its claim completed.
-  if (settlement.kind === 'revoked' && result !== 'fenced') undo(settlement, records)
-  return result
-}
-
-function charge(settlement: Settlement, records: SettlementRecords): SettlementResult {
+/** Settles one call: writes its charge, undoes it, or both. */
+export function settle(
+  settlement: Settlement,
+  records: SettlementRecords,
+  kind: Settlement['kind'] = settlement.kind,
+): SettlementResult {
+  if (kind === 'void') return undo(settlement, records)
+  if (kind === 'revoked') {
+    const result = settle(settlement, records, 'charge')
+    if (result !== 'fenced') undo(settlement, records)
+    return result
+  }
   const { requestId, amount, claim } = settlement
   const isOwned = claim === null || records.completeClaim(claim)
   const standing = records.charges.find(requestId)

@@ -99,7 +99,7 @@ export class MemoryCharges implements StandingCharges {
   /** Returns a charge or void; undefined if there is none. */
   readonly find: (requestId: string) => Standing | undefined = this.#byRequest.get.bind(this.#byRequest)
   /** One iterator for all deletions: a new one would skip all deleted entries each time. */
-  readonly #oldest = this.#byRequest.entries()
+  readonly #oldest = this.#byRequest.keys()
   /** By account, then by key and budgets. */
   readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
 
@@ -155,9 +155,8 @@ export class MemoryCharges implements StandingCharges {
   }
 
   #foldOldest(): void {
-    const oldest = this.#oldest.next().value
-    if (!oldest) return
-    const [requestId, { account, key, amount, voided, budgets }] = oldest
+    const requestId = this.#oldest.next().value as string
+    const { account, key, amount, voided, budgets } = this.#byRequest.get(requestId) as KeptCharge
     this.#byRequest.delete(requestId)
     if (account === null) return
     const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()

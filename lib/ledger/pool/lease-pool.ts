@@ -72,13 +72,11 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     const defaulted = withDefaults(options)
-    const given = {
-      ...defaulted,
-      ledger: new TimelyLedger(defaulted.ledger, defaulted.clock, defaulted.times),
-    }
+    const ledger = new TimelyLedger(defaulted.ledger, defaulted.clock, defaulted.times)
+    const given = { ...defaulted, ledger }
     const { clock, logger, times, onLedgerAway } = given
     const health = new LedgerHealth(given)
-    const settlements = new SettlementQueue({ ...given, health })
+    const settlements = new SettlementQueue({ ...defaulted, health, timed: ledger.timed.bind(ledger) })
     const changes = new LeaseChanges({ ...given, health })
     const generation = randomUUID()
     let leases = 0

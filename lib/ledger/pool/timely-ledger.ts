@@ -1,4 +1,4 @@
-import type { LeaseAnswer, LeaseChange, Ledger, OpenLease, Settlement, SettlementResult } from '../ledger.ts'
+import type { LeaseAnswer, LeaseChange, Ledger, OpenLease } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerTimes } from './ledger-times.ts'
 
@@ -10,43 +10,26 @@ export class LedgerLate extends Error {
   override readonly name = 'LedgerLate'
 }
 
-/** A ledger whose operations always settle: one without an answer in time rejects, and may be repeated like any that fails. */
-export class TimelyLedger implements Ledger {
-  readonly gathers: boolean
+/** What a pool asks a ledger. Each always settles: one without an answer in time rejects, and may be repeated like any that fails. */
+export class TimelyLedger implements Omit<Ledger, 'settle' | 'settlesRecords'> {
   readonly #ledger: Ledger
   readonly #clock: Clock
   readonly #times: Pick<LedgerTimes, 'answered'>
 
   constructor(ledger: Ledger, clock: Clock, times: Pick<LedgerTimes, 'answered'>) {
     this.#ledger = ledger
-    this.gathers = ledger.gathers ?? false
     this.#clock = clock
     this.#times = times
   }
 
-  get settlesRecords(): boolean {
-    return this.#ledger.settlesRecords
-  }
-
-  get settlesAtOnce(): number {
-    return this.#ledger.settlesAtOnce ?? 1
-  }
-
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
-    const answers = await this.#timed(this.#ledger.change(owner, changes))
+    const answers = await this.timed(this.#ledger.change(owner, changes))
     if (Array.isArray(answers) && answers.every(isAnswer)) return answers
     throw new TypeError('the ledger answered a change with something else')
   }
 
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
     return this.#inTime(this.#ledger.renew(leases, at))
-  }
-
-  settle(
-    settlements: readonly Settlement[],
-  ): readonly SettlementResult[] | Promise<readonly SettlementResult[]> {
-    const results = this.#ledger.settle(settlements)
-    return 'then' in results ? this.#timed(results) : results
   }
 
   leases(): Promise<readonly OpenLease[]> {
@@ -61,8 +44,8 @@ export class TimelyLedger implements Ledger {
     return this.#inTime(this.#ledger.sweep(lease, beats))
   }
 
-  /** Also records how long the answer took. */
-  async #timed<T>(answer: Promise<T>): Promise<T> {
+  /** Waits for an answer, such as to settlements, and records how long it took. */
+  async timed<T>(answer: Promise<T>): Promise<T> {
     const asked = this.#clock.now()
     const answered = await this.#inTime(answer)
     this.#times.answered(this.#clock.now() - asked)

@@ -7,7 +7,7 @@ import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 
 /** The parts that {@link HeldAccounts} works with. */
 export interface HeldAccountsDeps
-  extends Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> {
+  extends Pick<SettlementLaneDeps, 'ledger' | 'timed' | 'clock' | 'progress' | 'onResult'> {
   readonly logger: Logger
   /** How long the oldest charge of an account may wait, and after how long an operation counts as late. */
   readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'distanceMs'>
@@ -131,9 +131,10 @@ export class HeldAccounts {
   #of(account: string): HeldAccount {
     const known = this.#held.get(account)
     if (known) return known
-    const { ledger, clock, progress, onResult } = this.#deps
+    const { ledger, timed, clock, progress, onResult } = this.#deps
     const lane: SettlementLane = new SettlementLane({
       ledger,
+      timed,
       clock,
       progress,
       onResult,

@@ -7,6 +7,8 @@ import { type Progress, WaitingCharges } from './waiting-charges.ts'
 /** The parts that {@link SettlementLane} works with. */
 export interface SettlementLaneDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'gathers' | 'settlesAtOnce'>
+  /** Ends the wait for an answer of the ledger that does not come in time, by an error. */
+  readonly timed: <T>(answer: Promise<T>) => Promise<T>
   readonly clock: Clock
   /** Returns how far away the ledger is, in milliseconds. */
   readonly distanceMs: () => number
@@ -188,7 +190,7 @@ export class SettlementLane {
     try {
       for (let i = 0; i < batch.length; i++) batch[i]?.hand()
       const answer = this.#deps.ledger.settle(batch)
-      if ('then' in answer) this.#concludeLater({ batch, since }, answer)
+      if ('then' in answer) this.#concludeLater({ batch, since }, this.#deps.timed(answer))
       else this.#succeeded(batch, answer)
     } catch (error) {
       this.#failed(batch, error)

@@ -16,6 +16,7 @@ import type { Progress } from './waiting-charges.ts'
 /** The parts that {@link SettlementQueue} works with. */
 export interface SettlementQueueDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers' | 'settlesAtOnce'>
+  readonly timed: SettlementLaneDeps['timed']
   readonly clock: Clock
   readonly health: LedgerHealth
   readonly logger: Logger
@@ -60,8 +61,9 @@ export class SettlementQueue {
       () => times.confirmMs,
       (charge) => charge.confirm?.('late'),
     )
-    const shared: Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> = {
+    const shared: Pick<SettlementLaneDeps, 'ledger' | 'timed' | 'clock' | 'progress' | 'onResult'> = {
       ledger: deps.ledger,
+      timed: deps.timed,
       clock,
       progress: this.#progress,
       onResult: this.#conclude,
