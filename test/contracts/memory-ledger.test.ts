@@ -69,7 +69,7 @@ describe('a ledger in memory', () => {
   })
 
   it('remembers as many charges as it is told, and the sums of all', async () => {
-    const ledger = new MemoryLedger({ maxCharges: 3 })
+    const ledger = new MemoryLedger({ maxCharges: 6 })
     const calls = Array.from({ length: 7 }, (_, i) => charge('acme', BigInt(i + 1), { key: 'k' }))
     for (const [i, call] of calls.entries()) {
       ledger.settle([call])
@@ -83,7 +83,7 @@ describe('a ledger in memory', () => {
   })
 
   it('keeps the sums of older charges apart by their budgets', async () => {
-    const ledger = new MemoryLedger({ maxCharges: 1 })
+    const ledger = new MemoryLedger({ maxCharges: 2 })
     const some: WalletId[] = ['budget:team:0', 'budget:user:0']
     for (const budgets of [undefined, some, some.slice(1), some, undefined])
       ledger.settle([charge('acme', 5n, { key: 'k', budgets })])
@@ -121,7 +121,7 @@ describe('a ledger in memory', () => {
   })
 
   it('refuses options that it cannot use', () => {
-    assert.throws(() => new MemoryLedger({ maxCharges: 0 }), TypeError)
+    assert.throws(() => new MemoryLedger({ maxCharges: 1 }), TypeError)
     assert.throws(() => new MemoryLedger({ unknownAccounts: 'other' as 'refuse' }), TypeError)
     assert.throws(() => new MemoryLedger({ accounts: [{ id: 'acme', balance: 'much' }] }), RangeError)
   })

@@ -29,6 +29,11 @@ const MAX_MEMBERS = 10_000
 /** The most members of all objects together. A member costs a parser up to fifty times what an item of a list does. */
 const MAX_MEMBERS_IN_ALL = 100_000
 
+/** A member takes four bytes or more, so no shorter text has too many of them, or of values. */
+const FEW_MEMBERS = 4 * MAX_MEMBERS
+/** What the bytes of "[" and "{" differ in. */
+const CASE_BIT = 0x20
+
 /** No shorter text can break a bound, but one that never closes what it opens, which parsers refuse at once. */
 export const SURELY_WITHIN = 2 * (MAX_DEPTH + 1)
 
@@ -53,7 +58,12 @@ export function newTally(): JsonTally {
  * @param tally what earlier texts of the same request have come to; this text is added to it.
  */
 export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
-  if (raw.length < SURELY_WITHIN && !tally) return undefined
+  if (!tally && raw.length < FEW_MEMBERS) {
+    // Such a text can only be nested too deeply, which takes many brackets.
+    let brackets = 0
+    for (let i = 0; i < raw.length; i++) if (((raw[i] as number) | CASE_BIT) === OPEN_BRACE) brackets++
+    if (brackets <= MAX_DEPTH) return undefined
+  }
   let values = (tally?.values ?? 0) + 1
   let members = tally?.members ?? 0
   let depth = 0

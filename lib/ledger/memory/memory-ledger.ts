@@ -34,8 +34,9 @@ export interface MemoryLedgerOptions {
    */
   unknownAccounts?: 'refuse' | 'postpaid'
   /**
-   * Most charges stored one by one. Older ones are merged into a sum per account and key; if one of them were settled
-   * again, it would be charged again. Defaults to 20000, as many as `MemoryCallStore` holds entries.
+   * Most charges stored one by one, at least 2. When there are so many, the older half is merged into a sum per account and
+   * key; if one of them were settled again, it would be charged again. Defaults to 20000, as many as `MemoryCallStore` holds
+   * entries.
    */
   maxCharges?: number
 }
@@ -44,7 +45,7 @@ const RULES: OptionRules<MemoryLedgerOptions> = {
   accounts: aListOf('a list of accounts, each with its "id"', 'id'),
   keys: aListOf('a list of keys, each with its "id"', 'id'),
   unknownAccounts: oneOf('refuse', 'postpaid'),
-  maxCharges: aNumber('at least 1', 1),
+  maxCharges: aNumber('at least 2', 2),
 }
 
 /**

@@ -92,40 +92,47 @@ interface FoldedCharges extends AuditedCharges {
   count: number
 }
 
-/** Charges and voids by their request id. If there are too many, the oldest are merged into sums. */
+/** Charges and voids by their request id. If there are too many, the older half is merged into sums. */
 export class MemoryCharges implements StandingCharges {
-  readonly #most: number
-  readonly #byRequest = new Map<string, KeptCharge>()
-  /** Returns a charge or void; undefined if there is none. */
-  readonly find: (requestId: string) => Standing | undefined = this.#byRequest.get.bind(this.#byRequest)
-  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
-  readonly #oldest = this.#byRequest.keys()
+  readonly #half: number
+  /**
+   * Two Maps take turns, because one from which the oldest is deleted for each new one is rebuilt again and again, and is
+   * slow to look up in.
+   */
+  #newer = new Map<string, KeptCharge>()
+  #older = new Map<string, KeptCharge>()
   /** By account, then by key and budgets. */
   readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
 
   readonly #usage: MemoryUsageStore
 
   constructor(most: number, usage: MemoryUsageStore) {
-    this.#most = most
+    this.#half = Math.floor(most / 2)
     this.#usage = usage
+  }
+
+  /** Returns a charge or void; undefined if there is none. */
+  find(requestId: string): KeptCharge | undefined {
+    return this.#newer.get(requestId) ?? this.#older.get(requestId)
   }
 
   add(charge: Omit<ChargeRecord, 'basis'>): void {
     const { requestId, account, key, amount, budgets, cost = null, at, usage = null } = charge
     this.#usage.add(charge)
-    this.#byRequest.set(requestId, { account, key, amount, voided: false, budgets, cost, at, usage })
-    if (this.#byRequest.size > this.#most) this.#foldOldest()
+    if (this.#newer.size >= this.#half) this.#foldOlder()
+    this.#newer.set(requestId, { account, key, amount, voided: false, budgets, cost, at, usage })
   }
 
   /** Undoes a charge, or prevents one that arrives later. */
   void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
-    const kept = this.#byRequest.get(requestId)
+    const kept = this.find(requestId)
     if (kept) {
       if (!kept.voided) this.#usage.add(kept, -1)
       kept.voided = true
       return
     }
-    this.#byRequest.set(requestId, {
+    if (this.#newer.size >= this.#half) this.#foldOlder()
+    this.#newer.set(requestId, {
       account: null,
       key: null,
       amount: 0n,
@@ -134,12 +141,11 @@ export class MemoryCharges implements StandingCharges {
       at: 0,
       usage: null,
     })
-    if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
   charges(): AuditedCharges[] {
     const charges: AuditedCharges[] = [...this.#folded.values()].flatMap((byKey) => [...byKey.values()])
-    for (const { account, key, amount, budgets } of this.#byRequest.values()) {
+    for (const [, { account, key, amount, budgets }] of this.#all()) {
       if (account !== null) charges.push({ account, key, amount, budgets, count: 1 })
     }
     return charges
@@ -147,24 +153,30 @@ export class MemoryCharges implements StandingCharges {
 
   voids(): AuditedVoid[] {
     const voids: AuditedVoid[] = []
-    for (const [requestId, { account, key, amount, budgets, voided }] of this.#byRequest) {
+    for (const [requestId, { account, key, amount, budgets, voided }] of this.#all()) {
       if (!voided || account === null) continue
       voids.push({ requestId, account, key, amount, charge: { account, key, amount, budgets } })
     }
     return voids
   }
 
-  #foldOldest(): void {
-    const requestId = this.#oldest.next().value as string
-    const { account, key, amount, voided, budgets } = this.#byRequest.get(requestId) as KeptCharge
-    this.#byRequest.delete(requestId)
-    if (account === null) return
-    const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()
-    this.#folded.set(account, byKey)
-    const name = budgets ? JSON.stringify([key, ...budgets]) : key
-    const sum = byKey.get(name) ?? { account, key, budgets, amount: 0n, count: 0 }
-    byKey.set(name, sum)
-    sum.count++
-    if (!voided) sum.amount += amount
+  *#all(): Iterable<[string, KeptCharge]> {
+    yield* this.#older
+    yield* this.#newer
+  }
+
+  #foldOlder(): void {
+    for (const { account, key, amount, voided, budgets } of this.#older.values()) {
+      if (account === null) continue
+      const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()
+      this.#folded.set(account, byKey)
+      const name = budgets ? JSON.stringify([key, ...budgets]) : key
+      const sum = byKey.get(name) ?? { account, key, budgets, amount: 0n, count: 0 }
+      byKey.set(name, sum)
+      sum.count++
+      if (!voided) sum.amount += amount
+    }
+    this.#older = this.#newer
+    this.#newer = new Map()
   }
 }

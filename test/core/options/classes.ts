@@ -141,7 +141,7 @@ export const CLASSES: Record<string, Optional> = {
   MemoryLedger: {
     make: made(toolkit.MemoryLedger),
     needs: {},
-    takes: { accounts: [], keys: [], unknownAccounts: 'postpaid', maxCharges: 1 },
+    takes: { accounts: [], keys: [], unknownAccounts: 'postpaid', maxCharges: 2 },
     takesOthers: true,
   },
   MemoryLineSwitchStore: { make: made(toolkit.MemoryLineSwitchStore), needs: {}, takes: { changes } },
