@@ -171,14 +171,12 @@ function isIn(regions: readonly string[]): (line: Line) => boolean {
 
 /** Returns the highest prices at any input, then those from each tier's input on. A tier may be cheaper than the base. */
 function stepsOf(model: Model, lines: readonly Line[]): readonly Reached[] {
-  const prices = lines.map((line) => ({ line, price: priceOn(model, line) }))
-  const starts = prices.flatMap(
-    ({ price }) => price.tiers?.map(({ aboveInputTokens }) => aboveInputTokens) ?? [],
-  )
+  const prices = lines.map((line) => priceOn(model, line))
+  const starts = prices.flatMap(({ tiers }) => tiers?.map(({ aboveInputTokens }) => aboveInputTokens) ?? [])
   const steps: Reached[] = []
   const highest: HighestPrices = { ...FREE }
   for (const above of [0, ...new Set(starts)].sort((a, b) => a - b)) {
-    for (const { line, price } of prices) raise(highest, priceAt(price, above + 1), line)
+    for (const price of prices) raise(highest, priceAt(price, above + 1))
     steps.push({ above, highest: { ...highest }, isVaried: isVaried(highest) })
   }
   return steps
@@ -193,12 +191,9 @@ function isVaried(highest: HighestPrices): boolean {
   )
 }
 
-function raise(highest: HighestPrices, price: UnitPrices, { protocol }: Line): void {
-  // Only Anthropic-style lines have a separate price for cache writes.
-  const input =
-    protocol === 'anthropic'
-      ? largest(price.inputPerMillion, price.cacheWritePerMillion)
-      : price.inputPerMillion
+function raise(highest: HighestPrices, price: UnitPrices): void {
+  // What of the input a line writes into its cache is known by its answer.
+  const input = largest(price.inputPerMillion, price.cacheWritePerMillion)
   for (const unit of UNITS)
     highest[unit] = largest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
 }

@@ -139,11 +139,16 @@ describe('what is held for a call', () => {
     assert.equal(ask({ ...cheaper, ...oneHour }), '0.012')
     assert.equal(ask({ ...cheaper, ...audioIn }), '0.012')
     assert.equal(ask({ ...cheaper, ...audioOut }), '0.012')
-    assert.equal(
-      ask({ cacheWritePerMillion: '8' }, body('{}')),
-      none,
-      'lines of this protocol do not charge it apart',
-    )
+    // Lines of each protocol may write into a cache, and charge it apart, without being asked.
+    for (const protocol of ['openai', 'anthropic'])
+      assert.equal(
+        held(catalogOf({ price: { ...cheap, cacheWritePerMillion: '8' } }, { protocol }), {
+          ...{ estimatedInputTokens: 800, maxOutputTokens: 1000 },
+          ...body('{}'),
+        }),
+        '0.012',
+        protocol,
+      )
   })
 
   it('is exact, however large the figures are', () => {
