@@ -137,7 +137,7 @@ describe('provoked answers', () => {
     ]) {
       const started = performance.now()
       const response = await call()
-      assert.ok(performance.now() - started >= SLOW_MS - 5)
+      assert.ok(performance.now() - started >= SLOW_MS * 0.8)
       assert.equal(response.status, 200)
       await response.text()
     }
