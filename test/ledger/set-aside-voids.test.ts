@@ -83,6 +83,25 @@ describe('the void of a charge', () => {
       assert.deepEqual((await shared.check()).violations, [])
     })
 
+  it('that is revoked while the ledger takes it after all is written behind it', async () => {
+    const { shared, process, bad, mend, passBusily } = await refusing(['charge'])
+    const { resolved } = settle(bad, 'bad', ONE)
+    await passBusily(3000)
+    assert.equal(process.pool.stats.setAside, 1)
+    mend()
+    process.ledger.faults.set('settle', 'late')
+    const closed = process.pool.close()
+    await process.clock.advance(0)
+    assert.equal((await shared.wallets(['account:acme']))[0]?.spent, ONE, 'stored, and not answered')
+    assert.equal(bad.revoke(null), 'queued')
+    process.ledger.mend()
+    await process.clock.advance(1000)
+    await closed
+    assert.equal(resolved.at(-1), 'voided')
+    assert.equal((await shared.wallets(['account:acme']))[0]?.spent, 0n)
+    assert.deepEqual((await shared.check()).violations, [])
+  })
+
   it('that the ledger does not take either holds up its account for a while, also where no other one calls', async () => {
     const { shared, process, bad, mend, passAlone, others } = await refusing(['charge', 'revoked', 'void'])
     settle(bad, 'bad', ONE)

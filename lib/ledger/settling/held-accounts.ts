@@ -108,7 +108,7 @@ export class HeldAccounts {
 
   /** Takes a late answer to a charge that waits here to be handed over again. */
   settle(charge: Charge, result: SettlementResult): void {
-    // What has become a void meanwhile was not answered by this.
+    // What is handed over as a void by now, or with one, was not answered by this.
     if (charge.kind !== 'charge' || !this.remove(charge)) return
     this.#deps.onResult(charge, result)
     this.#handed(charge.account)
