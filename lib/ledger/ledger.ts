@@ -87,8 +87,9 @@ export interface ChargeRecord {
 export interface Settlement extends ChargeRecord {
   /**
    * `charge`: spends the cost from the wallets of account and key. `void`: undoes the charge of this request id if
-   * there is one, and prevents one that arrives later. `revoked`: both in one, for a charge that may have been stored
-   * without an answer and is not to stand: its result tells what has become of its draws.
+   * there is one, and prevents one that arrives later. `revoked`: a charge and its void in one, for a charge that may have
+   * been stored without an answer and is not to stand. Its result is that of the charge: it tells what has become of the
+   * draws.
    */
   readonly kind: 'charge' | 'void' | 'revoked'
   /**
@@ -98,7 +99,7 @@ export interface Settlement extends ChargeRecord {
   readonly draws: readonly Draw[]
   /**
    * The record of the Idempotency-Key. It is completed in the same transaction and kept until the given time; a void
-   * frees it. If the claim was lost, nothing is charged.
+   * frees it, and so does a charge that is revoked. If the claim was lost, nothing is charged.
    */
   readonly claim: SettledClaim | null
   /** The call's log entry, written in the same transaction. It replaces an earlier one. */

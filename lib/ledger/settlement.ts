@@ -64,7 +64,7 @@ export function settle(
   if (kind === 'void') return undo(settlement, records)
   if (kind === 'revoked') {
     const result = settle(settlement, records, 'charge')
-    if (result !== 'fenced') undo(settlement, records)
+    undo(settlement, records)
     return result
   }
   const { requestId, amount, claim } = settlement

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { newRequestId } from '../../lib/core/call/index.ts'
-import type { Settlement } from '../../lib/ledger/index.ts'
+import { accountWallet, type Settlement } from '../../lib/ledger/index.ts'
 import { entryAt } from './call-store.ts'
-import { charge, figures, fresh, type LedgerUnderTest, prepaid, voidOf } from './ledger-money.ts'
+import {
+  assertSound,
+  charge,
+  draw,
+  figures,
+  fresh,
+  type LedgerUnderTest,
+  leaseOf,
+  prepaid,
+  voidOf,
+} from './ledger-money.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 const LEASE = 60_000
@@ -134,6 +144,31 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
         assert.deepEqual(await settle(once), ['known'])
       }
       assert.deepEqual(await figures(first(), account), [100n, 2n, 0n, 0n])
+    })
+
+    it('a charge that is revoked in one after its claim was lost is not charged or drawn, and is logged once', async () => {
+      const { records } = tested()
+      if (!records) return
+      const { claims, calls } = records
+      const account = await prepaid(first(), 100n)
+      const lease = await leaseOf(first(), accountWallet(account), 50n)
+      for (const stored of [true, false]) {
+        const [requestId, later, id] = [newRequestId(NOW), newRequestId(NOW), fresh('record')]
+        const claim = { id, fingerprint: 'f', leaseUntil: KEEP + LEASE }
+        await claims.claim({ ...claim, owner: requestId, now: NOW, leaseUntil: NOW + LEASE })
+        const draws = [draw(lease, accountWallet(account), 10n)]
+        const once = charge(account, 10n, { ...members(requestId, id), draws })
+        if (stored) await settle(once)
+        await claims.claim({ ...claim, owner: later, now: KEEP })
+        const revoked = { ...once, ...members(requestId, id, 503), kind: 'revoked' as const }
+        for (const _times of [1, 2]) assert.deepEqual(await settle(revoked), [stored ? 'known' : 'fenced'])
+        assert.deepEqual(await settle(once), [stored ? 'known' : 'fenced'])
+        assert.equal((await calls.find(requestId))?.status, 503)
+        const standing = await claims.claim({ ...claim, owner: 'x', now: KEEP + 1 })
+        assert.deepEqual([standing?.owner, standing?.state], [later, 'running'])
+      }
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 40n, 0n])
+      await assertSound(first())
     })
 
     it('a voided call’s charge that still has its claim leaves the key free', async () => {

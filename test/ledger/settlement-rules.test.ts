@@ -215,9 +215,18 @@ describe('a charge that is revoked before it is known to be stored', () => {
     assert.deepEqual([spent(), leases.get('l')?.held, wallet(ACME).leased], [[0n, 0n], 30n, 30n])
   })
 
-  it('whose claim is another’s is fenced: nothing is written, not even its void', () => {
-    const { settle, spent, done } = records({ isOwned: false })
-    assert.equal(settle(REVOKED), 'fenced')
-    assert.deepEqual([spent(), done], [[undefined, undefined], [['complete', CLAIM]]])
+  it('whose claim is another’s is fenced: nothing is spent or drawn, but its end is logged, again too', () => {
+    const { settle, spent, done, wallet, leases } = records({ isOwned: false })
+    leases.set('l', { wallet: ACME, held: 50n })
+    wallet(ACME).leased = 50n
+    for (const times of [1, 2]) {
+      assert.equal(settle(REVOKED), 'fenced')
+      assert.deepEqual([spent(), leases.get('l')?.held, wallet(ACME).leased], [[0n, undefined], 50n, 50n])
+      assert.equal(done.filter(([what]) => what === 'log').length, times)
+    }
+    assert.deepEqual(
+      done.map(([what]) => what),
+      ['complete', 'void', 'log', 'free', 'complete', 'log', 'free'],
+    )
   })
 })
