@@ -85,7 +85,9 @@ export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
   const { usage } = charge
   if (!usage) return charge
   const { user, tags } = fine.bounded(shareOfCharge(charge))
-  return user === usage.user && tags === usage.tags ? charge : { ...charge, usage: { ...usage, user, tags } }
+  if (user === usage.user && tags === usage.tags) return charge
+  // The basis of a charge of a pool is an accessor, which is not copied with the others.
+  return { ...charge, basis: charge.basis, usage: { ...usage, user, tags } }
 }
 
 /** Adds up the usage of calls, and returns the rows to add it to. All who write usage lock its rows last, in their order. */
