@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import { NOT_KNOWN } from '../../../lib/core/usage/index.ts'
 import { accountWallet } from '../../../lib/ledger/index.ts'
 import {
   openDatabase,
@@ -11,7 +12,7 @@ import {
   SqlUsageStore,
 } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
-import { charge, figuresOf, prepaid, take } from '../../contracts/ledger-money.ts'
+import { charge, figuresOf, prepaid, take, voidOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 
@@ -127,6 +128,38 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
     assert.deepEqual(await refused(), each(3))
     assert.deepEqual((await ledger.check()).violations, [])
   })
+
+  for (const [kind, what] of [
+    ['void', 'the charge'],
+    ['void', 'the refused call'],
+    ['revoked', 'the charge'],
+    ['revoked', 'the refused call'],
+  ] as const)
+    it(`are told of usage of ${what} to a charge that is undone (${kind})`, async (t) => {
+      const { ledger, operator, heldUp } = await openLedger(t)
+      const [theirs, free] = await Promise.all([1, 2].map(() => prepaid(ledger, 1000n)))
+      assert.ok(theirs && free)
+      const at = Date.now()
+      const entry = (id: string) =>
+        entryAt(at, { id, account: theirs, model: 'small', status: 503, outcome: 'failed' })
+      const once = () => charge(theirs, 1n, { at, usage: { ...NOT_KNOWN, model: 'small', line: 'eu' } })
+      const [stands, gone] = [once(), once()]
+      // One charge stands, and one is undone: there are rows of both kinds.
+      await ledger.settle([stands, gone])
+      await ledger.settle([voidOf(gone, { entry: entry(gone.requestId) })])
+      await operator.query('begin')
+      const line = what === 'the charge' ? "line = 'eu'" : "line <> 'eu'"
+      const locked = await operator.query(`select 1 from usage where account = $1 and ${line} for update`, [
+        theirs,
+      ])
+      assert.ok(locked.rowCount)
+      const undone = { ...stands, kind, entry: entry(stands.requestId) }
+      await assert.rejects(ledger.settle([charge(free, 1n, { at }), undone]), heldUp([theirs], false))
+      await operator.query('rollback')
+      await ledger.settle([undone])
+      assert.deepEqual(await figuresOf(ledger, accountWallet(theirs)), [1000n, 0n, 0n, 0n])
+      assert.deepEqual((await ledger.check()).violations, [])
+    })
 
   it('and free again before anybody can be told of are waited for once more', async (t) => {
     const { ledger, operator } = await openLedger(t)

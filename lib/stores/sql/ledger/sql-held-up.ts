@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { shareOfCharge } from '../../../core/usage/index.ts'
+import { shareOfCharge, shareOfEntry } from '../../../core/usage/index.ts'
 import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import { WalletsHeldUp } from '../../../ledger/held-up.ts'
 import type { LeaseChange, Settlement, WalletId } from '../../../ledger/index.ts'
@@ -70,14 +70,18 @@ export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
   }
   const usage = new UsageTally()
   for (const settlement of settlements) {
-    const { requestId, account, budgets = [], draws, claim } = settlement
+    const { kind, requestId, account, budgets = [], draws, claim } = settlement
     const own = accountWallet(account)
     for (const id of walletsOf(settlement)) rows.wallets.set(id, own)
     for (const id of budgets) rows.budgets.set(budgetOfWallet(id) ?? '', own)
     for (const { lease } of draws) rows.leases.set(lease, own)
     if (claim) rows.idempotency.set(claim.id, own)
     rows.calls.set(requestId, own)
-    if (settlement.kind !== 'void') usage.add(shareOfCharge(settlement))
+    usage.add(shareOfCharge(settlement))
+    // A call that is not charged is counted with its entry.
+    const entry = kind === 'charge' ? null : settlement.entry
+    const left = entry && shareOfEntry(entry)
+    if (left) usage.add(left)
   }
   return { byId: rows, usage: usage.ids() }
 }
