@@ -33,6 +33,8 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 4, arbitrary: fc.record({ op: fc.constant('mend' as const), at }) },
   { weight: 6, arbitrary: fc.record({ op: fc.constant('through' as const), at }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('poison' as const), at }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('cure' as const), at }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('stop' as const), at, ms: fc.nat(80_000) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('crash' as const), at }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('deposit' as const), amount: fc.nat(50) }) },

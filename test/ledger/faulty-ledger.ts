@@ -23,6 +23,8 @@ export class FaultyLedger implements Ledger {
   readonly poison = new Set<string>()
   readonly changes: (readonly LeaseChange[])[] = []
   readonly settled: (readonly Settlement[])[] = []
+  /** Whether settlements are read when they are written, as a database does that looks again, and not when they are handed over. */
+  readsLate = false
   /** Operations asked for that have not answered yet. */
   running = 0
   #waiting: (() => void)[] = []
@@ -62,9 +64,10 @@ export class FaultyLedger implements Ledger {
     const handed = settlements.map(copyOf)
     this.settled.push(handed)
     return this.#do('settle', async () => {
+      const read = this.readsLate ? settlements.map(copyOf) : handed
       const isPoison = ({ kind, requestId }: Settlement) => kind !== 'void' && this.poison.has(requestId)
-      if (handed.some(isPoison)) throw new Error('out of range')
-      return this.#ledger.settle(handed)
+      if (read.some(isPoison)) throw new Error('out of range')
+      return this.#ledger.settle(read)
     })
   }
 

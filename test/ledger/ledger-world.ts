@@ -15,6 +15,8 @@ export type Step =
   | { op: 'fault'; at: number; operation: 'change' | 'settle' | 'renew' | 'leases' | 'sweep'; fault: Fault }
   | { op: 'stop'; at: number; ms: number }
   | { op: 'mend' | 'through' | 'crash'; at: number }
+  /** The ledger does not take the next charge of the process, or it takes those that it did not. */
+  | { op: 'poison' | 'cure'; at: number }
   | { op: 'deposit'; amount: number }
 
 interface Held {
@@ -91,6 +93,13 @@ export class LedgerWorld {
       case 'through':
         this.#process(step.at).ledger.letThrough(1)
         break
+      case 'poison':
+        for (let next = 1; next <= 3; next++)
+          this.#process(step.at).ledger.poison.add(`req-${this.#requests + next}`)
+        break
+      case 'cure':
+        this.#process(step.at).ledger.poison.clear()
+        break
       case 'crash':
         this.#crash(step.at)
         break
@@ -121,7 +130,10 @@ export class LedgerWorld {
 
   /** What holds when all have come to rest. */
   async end(): Promise<void> {
-    for (const { ledger } of this.#processes) ledger.mend()
+    for (const { ledger } of this.#processes) {
+      ledger.mend()
+      ledger.poison.clear()
+    }
     await turns(10)
     this.#releaseAll()
     await this.#advance(75_000)
@@ -219,7 +231,9 @@ export class LedgerWorld {
   }
 
   #open(): PoolProcess {
-    return new PoolProcess(this.shared, { gathers: ++this.#opened % 2 === 0 })
+    const process = new PoolProcess(this.shared, { gathers: ++this.#opened % 2 === 0 })
+    process.ledger.readsLate = this.#opened % 3 === 0
+    return process
   }
 }
 
