@@ -28,6 +28,7 @@ import {
   WRITE_CALLS,
   WRITE_CHARGES,
   WRITE_EARLY_VOIDS,
+  WRITE_KNOWN_CALLS,
   WRITE_VOIDS,
 } from './settlement-statements.ts'
 
@@ -80,6 +81,8 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   readonly #completed = new Map<string, SettledClaim>()
   readonly #freed = new Map<string, SettledClaim>()
   readonly #entries = new Map<string, CallLogEntry>()
+  /** Those of charges that stood before the batch, and stand behind it. */
+  readonly #known = new Map<string, CallLogEntry>()
 
   constructor(settlements: readonly Settlement[], found?: FoundRows) {
     this.#found = found
@@ -112,7 +115,11 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
         statement: WRITE_CALLS,
         rows: Array.from(this.#entries.values(), (entry) => cellsOf(CALL_COLUMNS, entry)),
       },
-      { statement: WRITE_LABELS, rows: labelRows(this.#entries.values()) },
+      {
+        statement: WRITE_KNOWN_CALLS,
+        rows: Array.from(this.#known.values(), (entry) => cellsOf(CALL_COLUMNS, entry)),
+      },
+      { statement: WRITE_LABELS, rows: labelRows([...this.#entries.values(), ...this.#known.values()]) },
       this.#usage.write(),
     ]
   }
@@ -189,7 +196,16 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   }
 
   log(entry: CallLogEntry): void {
-    this.#entries.set(entry.id, entry)
+    const { id } = entry
+    const account = this.#found?.standing.get(id)?.account
+    this.#known.delete(id)
+    if (account == null || this.find(id)?.voided) {
+      this.#entries.set(id, entry)
+      return
+    }
+    // Spends nothing, and locks the wallet: a void that is written at the same time comes before or behind it.
+    this.get(accountWallet(account))
+    this.#known.set(id, entry)
   }
 
   #walletOrNew(id: WalletId): SpentFigures {

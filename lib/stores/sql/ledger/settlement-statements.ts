@@ -71,9 +71,12 @@ export const DRAW = RowStatement.update(
 /** A call that is not counted yet stays so. */
 const CALL_NAMES = Object.keys(CALL_COLUMNS).filter((name) => name !== 'counted')
 
+const REPLACE = `on conflict (id) do update set ${CALL_NAMES.map((name) => `${name} = excluded.${name}`)}`
+
 /** An entry replaces an earlier one. */
-export const WRITE_CALLS = RowStatement.insert(
-  'calls',
-  typesOf(CALL_COLUMNS),
-  `on conflict (id) do update set ${CALL_NAMES.map((name) => `${name} = excluded.${name}`)}`,
-)
+export const WRITE_CALLS = RowStatement.insert('calls', typesOf(CALL_COLUMNS), REPLACE)
+
+/** For the calls of charges that were stored before. The entry of a void that came since is not replaced. */
+export const WRITE_KNOWN_CALLS = RowStatement.insert('calls', typesOf(CALL_COLUMNS), REPLACE, {
+  unless: 'select 1 from voids where voids.request_id = given.id',
+})
