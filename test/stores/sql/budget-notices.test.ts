@@ -45,5 +45,28 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), all)
       assert.deepEqual((await ledgers[0].check()).violations, [])
     })
+
+    it('nothing of a charge that is revoked before it is known to be stored, and all of one beside it', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      await new SqlAccountStore(db).create('acme', PREPAID, originOf())
+      const scope = { account: 'acme', key: null, user: null, tag: null }
+      const budget = { id: 'b', scope, period: 'total', timezone: 'UTC', createdAt: 1 } as const
+      await new SqlBudgetStore(db).create({ ...budget, amount: 100n, hard: true, soft: [0.5] }, originOf())
+      const [budgets, at] = [['budget:b:0' as const], Date.now()]
+      const revoked = (amount: bigint) => ({
+        ...charge('acme', amount, { budgets }),
+        kind: 'revoked' as const,
+      })
+      const told = () => db.selectFrom('webhook_events').select('type').execute()
+      const spent = async () => (await ledger.wallets(budgets))[0]?.spent
+      assert.deepEqual(await ledger.settle([revoked(90n), revoked(60n)]), ['written', 'written'])
+      assert.deepEqual([await told(), await spent()], [[], 0n])
+      await ledger.settle([revoked(90n), charge('acme', 40n, { budgets, at })])
+      assert.deepEqual([await told(), await spent()], [[], 40n])
+      await ledger.settle([charge('acme', 10n, { budgets, at }), revoked(90n)])
+      assert.deepEqual([await told(), await spent()], [[{ type: 'budget.threshold' }], 50n])
+      assert.deepEqual((await ledger.check()).violations, [])
+    })
   })
 }
