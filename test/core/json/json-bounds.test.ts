@@ -88,4 +88,20 @@ describe('the bounds of JSON', () => {
     ])
       assert.equal(excess(text), undefined)
   })
+
+  it('are the same for a text alone as for the first of a request, however deep and however broken', () => {
+    const part = fc.oneof(
+      fc.constantFrom('[', '{', ']', '}', '"', '\\', ',', ':', '1', ' ', '"[{"', '"a":'),
+      fc
+        .tuple(fc.constantFrom('[', '{"a":', ']', '"[', '[[]'), fc.integer({ min: 120, max: 135 }))
+        .map(([text, times]) => text.repeat(times)),
+    )
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+        const text = parts.join('')
+        assert.equal(excess(text), jsonExcess(Buffer.from(text), newTally()), text)
+      }),
+      { numRuns: 1000 },
+    )
+  })
 })
