@@ -65,6 +65,19 @@ describe('a short JSON text', () => {
     assert.ok(refused > 40, `${refused} were refused`)
   })
 
+  it('is parsed down to 128 levels, without a byte beside its brackets', () => {
+    for (const [levels, taken] of [
+      [127, true],
+      [128, true],
+      [129, false],
+      [130, false],
+    ] as const) {
+      const given = '['.repeat(levels) + ']'.repeat(levels)
+      for (const each of [given, ` ${given}`, given.replace('[]', '[1]')])
+        assert.deepEqual(parseJson(each), taken ? JSON.parse(each) : undefined, `${levels}`)
+    }
+  })
+
   it('that is refused by its count alone is none that a parser takes', () => {
     fc.assert(
       fc.property(

@@ -209,6 +209,8 @@ describe('options', () => {
     ['ttore', 'store'],
     ['sttre', 'store'],
     ['tsroe', undefined],
+    ['xsore', undefined],
+    ['txore', undefined],
     ['stoer2', undefined],
     ['other', undefined],
     ['nochange', 'onChange'],

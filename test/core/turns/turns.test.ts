@@ -20,6 +20,11 @@ async function orderOf(owners: readonly string[], work: () => void = () => {}): 
   return order.join('')
 }
 
+/** Work is followed by an immediate; so is what that begins. */
+async function afterImmediates(): Promise<void> {
+  for (let i = 0; i < 3; i++) await new Promise(setImmediate)
+}
+
 function compute(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
@@ -49,6 +54,46 @@ describe('work in turns', () => {
       isDone = true
     })
     return new Promise<void>((resolve) => takeTurn('a', resolve)).then(() => assert.ok(isDone))
+  })
+
+  for (const [took, pause] of [
+    [0, 0],
+    [3.5, 0],
+    [4, 4],
+    [30, 30],
+  ] as const)
+    it(`is followed by ${pause === 0 ? 'no pause' : 'as long a pause'} where it took ${took} ms`, async (t) => {
+      let now = performance.now()
+      t.mock.method(performance, 'now', () => now)
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      let begun = 0
+      const work = (): void => {
+        begun++
+        now += took
+      }
+      takeTurn('a', work)
+      takeTurn('b', work)
+      assert.equal(begun, 1)
+      await afterImmediates()
+      if (pause > 0) {
+        assert.equal(begun, 1, 'the next one waits')
+        t.mock.timers.tick(pause - 1)
+        assert.equal(begun, 1, 'the next one waits still')
+        t.mock.timers.tick(1)
+      }
+      assert.equal(begun, 2)
+      await afterImmediates()
+      t.mock.timers.tick(pause)
+      takeTurn('a', work)
+      assert.equal(begun, 3, 'behind the last one, work begins at once')
+      await afterImmediates()
+      t.mock.timers.tick(pause)
+    })
+
+  it('goes on behind work that throws, which its caller is told', async () => {
+    const error = new Error('broken work')
+    assert.throws(() => takeTurn('a', () => assert.fail(error)), error)
+    await new Promise<void>((resolve) => takeTurn('a', resolve))
   })
 
   it('leaves the event loop to others for as long as it takes', async () => {
