@@ -83,6 +83,46 @@ describe('usage in memory, read', () => {
     ])
   })
 
+  it('is that of one call, without tokens and cost, where only the charge is known', async () => {
+    const store = new MemoryUsageStore()
+    store.add({ account: 'a', key: 'k', amount: 7n, at: START })
+    store.add({ account: 'a', key: 'k', amount: 2n, cost: null, usage: null, at: START })
+    const rows = await store.read({
+      from: START,
+      to: START + 1,
+      groupBy: ['model', 'line', 'user'],
+      limit: 9,
+    })
+    assert.equal(rows.length, 1)
+    const { durations, ...counts } = { ...rows[0]?.sums }
+    assert.deepEqual(rows[0]?.groups, ['', '', ''])
+    assert.deepEqual(counts, {
+      ...{ requests: 2, refused: 0, failed: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 },
+      ...{ images: 0, milliseconds: 0, charged: 9n, cost: 0n },
+    })
+    assert.ok(durations?.every((count) => count === 0))
+  })
+
+  it('tells no new users and tags apart where it has 100,000 rows, but those that it has', async () => {
+    const store = new MemoryUsageStore()
+    add(store, START, { user: 'ann' })
+    for (let i = 2; i < 100_000; i++) add(store, START, { model: `m${i}` })
+    add(store, START, { user: 'bob', tags: { team: 'x' } })
+    add(store, START, { user: 'cid', tags: { team: 'y' } })
+    add(store, START, { user: 'ann' })
+    add(store, START + HOUR, { user: 'ann' })
+    assert.deepEqual(await read(store, ['user'], { model: '', from: START }), [
+      ['', 2],
+      ['ann', 2],
+      ['bob', 1],
+    ])
+    assert.deepEqual(await read(store, ['tag:team'], { model: '' }), [
+      ['', 4],
+      ['x', 1],
+    ])
+    assert.deepEqual(await read(store, []), [[100_003]])
+  })
+
   it('counts a call without a charge by its entry, and a look-up not at all', async () => {
     const store = new MemoryUsageStore()
     const entry = {
