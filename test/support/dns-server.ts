@@ -5,13 +5,17 @@ import { isIPv6 } from 'node:net'
 import type { CleanUp } from './clean-up.ts'
 
 const TYPES: Readonly<Record<number, 4 | 6>> = { 1: 4, 28: 6 }
+const FAILURE = 2
 const NO_SUCH_NAME = 3
 
 /** A real server of names on the loopback. */
 export interface DnsServer {
   readonly address: string
-  /** The addresses of each name; 'hangs': no answer comes. A name that is not here does not exist. */
-  readonly names: Map<string, readonly string[] | 'hangs'>
+  /**
+   * The addresses of each name, or of a name and a family (`a.example 6`); 'hangs': no answer comes; 'fails': the server
+   * cannot tell. A name that is not here does not exist.
+   */
+  readonly names: Map<string, readonly string[] | 'hangs' | 'fails'>
   /** The names it was asked for, with the family. */
   readonly asked: string[]
 }
@@ -24,10 +28,11 @@ export async function startDnsServer(t: CleanUp): Promise<DnsServer> {
     const { name, end } = questionOf(query)
     const family = TYPES[query.readUInt16BE(end)]
     asked.push(`${name} ${family}`)
-    const known = names.get(name)
+    const known = names.get(`${name} ${family}`) ?? names.get(name)
     if (known === 'hangs') return
-    const found = (known ?? []).filter((address) => isIPv6(address) === (family === 6))
-    socket.send(answerTo(query, end + 4, known ? 0 : NO_SUCH_NAME, found), from.port, from.address)
+    const found = known === 'fails' ? [] : (known ?? []).filter((ip) => isIPv6(ip) === (family === 6))
+    const code = known === 'fails' ? FAILURE : known ? 0 : NO_SUCH_NAME
+    socket.send(answerTo(query, end + 4, code, found), from.port, from.address)
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')

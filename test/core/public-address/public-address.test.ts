@@ -180,6 +180,8 @@ describe('a name that is looked up', () => {
     assert.deepEqual(searchedNames('', 'hooks.example'), ['hooks.example'])
     const commented = '# search a\n#options ndots:5\nsearch b c\n search corp #d ;e .f'
     assert.deepEqual(searchedNames(commented, 'hooks.example'), ['hooks.example', 'hooks.example.corp'])
+    for (const other of ['# search a', 'research a', 'options x domain a'])
+      assert.deepEqual(searchedNames(`search corp\n${other}`, 'hooks'), ['hooks.corp', 'hooks'], other)
     assert.deepEqual(searchedNames('options rotate ndots:0\nsearch corp', 'hooks'), ['hooks', 'hooks.corp'])
     const many = Array.from({ length: 9 }, (_, i) => `d${i}`)
     const six = many.slice(0, 6).map((domain) => `hooks.${domain}`)
