@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import { listPage } from '../../../lib/core/json-api/index.ts'
+import { z } from 'zod'
+import { listPage, pageMembers } from '../../../lib/core/json-api/index.ts'
 
 const MAX_BYTES = 1024 * 1024
 
@@ -33,4 +34,32 @@ it('a list pages by bytes as well as by number, and its pages together have ever
     }),
     { numRuns: 60 },
   )
+})
+
+it('a page has rows of one MiB together, and a larger one only alone', () => {
+  const bytesOf = (row: object) => Buffer.byteLength(JSON.stringify(row))
+  const row = (id: string, bytes: number) => ({
+    id,
+    text: 'é'.repeat((bytes - bytesOf({ id, text: '' })) / 2),
+  })
+  const sizes = (rows: { id: string }[]) => listPage(rows, 9, (each) => each).data.map(bytesOf)
+  for (const first of [100, 500_000, MAX_BYTES - 100]) {
+    const rest = MAX_BYTES - first
+    assert.deepEqual(sizes([row('a', first), row('b', rest)]), [first, rest])
+    assert.deepEqual(sizes([row('a', first), row('b', rest), row('c', 100)]), [first, rest])
+    assert.deepEqual(sizes([row('a', first), row('b', rest + 2)]), [first])
+  }
+  assert.deepEqual(sizes([row('a', MAX_BYTES + 2), row('b', 100)]), [MAX_BYTES + 2])
+})
+
+it('a cursor is one of any id where a list says nothing else, as long as it is one', () => {
+  const query = z.object(pageMembers())
+  const read = (text: string) => query.safeParse({ cursor: text }).data?.cursor
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), (id) => {
+      assert.equal(read(Buffer.from(id).toString('base64url')), id)
+    }),
+  )
+  for (const none of ['', '=', 'a', 'YQ==', '_w'])
+    assert.equal(query.safeParse({ cursor: none }).success, false)
 })
