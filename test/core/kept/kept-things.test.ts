@@ -119,7 +119,7 @@ describe('things that have expired', () => {
 
   it('are deleted every ten minutes, some at a time, and no others', async (t) => {
     const store = new MemoryKeptStore()
-    const expired = Array.from({ length: 600 }, (_, i) => thing(`${i}`, { expiresAt: 1 }))
+    const expired = Array.from({ length: 600 }, (_, i) => thing(`${i}`, { expiresAt: Date.now() - 1 }))
     await store.remember([...expired, thing('kept'), thing('later', { expiresAt: Date.now() + 3_600_000 })])
     assert.deepEqual(await left(t, store, [599_999, 1, 49, 1, 50]), [602, 102, 102, 2, 2])
     await store.remember([thing('late', { expiresAt: 1 })])
@@ -143,5 +143,21 @@ describe('things that have expired', () => {
     const calls = prune.mock.callCount()
     t.mock.timers.tick(50)
     assert.equal(prune.mock.callCount(), calls)
+  })
+
+  it('are deleted no more by what is closed while it deletes', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const store = new MemoryKeptStore()
+    const { promise, resolve } = Promise.withResolvers<number>()
+    const prune = t.mock.method(store, 'prune', () => promise)
+    const kept = new KeptThings({ store, logger: recordingLogger() })
+    t.mock.timers.tick(600_000)
+    assert.equal(prune.mock.callCount(), 1)
+    kept.close()
+    // So many that the next ones would follow soon.
+    resolve(500)
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve()
+    t.mock.timers.tick(1_200_000)
+    assert.equal(prune.mock.callCount(), 1)
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import { MemoryKeptStore } from '../../../lib/core/kept/index.ts'
 import { keptStoreContract } from '../../contracts/kept-store.ts'
 
@@ -26,6 +27,43 @@ describe('kept things in memory', () => {
     assert.deepEqual(
       found.map(({ id }) => id),
       ['b', 'c'],
+    )
+  })
+
+  it('are in lists exactly where they are found by name, whatever was recorded, forgotten, deleted or dropped', async () => {
+    const name = { account: fc.constantFrom('one', 'two'), kind: fc.constantFrom('file', 'batch') }
+    const step = fc.record({
+      ...name,
+      id: fc.constantFrom('a', 'b', 'c'),
+      line: fc.constantFrom('l', 'm'),
+      act: fc.constantFrom('remember', 'remember', 'remember', 'forget', 'prune'),
+      expiresAt: fc.constantFrom(null, 5),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 25 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (steps, maxIds) => {
+          const store = new MemoryKeptStore({ maxIds })
+          for (const { act, ...thing } of steps) {
+            if (act === 'remember')
+              await store.remember([{ ...thing, key: null, model: null, tokens: 0, createdAt: 1 }])
+            else if (act === 'forget') await store.forget(thing.account, thing)
+            else await store.prune(6, 1)
+          }
+          let all = 0
+          for (const account of ['one', 'two'])
+            for (const kind of ['file', 'batch']) {
+              const names = ['a', 'b', 'c'].map((id) => ({ kind, id }))
+              const page = { lines: ['l', 'm'], order: 'oldest', aliveAt: 0, limit: 9 } as const
+              const listed = await store.list(account, kind, page)
+              assert.deepEqual(listed, await store.find(account, names))
+              all += listed.length
+            }
+          assert.ok(all <= 2 * maxIds)
+        },
+      ),
+      { numRuns: 400 },
     )
   })
 
