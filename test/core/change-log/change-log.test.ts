@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { callOf } from '../../../lib/core/call/index.ts'
+import { callOf, noteOperator } from '../../../lib/core/call/index.ts'
 import {
   aChangeLog,
   actorOf,
@@ -80,6 +80,11 @@ describe('the origin of a change', () => {
   before(async () => {
     app = await serveApp((app) => {
       app.use(beginCall())
+      app.use((req, _res, next) => {
+        const name = req.get('x-known')
+        if (name !== undefined) noteOperator(req, { name: name || null, roles: ['admin'] })
+        next()
+      })
       app.get('/origin', (req, res) => {
         const call = callOf(req)
         const origin = changeOrigin(req, actorOf)
@@ -89,10 +94,12 @@ describe('the origin of a change', () => {
     })
   })
   after(() => app.close())
-  const ask = async (actor?: string) => {
-    const res = await fetch(`${app.url}/origin`, {
-      headers: actor === undefined ? {} : { 'x-admin-actor': actor },
-    })
+  const ask = async (actor?: string, known?: string) => {
+    const headers = {
+      ...(actor !== undefined && { 'x-admin-actor': actor }),
+      ...(known !== undefined && { 'x-known': known }),
+    }
+    const res = await fetch(`${app.url}/origin`, { headers })
     const body = (await res.json()) as { actor?: string; isOfCall?: boolean }
     return res.ok ? [body.actor, body.isOfCall] : [res.status, envelopeIn(body).error.message]
   }
@@ -101,6 +108,13 @@ describe('the origin of a change', () => {
     assert.deepEqual(await ask(), ['admin', true])
     assert.deepEqual(await ask('Ann ~'), ['Ann ~', true])
     assert.deepEqual(await ask('a'.repeat(200)), ['a'.repeat(200), true])
+  })
+
+  it('is the operator whose token or session sends the request, whatever its header says', async () => {
+    for (const actor of [undefined, 'Ann', '', 'a'.repeat(201)])
+      assert.deepEqual(await ask(actor, 'bob'), ['bob', true], actor)
+    assert.deepEqual(await ask('Ann', ''), ['Ann', true], 'a token without a name')
+    assert.deepEqual(await ask(undefined, ''), ['admin', true])
   })
 
   it('is refused where nobody could read it', async () => {
