@@ -106,9 +106,21 @@ describe('reading an event stream', () => {
     )
   })
 
+  it('hands over every event whose blank line has come, however its lines end', () => {
+    fc.assert(
+      fc.property(stream, fc.nat(), (text, at) => {
+        // A CR at the very end may be one half of a line end.
+        const part = text.slice(0, at % (text.length + 1)).replace(/\r+$/, '')
+        assert.deepEqual(ours([Buffer.from(part)]), reference([part]), JSON.stringify(part))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
   it('tells no end of a frame where there is none', () => {
     for (const text of ['', 'data: x', 'data: x\n', 'data: x\r\n', 'data: x\r\n\r', 'data: x\r\r']) {
       assert.equal(endOfLastFrame(text), -1, JSON.stringify(text))
+      assert.equal(endOfFrame(text, 0, text.includes('\r')), -1, JSON.stringify(text))
     }
     assert.equal(endOfFrame('data: x\n', 0, false), -1)
     assert.equal(endOfFrame('data: x\r\n\r\ndata: y', 0, true), 11)
