@@ -72,6 +72,20 @@ describe('a store that becomes slow', () => {
     )
   })
 
+  it('has five times as long as it took from then on, and no longer', async (t) => {
+    for (const slow of [300, 350, 400]) {
+      const { guard, ask, advance, end } = slowStore(t, 2400)
+      await advance(1000)
+      assert.equal(await ask(slow), false)
+      await advance(PROBE_MS)
+      assert.equal(await ask(5 * slow), true, `${slow}`)
+      // The slice in which it is asked is as much as half of what it took.
+      assert.equal(await ask(5.5 * slow + 10), false, `${slow}`)
+      assert.equal(guard.away, true)
+      end()
+    }
+  })
+
   it('stays away where its time does not follow', async (t) => {
     const { guard, ask, advance, end } = slowStore(t)
     for (let i = 0; i < 4; i++) {
