@@ -145,6 +145,17 @@ describe('things that have expired', () => {
     assert.equal(prune.mock.callCount(), calls)
   })
 
+  it('are not deleted by what was closed long before', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const store = new MemoryKeptStore()
+    const prune = t.mock.method(store, 'prune')
+    const kept = new KeptThings({ store, logger: recordingLogger() })
+    t.mock.timers.tick(599_999)
+    kept.close()
+    t.mock.timers.tick(600_000)
+    assert.equal(prune.mock.callCount(), 0)
+  })
+
   it('are deleted no more by what is closed while it deletes', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const store = new MemoryKeptStore()

@@ -149,6 +149,11 @@ describe('a name that is looked up', () => {
     await until(() => server.asked.includes('hanging.example 4'), 'the question')
     t.mock.timers.tick(6000)
     assert.equal((await hanging)[0]?.code, 'ETIMEOUT')
+    assert.equal(
+      server.asked.filter((question) => question === 'hanging.example 4').length,
+      1,
+      'not once more',
+    )
   })
 
   it('is asked of no server where it is an address, of the file of hosts, or localhost', async (t) => {

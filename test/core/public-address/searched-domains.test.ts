@@ -65,6 +65,13 @@ describe('a name that is searched for in domains', () => {
     ],
     ['none has it', 'hooks', new Map([['hooks', [IP]]]), both('hooks', 'hooks.corp', 'hooks.lan')],
     ['it has a dot at its end', 'hooks.', new Map([['hooks', [IP]]]), both('hooks')],
+    ['it only begins as localhost', 'localhost.x', new Map([['localhost.x', [IP]]]), both('localhost.x')],
+    [
+      'it only ends as localhost',
+      'a-localhost',
+      new Map([['a-localhost.corp', [IP]]]),
+      both('a-localhost.corp'),
+    ],
     ['it has a dot, and exists', 'a.hooks', new Map([['a.hooks', [IP]]]), both('a.hooks')],
     [
       'it has a dot, and does not exist',
@@ -100,6 +107,17 @@ describe('a name that is searched for in domains', () => {
       await assert.rejects(lookUpHost('hooks'), { code: 'ESERVFAIL' })
       assert.deepEqual(asked(server), both('hooks.corp'))
     })
+
+  it('leaves no timer behind that keeps the process alive', async (t) => {
+    systemHas(t, { resolver: 'search corp' })
+    const server = await startDnsServer(t)
+    server.names.set('hooks.corp', [IP])
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const before = timers()
+    await lookUpHost('hooks')
+    await assert.rejects(lookUpHost('nobody'))
+    assert.equal(timers(), before)
+  })
 
   it('does not exist where no domain has it', async (t) => {
     systemHas(t, { resolver: 'search corp lan' })
