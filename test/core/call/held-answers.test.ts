@@ -168,3 +168,32 @@ describe('an answer whose end is held back', () => {
     assert.equal(response.headers.get('x-error'), 'yes')
   })
 })
+
+describe('an answer of a declared length that nobody receives but its caller', () => {
+  it('goes out to its last byte, and only its end waits', async (t) => {
+    const go = Promise.withResolvers<void>()
+    const asked: string[] = []
+    let answer: ServerResponse | undefined
+    const app = await serveApp((app) => {
+      app.use((_req, res) => {
+        answer = res
+        const beforeEnd = () => {
+          asked.push('for the end')
+          return go.promise
+        }
+        holdEnd(res, { beforeEnd }, () => asked.push('failed'))
+        res.setHeader('content-length', 6)
+        res.write('abc')
+        res.write('def')
+        asked.push('all written')
+        res.end()
+      })
+    })
+    t.after(() => app.close())
+    t.after(() => go.resolve())
+    assert.equal(await (await fetch(app.url)).text(), 'abcdef')
+    assert.deepEqual([asked, answer?.writableEnded], [['all written', 'for the end'], false])
+    go.resolve()
+    await until(() => answer?.writableFinished === true, 'the end of the answer')
+  })
+})
