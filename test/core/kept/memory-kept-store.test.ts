@@ -67,6 +67,19 @@ describe('kept things in memory', () => {
     )
   })
 
+  it('are 100,000 where nobody says how many', async () => {
+    const store = new MemoryKeptStore()
+    const thing = (i: number) => ({
+      ...{ kind: 'file', id: `${i}`, account: 'acme', key: null, line: 'l', model: null, tokens: 0 },
+      ...{ createdAt: 1, expiresAt: null },
+    })
+    await store.remember(Array.from({ length: 100_000 }, (_, i) => thing(i)))
+    const isThere = async (i: number) => (await store.find('acme', [thing(i)])).length === 1
+    assert.equal(await isThere(0), true)
+    await store.remember([thing(100_000)])
+    assert.deepEqual(await Promise.all([0, 1, 100_000].map(isThere)), [false, true, true])
+  })
+
   it('a bound that is none is refused', () => {
     assert.throws(() => new MemoryKeptStore({ maxIds: 0 }), /MemoryKeptStore: "maxIds"/)
     assert.doesNotThrow(() => new MemoryKeptStore({ maxIds: 1 }))

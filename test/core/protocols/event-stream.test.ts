@@ -117,6 +117,28 @@ describe('reading an event stream', () => {
     )
   })
 
+  it('reads over a byte order mark before the first field, and nowhere else', () => {
+    for (const [frame, event, data] of [
+      ['\ufeffdata: x', undefined, 'x'],
+      ['\ufeffevent: e\ndata: \ufeffx', 'e', '\ufeffx'],
+      ['event: e\n\ufeffdata: x', 'e', ''],
+      ['\ufeff\ufeffdata: x', undefined, ''],
+      ['\ufeff: comment', undefined, ''],
+    ] as const)
+      assert.deepEqual(readFrame(frame), { event, data }, JSON.stringify(frame))
+  })
+
+  it('ends a frame that is nothing but its blank line', () => {
+    for (const blank of ['\n\n', '\r\n\r\n', '\n\r\n', '\r\n\n']) {
+      assert.equal(endOfLastFrame(`${blank}data: x`), blank.length, JSON.stringify(blank))
+      assert.equal(
+        endOfFrame(`${blank}data: x`, 0, blank.includes('\r')),
+        blank.length,
+        JSON.stringify(blank),
+      )
+    }
+  })
+
   it('tells no end of a frame where there is none', () => {
     for (const text of ['', 'data: x', 'data: x\n', 'data: x\r\n', 'data: x\r\n\r', 'data: x\r\r']) {
       assert.equal(endOfLastFrame(text), -1, JSON.stringify(text))
