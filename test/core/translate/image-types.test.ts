@@ -25,6 +25,8 @@ describe('an image of a chat', () => {
     // What stands further behind is no beginning.
     ['image/png', Buffer.from(`AAAA${JPEG.toString('base64').slice(0, 4)}`, 'base64'), 'image/png'],
     ['image/gif', Buffer.concat([Buffer.alloc(3), WEBP]), 'image/gif'],
+    ['image/png', Buffer.concat([Buffer.alloc(3), Buffer.from('GIF89a')]), 'image/png'],
+    ['image/webp', Buffer.concat([Buffer.alloc(3), PNG]), 'image/webp'],
   ]
   for (const [said, bytes, media_type] of IMAGES) {
     it(`that is said to be ${said} is sent as ${media_type}`, () => {
