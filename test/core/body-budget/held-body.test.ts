@@ -17,12 +17,15 @@ afterEach(() => {
 /** A body of a key, and what became of it. The account is the letter that the key begins with. */
 function bodyOf(
   key: string | undefined,
-  { end }: { end?: (run: (error: GatewayError) => void) => void } = {},
+  {
+    end,
+    bounds = BOUNDS,
+  }: { end?: (run: (error: GatewayError) => void) => void; bounds?: typeof BOUNDS } = {},
 ) {
   const refused: string[] = []
   const principal = key === undefined ? null : { keyId: key, accountId: key[0] }
   const keyWatch = end ? { follow: (_call: Call, run: (error: GatewayError) => void) => end(run) } : null
-  const body = new HeldBody({ principal, keyWatch } as unknown as Call, BOUNDS, (error) => {
+  const body = new HeldBody({ principal, keyWatch } as unknown as Call, bounds, (error) => {
     refused.push(error.code)
   })
   open.push(body)
@@ -117,6 +120,22 @@ describe('a body that has not come whole', () => {
     assert.deepEqual([large.refused, other.refused, late.refused], [[], [], ['upstream_overloaded']])
   })
 
+  it('gives way once, and then the others of its account, where it may take less than they hold', () => {
+    const [large, small, other] = [
+      bodyOf('a1'),
+      bodyOf('a2', { bounds: { perKey: 5000, perProcess: 12_000 } }),
+      bodyOf('b1'),
+    ]
+    large.add(15_000)
+    other.add(3000)
+    small.add(2000)
+    assert.deepEqual(
+      [large.refused, small.refused, other.refused],
+      [['upstream_overloaded'], ['upstream_overloaded'], []],
+    )
+    assert.equal(heldBodyBytes(), 3000)
+  })
+
   it('gives way when its key ends, unless it is there whole', () => {
     for (const isWhole of [false, true]) {
       let endKey = (_error: GatewayError): void => {}
@@ -148,6 +167,7 @@ describe('the bounds of such bodies', () => {
     assert.deepEqual(budgetOf('x', 5), { perKey: 10, perProcess: 256 * MIB })
     assert.deepEqual(budgetOf('x', 300 * MIB), { perKey: 600 * MIB, perProcess: 300 * MIB })
     assert.deepEqual(budgetOf('x', 5, 5), { perKey: 10, perProcess: 5 })
+    assert.deepEqual(budgetOf('x', 1, 1), { perKey: 2, perProcess: 1 })
   })
 
   it('are refused where they cannot be', () => {
