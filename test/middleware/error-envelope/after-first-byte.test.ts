@@ -13,6 +13,8 @@ let app: AppServer
 let write: (res: ExpressResponse) => void
 let thrown: unknown
 const calls: Call[] = []
+/** In the place of an error: the handler has not come to its end. */
+const HELD = Symbol('held')
 
 const cleanUp = cleaningUp()
 before(async () => {
@@ -20,7 +22,7 @@ before(async () => {
     const logger = { info() {}, warn() {}, error() {} }
     app.use(beginCall({ logger, onBegin: (call) => void calls.push(call) }), (_req, res, next) => {
       write(res)
-      next(thrown)
+      if (thrown !== HELD) next(thrown)
     })
     app.use(errorEnvelope())
   })
@@ -116,6 +118,34 @@ describe('a plain body that breaks off', () => {
     const { head, body } = await answerOf('/v1/chat/completions')
     assert.match(head, /^HTTP\/1\.1 200/)
     assert.equal(body, '')
+  })
+})
+
+describe('an answer that breaks off behind another one of its connection', () => {
+  it('comes behind the whole of the other, without a regular end, and closes the connection', async () => {
+    let endFirst = (): void => assert.fail('the first request has not come')
+    let begun = 0
+    write = (res) => {
+      if (begun++ === 0) {
+        endFirst = () => void res.end('the whole first answer')
+        thrown = HELD
+      } else {
+        events(res)
+        thrown = new GatewayError('upstream_error')
+      }
+    }
+    const head = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+    const client = rawClient(app.port, head('/held') + head('/v1/messages'))
+    await eventually(() => calls[1]?.outcome?.errorCode === 'upstream_error')
+    assert.equal(client.received, '')
+    endFirst()
+    const received = await client.end()
+    const [first = '', second = ''] = received.split(/(?=HTTP\/1\.1 200)/)
+    assert.ok(first.endsWith('the whole first answer'), first)
+    assert.match(second, /data: \{"n":1\}\n\n/)
+    assert.match(second, /event: error\n/)
+    assert.doesNotMatch(second, /\r\n0\r\n/)
+    await eventually(() => calls.every(({ ended }) => ended))
   })
 })
 

@@ -109,8 +109,28 @@ describe('an upload that is refused before it has ended', () => {
 
   it('of a caller without a valid key is read no longer than two seconds', (t) => {
     const { log } = uploading(t, UNKNOWN_CALLER)
-    t.mock.timers.tick(2000)
+    t.mock.timers.tick(1999)
+    assert.deepEqual(log, [])
+    t.mock.timers.tick(1)
     assert.deepEqual(log, ['end'])
+  })
+
+  it('of a caller without a valid key is read no further than 128 pieces, however short they are', (t) => {
+    const { log, send } = uploading(t, UNKNOWN_CALLER)
+    for (let i = 0; i < 128; i++) send(1)
+    assert.deepEqual(log, [])
+    send(1)
+    assert.deepEqual(log, ['pause'])
+  })
+
+  it('that is too long just before its two seconds are over leaves the whole half second to read the answer', (t) => {
+    const { log, send } = uploading(t, UNKNOWN_CALLER)
+    t.mock.timers.tick(1900)
+    send(64 * 1024 + 1)
+    t.mock.timers.tick(499)
+    assert.deepEqual(log, ['pause'])
+    t.mock.timers.tick(1)
+    assert.deepEqual(log, ['pause', 'end'])
   })
 
   it('is read no longer than half a minute', (t) => {

@@ -124,6 +124,45 @@ describe('unknown exceptions', () => {
   }
 })
 
+describe('an error of this package', () => {
+  const cause = new Error('the disk is full')
+  for (const [what, error, logged] of [
+    ['an internal_error', new GatewayError('internal_error'), 'itself'],
+    ['an internal_error with a cause', new GatewayError('internal_error', { cause }), cause],
+    ['one whose cause is in the log', new GatewayError('internal_error', { cause, foreseen: true }), null],
+    ['another 5xx', new GatewayError('upstream_overloaded', { cause }), null],
+  ] as const)
+    it(`${what}: ${logged === null ? 'is not logged' : 'is logged once, with its call'}`, async () => {
+      fault = () => error
+      const res = await fetch(`${app.url}/v1/throws?key=sk-secret`)
+      await expectError(res, error.code)
+      const line = {
+        level: 'error',
+        message: 'unforeseen error',
+        fields: {
+          err: logged === 'itself' ? error : logged,
+          requestId: res.headers.get('x-request-id'),
+          method: 'GET',
+          path: '/v1/throws',
+        },
+      }
+      assert.deepEqual(logger.lines, logged === null ? [] : [line])
+    })
+
+  it('goes to the logger of errorEnvelope where it has one, and not to that of the call', async (t) => {
+    const own = recordingLogger()
+    const other = await serveApp((app) => {
+      app.use(beginCall({ logger }), () => {
+        throw cause
+      })
+      app.use(errorEnvelope({ logger: own }))
+    })
+    t.after(() => other.close())
+    assert.equal((await fetch(other.url)).status, 500)
+    assert.deepEqual([own.lines.map(({ fields }) => fields.err), logger.lines], [[cause], []])
+  })
+})
+
 describe('errors that carry a status', () => {
   const get = (thrown: object) => {
     fault = () => thrown

@@ -24,3 +24,26 @@ it('a connection goes on behind a refused upload of up to 64 KiB, and is closed 
     client.socket.destroy()
   }
 })
+
+it('a connection goes on behind an upload that was read to its end before it was refused, however long it is', async (t) => {
+  const app = await serveApp((app) => {
+    app.use(beginCall({ logger: recordingLogger() }))
+    app.use((req, _res, next) => {
+      req.resume().once('end', () => next(new GatewayError('invalid_request')))
+    })
+    app.use(errorEnvelope({ logger: recordingLogger() }))
+  })
+  t.after(() => app.close())
+  const long = 'x'.repeat(100_000)
+  for (const [headers, body] of [
+    ['Content-Length: 100000', long],
+    ['Transfer-Encoding: chunked', `186a0\r\n${long}\r\n0\r\n\r\n`],
+    ['Expect: 100-continue\r\nContent-Length: 5', 'hello'],
+  ]) {
+    const client = rawClient(app.port, `POST /first HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n${body}`)
+    await client.until('"invalid_request"')
+    assert.doesNotMatch(client.received, /\r\nconnection: close\r\n/i, headers)
+    client.socket.write('GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    assert.equal((await client.end()).match(/HTTP\/1\.1 400/g)?.length, 2, headers)
+  }
+})
