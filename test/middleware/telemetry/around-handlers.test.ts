@@ -6,7 +6,7 @@ import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@open
 import type { RequestHandler } from 'express'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { telemetry } from '../../../lib/middleware/telemetry/index.ts'
-import { eventually, serveApp } from '../../support/app-server.ts'
+import { eventually, recordingLogger, serveApp } from '../../support/app-server.ts'
 
 const exporter = new InMemorySpanExporter()
 const tracers = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
@@ -44,4 +44,55 @@ test("a handler's own spans belong to the call, and the call to the span it bega
   assert.equal(call.parentSpanContext?.spanId, around.spanContext().spanId)
   assert.equal(inside.parentSpanContext?.spanId, call.spanContext().spanId)
   assert.equal(call.attributes['http.response.status_code'], 200)
+})
+
+test('without a context manager a call has one span all the same, which is active for nobody', async (t) => {
+  exporter.reset()
+  trace.setGlobalTracerProvider(tracers)
+  t.after(() => trace.disable())
+  const server = await serveApp((app) => {
+    app.use(beginCall(), telemetry())
+    app.put('/', (_req, res) => void res.json({ active: trace.getActiveSpan() ?? null }))
+  })
+  t.after(() => server.close())
+  const began = Date.now()
+  const response = await fetch(server.url, { method: 'PUT' })
+  assert.deepEqual(await response.json(), { active: null })
+  await eventually(() => spanNamed('PUT') !== undefined)
+  const [span, ...others] = exporter.getFinishedSpans()
+  assert.ok(span && others.length === 0)
+  assert.equal(span.attributes['http.response.status_code'], 200)
+  assert.equal(span.attributes['model_gateway.request_id'], response.headers.get('x-request-id'))
+  assert.ok(span.startTime[0] * 1000 + span.startTime[1] / 1e6 >= began)
+})
+
+test('a span that cannot be started costs a call its span, and nothing else', async (t) => {
+  const failing = {
+    getTracer: () => ({
+      startSpan() {
+        throw new Error('no room')
+      },
+      startActiveSpan() {
+        throw new Error('no room')
+      },
+    }),
+  }
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(failing)
+  t.after(() => {
+    context.disable()
+    trace.disable()
+  })
+  const logger = recordingLogger()
+  const server = await serveApp((app) => {
+    app.use(beginCall({ logger }), telemetry())
+    app.get('/', (_req, res) => void res.json({}))
+  })
+  t.after(() => server.close())
+  const response = await fetch(server.url)
+  assert.deepEqual([response.status, await response.json()], [200, {}])
+  assert.deepEqual(
+    logger.lines.map(({ level, message, fields }) => [level, message, fields.requestId]),
+    [['error', 'telemetry: a call is not recorded', response.headers.get('x-request-id')]],
+  )
 })

@@ -47,6 +47,13 @@ describe('what is counted of a call beside its use', () => {
         model: null,
         outcome: { status: 399, errorCode: null, finish: 'completed' },
       }),
+      endedCall({
+        request: null,
+        routing: null,
+        model: null,
+        outcome: { status: 400, errorCode: null, finish: 'refused' },
+      }),
+      endedCall({ request: null, routing: null, model: null, outcome: null }),
     )
     assert.deepEqual(
       points('model_gateway.calls')?.map(([attributes]) => attributes),
@@ -56,6 +63,8 @@ describe('what is counted of a call beside its use', () => {
           'error.type': 'invalid_credential',
           'model_gateway.outcome': 'refused',
         },
+        { 'http.response.status_code': 400, 'error.type': 'other', 'model_gateway.outcome': 'refused' },
+        {},
         {
           'gen_ai.request.model': 'other',
           'http.response.status_code': 404,

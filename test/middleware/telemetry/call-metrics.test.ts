@@ -77,12 +77,16 @@ describe('what is counted of a call', () => {
         outcome: { status: 200, errorCode: 'upstream_error', finish: 'interrupted' },
       }),
       endedCall({ ...streamed, routing: { attempts: [attempt({ firstByteMs: null })], eliminated: [] } }),
+      endedCall({
+        ...streamed,
+        routing: { attempts: [attempt({ startedAt: STARTED, firstByteMs: 0 })], eliminated: [] },
+      }),
       endedCall({ ...streamed, routing: null }),
       endedCall(),
     )
-    // 500 + 250 ms, and 250 ms where the clock was set back.
+    // 500 + 250 ms, 250 ms where the clock was set back, and one that came at once.
     assert.deepEqual(points('gen_ai.server.time_to_first_token'), [
-      [CHAT, { count: 2, sum: 1, bounds: FIRST }],
+      [CHAT, { count: 3, sum: 1, bounds: FIRST }],
     ])
     assert.equal(told.get('gen_ai.server.time_to_first_token')?.unit, 's')
   })
