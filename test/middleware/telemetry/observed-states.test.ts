@@ -39,6 +39,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
   const outcomes = { delivered: 1, failed: 2, given_up: 3, dropped: 4 }
   const webhooks = { stats: { outcomes, waitingMs: 3000 } }
   const budgets = { refusals: { tag: 5 } }
+  const admin = { wrongTokens: 16 }
   const readiness = { ready: async () => false }
   const stores = { limits: { away: false, outages: 15 } }
   let catalog: Catalog | undefined = catalogOf('line-0')
@@ -51,7 +52,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
   }
   observeStates(
     meter,
-    { lines, pool, callLog, database, webhooks, budgets, readiness, stores },
+    { lines, pool, callLog, admin, database, webhooks, budgets, readiness, stores },
     () => catalog,
   )
   assert.deepEqual(asked, [], 'at no other time')
@@ -62,6 +63,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
     ['line.in_flight', '{attempt}', [[{ [LINE]: 'line-0' }, 3]]],
     ['line.connections', '{connection}', [[{ [LINE]: 'line-0' }, 2]]],
     ['ready', '1', [[{}, 0]]],
+    ['admin.wrong_tokens', '{request}', [[{}, 16]]],
     ['webhook.age', 's', [[{}, 3]]],
     [
       'webhook.deliveries',

@@ -8,9 +8,15 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
 import type { Call } from '../../../lib/core/call/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
-import { StoreWatch, type TelemetryOptions, telemetry } from '../../../lib/middleware/telemetry/index.ts'
+import {
+  StoreWatch,
+  type TelemetryOptions,
+  telemetry,
+  VideoCharges,
+} from '../../../lib/middleware/telemetry/index.ts'
 import { eventually, serveApp } from '../../support/app-server.ts'
 
 /** An app whose calls are observed, and how many of them registered something for their end. */
@@ -100,8 +106,68 @@ test('one SDK, two chains: their calls are counted together', async (t) => {
   })
 })
 
-test('options that are unusable are refused at construction', () => {
+test('options that are unusable are refused at construction, and the least that is usable is not', () => {
   const unusable = (options: unknown) => () => telemetry(options as TelemetryOptions)
-  assert.throws(unusable({ catalog: {} }), /^TypeError: telemetry: "catalog" must be a catalogue/)
-  assert.throws(unusable({ states: { stores: { own: {} } } }), /"states\.stores\.own" must tell outages/)
+  for (const [options, message] of [
+    [{ catalog: {} }, /^telemetry: "catalog" must be a catalogue/],
+    [{ states: { stores: { own: {} } } }, /^telemetry: "states\.stores\.own" must tell outages/],
+    [{ states: { stores: { own: null } } }, /"states\.stores\.own" must tell outages/],
+    [{ states: 7 }, /^telemetry: "states" must be an object of states/],
+    [{ labels: 'account' }, /^telemetry: "labels" must be a list of "account"/],
+    [{ labels: ['model'] }, /^telemetry: "labels" must be a list of "account"/],
+    [{ labels: ['tag:a.b', 'tag:a-b'] }, /"labels" must be .* whose names differ/],
+    [{ maxLabelValues: 0 }, /^telemetry: "maxLabelValues" must be a whole number from 1/],
+    [{ label: ['account'] }, /^telemetry: there is no option "label"; did you mean "labels"\?/],
+  ] as const)
+    assert.throws(unusable(options), { name: 'TypeError', message })
+  assert.doesNotThrow(unusable({ labels: ['account', 'tag:a'], maxLabelValues: 1, states: {} }))
+})
+
+test('a video that is charged later is among the charges of its model, and of whom it was for', async (t) => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
+  const meters = new MeterProvider({ readers: [reader] })
+  metrics.setGlobalMeterProvider(meters)
+  t.after(() => {
+    metrics.disable()
+    return meters.shutdown()
+  })
+  const { catalog } = loadConfig({
+    models: [{ id: 'film', kind: 'video' }],
+    lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1:1/v1', models: {} }],
+  })
+  const videos = new VideoCharges()
+  telemetry({ catalog, states: { videos }, labels: ['account'] })
+  const task = (model: string) => ({
+    model,
+    upstreamId: 'up',
+    charge: { amount: 500_000_000n },
+    account: 'acme',
+  })
+  const store = videos.watching({
+    created: async (model: string) => task(model),
+    observe: async () => undefined,
+    resolve: async () => undefined,
+  })
+  await store.created('film')
+  await store.created('a film of nobody')
+  await meters.forceFlush()
+  const told = exporter
+    .getMetrics()
+    .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+    .filter(({ descriptor }) => descriptor.unit === 'USD')
+    .map(({ descriptor: { name }, dataPoints }) => [
+      name,
+      dataPoints.map(({ attributes, value }) => [{ ...attributes }, value]),
+    ])
+  assert.deepEqual(told, [
+    [
+      'model_gateway.charges',
+      [
+        [{ 'gen_ai.request.model': 'film' }, 0.5],
+        [{ 'gen_ai.request.model': 'other' }, 0.5],
+      ],
+    ],
+    ['model_gateway.attributed.charges', [[{ 'model_gateway.account': 'acme' }, 1]]],
+  ])
 })
