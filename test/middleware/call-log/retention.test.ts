@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
-import { pass, type RecordedWriters, recordedWriters } from './recorded-writer.ts'
+import { entries, pass, type RecordedWriters, recordedWriters } from './recorded-writer.ts'
 
 const DAY = 86_400_000
 
@@ -40,6 +40,17 @@ describe('the retention of a call log writer', () => {
     writer.keepFor(DAY)
     await pass(t, DAY)
     assert.equal(prune.mock.callCount(), 1)
+  })
+
+  it('is not needed for the end: a writer that keeps entries for ever writes what waits, and takes no more', async () => {
+    const [waiting, late] = entries(2)
+    assert.ok(waiting && late)
+    const forEver = writerOf({ retentionMs: null })
+    forEver.add(waiting)
+    await forEver.close()
+    await forEver.close()
+    forEver.add(late)
+    assert.deepEqual((await store.list({ limit: 5 })).entries, [waiting])
   })
 
   it('is told as failing again after it has worked', async (t) => {

@@ -3,10 +3,12 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTcp, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway } from '../../support/forward-gateway.ts'
 import { type OwnAuthority, ownAuthority } from '../../support/own-authority.ts'
+import { until } from '../../support/until.ts'
 
 const BODY = Buffer.alloc(300_000, 'x')
 const rules = [{ path: '/v1/files', lines: ['line-0', 'line-1'] }]
@@ -47,6 +49,35 @@ describe('a line that is passed on to over TLS', () => {
     const stranger = await forwardGateway(t, { lines: [url] })
     const refused = await stranger.ask('/v1/files', { method: 'POST', body: BODY })
     assert.equal((await envelopeOf(refused)).error.code, 'upstream_error')
+  })
+
+  it('has a connection for each request, which ends with it', async (t) => {
+    const known = getCACertificates('default')
+    t.after(() => setDefaultCACertificates(known))
+    const authority = ownAuthority(t)
+    setDefaultCACertificates([authority.ca])
+    const { cert, key } = authority.certify('server', ['127.0.0.1'])
+    const connections = new Set<Socket>()
+    let closed = 0
+    const server = createServer({ cert, key }, async (req, res) => {
+      connections.add(req.socket.once('close', () => closed++))
+      await bytesOf(req)
+      res.end(req.headers.connection)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const gateway = await forwardGateway(t, {
+      lines: [`https://127.0.0.1:${(server.address() as AddressInfo).port}`],
+    })
+    for (const count of [1, 2]) {
+      const answer = await gateway.ask('/v1/files', { method: 'POST', body: BODY })
+      assert.equal(await answer.text(), 'close')
+      await until(() => closed === count, 'the end of the connection')
+      assert.equal(connections.size, count)
+    }
   })
 
   it('gives way to the next while it has not agreed on keys, with the whole body', async (t) => {

@@ -92,6 +92,13 @@ describe('an answer that is priced by the minute', () => {
     assert.deepEqual(log, ['55 held', '57 released'])
   })
 
+  it('is charged from the least amount on', async (t) => {
+    const { log, items, passTo } = priced(t, { perMinute: 1n })
+    await passTo(61)
+    assert.deepEqual(log, ['55 held', '60 charged'])
+    assert.equal(items[0]?.price, 1n)
+  })
+
   it('holds nothing where its minutes are free', async (t) => {
     const { log, passTo } = priced(t, { perMinute: 0n })
     await passTo(120)

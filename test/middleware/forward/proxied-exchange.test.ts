@@ -102,6 +102,26 @@ describe('an upload to a line', () => {
     assert.equal(String(await bytesOf(opening.response)), String(16 * piece.length))
   })
 
+  it('is waited for as long as its caller takes, and its answer as long as the line may', async (t) => {
+    const { caller, exchange, connected, send } = await exchanging(t, (req) => void req.resume())
+    const opened = send()
+    await connected()
+    const endInADay = () => {
+      exchange.look(performance.now() + 86_400_000, 0)
+      return exchange.end
+    }
+    assert.equal(endInADay(), undefined)
+    caller.write('a piece')
+    await until(() => caller.readableLength === 0)
+    assert.equal(endInADay(), undefined)
+    caller.end()
+    await until(() => exchange.uploaded)
+    const end = endInADay()
+    assert.deepEqual(await opened, { kind: 'ended' })
+    assert.ok(end?.kind === 'failed')
+    assert.deepEqual([end.failure.code, end.failure.timeoutPhase], ['upstream_timeout', 'first_byte'])
+  })
+
   it('ends with the refusal of a piece, of which nothing is sent', async (t) => {
     const refusal = new Error('not this one')
     const received: Buffer[] = []

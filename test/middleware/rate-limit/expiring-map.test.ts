@@ -54,6 +54,24 @@ describe('a map whose values end', () => {
     )
   })
 
+  it('forgets what was worth most once it has ended, and then nothing that has not gives way', () => {
+    const map = mapOf(100)
+    for (let i = 0; i < 100; i++) map.set(`ending${i}`, { endsAt: 10, worth: i < 60 ? 1 : 0 }, 0)
+    // Full, so that what is worth most leaves the turn of the others.
+    for (let i = 0; i < 100; i++) map.set(`flood${i}`, { endsAt: 10 }, 0)
+    const left = Array.from({ length: 60 }, (_, i) => `ending${i}`).filter((key) => map.get(key))
+    assert.ok(left.length >= 50, `${left.length}`)
+    for (let i = 0; i < 95; i++) {
+      map.set(`new${i}`, { endsAt: 30 }, 20)
+      for (let at = 0; at <= i; at++) assert.ok(map.get(`new${at}`), `${at} of ${i}`)
+      assert.ok(map.size <= 100)
+    }
+    assert.deepEqual(
+      left.filter((key) => map.get(key)),
+      [],
+    )
+  })
+
   it('keeps the oldest of what is worth the same', () => {
     const map = mapOf(1000)
     for (let i = 0; i < 20_000; i++) map.set(`k${i}`, { endsAt: 1, worth: 1 }, 0)

@@ -136,6 +136,20 @@ describe('a body that is read as JSON', () => {
     }
   })
 
+  it('is refused where its type says so, in whatever letters, and it does not begin so', async () => {
+    for (const type of [
+      ...['application/json', 'Application/JSON;charset=utf-8', 'TEXT/JSON', 'application/vnd.api+Json'],
+      ...['x.y-z/json', 'a+b/c.d-e+f+json'],
+    ]) {
+      const { code } = await refusalOf(typed(type, `say ${NAMING}`))
+      assert.equal(code, 'invalid_request', type)
+    }
+    for (const type of ['application/jsonl', 'application/x-json-lines', 'json', 'text/json5']) {
+      const req = typed(type, `say ${NAMING}`)
+      assertUnread(await judge(req), req, type)
+    }
+  })
+
   it('is refused where it is too large, or compressed', async () => {
     assert.equal(
       (await refusalOf(typed('application/json', `"${'x'.repeat(LIMIT)}"`))).code,
