@@ -86,20 +86,23 @@ describe('an upload to a line', () => {
 
   it('is read no faster than the line takes it, and goes on when it does', async (t) => {
     let take = (): void => {}
-    const { caller, connected, send, upstream } = await exchanging(t, (req, res) => {
+    const { caller, exchange, connected, send, upstream } = await exchanging(t, (req, res) => {
       take = () => void bytesOf(req).then((bytes) => res.end(String(bytes.length)))
     })
     const opened = send()
     await connected()
-    const piece = Buffer.alloc(500_000)
-    for (let i = 0; i < 16; i++) caller.write(piece)
-    caller.end()
+    for (let i = 0; i < 16; i++) caller.write(Buffer.alloc(500_000))
     await until(() => caller.isPaused() && upstream?.requests.length === 1, 'a line that takes no more')
-    assert.equal(caller.readableEnded, false)
+    assert.ok(caller.readableLength > 0)
     take()
+    await until(() => caller.readableLength === 0 && !caller.isPaused(), 'a line that has taken all')
+    // It is the caller's turn again.
+    exchange.look(performance.now() + 86_400_000, 0)
+    assert.equal(exchange.end, undefined)
+    caller.end()
     const opening = await opened
     assert.ok(opening.kind === 'answered')
-    assert.equal(String(await bytesOf(opening.response)), String(16 * piece.length))
+    assert.equal(String(await bytesOf(opening.response)), String(16 * 500_000))
   })
 
   it('is waited for as long as its caller takes, and its answer as long as the line may', async (t) => {

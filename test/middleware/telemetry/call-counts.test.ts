@@ -113,7 +113,7 @@ describe('calls', () => {
     facts.note(call, labelsOf(call, undefined), 1)
     const held = () =>
       [parts.usage, parts.limit, parts.routing.attempts, parts.routing.eliminated].filter((part) =>
-        Object.values<unknown>(facts).includes(part),
+        Object.values<unknown>({ ...facts }).includes(part),
       ).length
     assert.equal(held(), 4)
     facts.clear()
