@@ -40,6 +40,17 @@ describe('giving a charge back in Redis', { skip: WITHOUT_REDIS }, () => {
 
   it('leaves the last 300 ms of a window alone', async () => {
     assert.equal(await refunded(290, NOW + 290), '10')
+    assert.equal(await refunded(300, NOW + 300), '10')
+  })
+
+  it('takes a window for the same if its end is 5 ms away, and no further', async () => {
+    // The way through Redis makes the window of the counter shorter, never longer.
+    for (const away of [-5, -4]) assert.equal(await refunded(30_000, NOW + 30_000 + away), '6')
+    for (const away of [6, 9]) assert.equal(await refunded(30_000, NOW + 30_000 + away), '10')
+  })
+
+  it('takes all of a count', async () => {
+    assert.equal(await refunded(30_000, NOW + 30_000, 4), '0')
   })
 
   it('never makes a count negative', async () => {

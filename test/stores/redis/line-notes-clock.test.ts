@@ -61,3 +61,31 @@ it('a note in the form of another version, or of none, stands for nobody', {
   assert.equal((await store.exchange([])).size, 0)
   assert.equal((await store.exchange(given)).size, foreign.length)
 })
+
+it('what processes tell each other is forgotten an hour after the last of it, however often it is read', {
+  skip: WITHOUT_REDIS,
+}, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const redis = server.client()
+  const store = new RedisLineStateStore({ redis: server.client() })
+  await store.exchange([{ id: 'a', value: 'v', lifeMs: HOUR_MS, when: 'always' }])
+  const isHour = (left: number) => left > HOUR_MS - 5000 && left <= HOUR_MS
+  assert.ok(isHour(await redis.pttl(KEY)))
+  await redis.pexpire(KEY, 60_000)
+  assert.equal((await store.exchange([])).size, 1)
+  assert.ok((await redis.pttl(KEY)) <= 60_000)
+  await store.exchange([{ id: 'b', value: 'v', lifeMs: 1000, when: 'free' }])
+  assert.ok(isHour(await redis.pttl(KEY)))
+})
+
+it('a note stands where the clock of the Redis that wrote it is half a second ahead', {
+  skip: WITHOUT_REDIS,
+}, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const store = new RedisLineStateStore({ redis: server.client() })
+  const now = Date.now()
+  await server.client().hset(KEY, 'a', `${now + HOUR_MS} ${now + 500} v`)
+  assert.deepEqual([...(await store.exchange([])).keys()], ['a'])
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { describe, it } from 'node:test'
+import type { Command } from 'ioredis'
+import { askSafely } from '../../../lib/stores/redis/cluster-asking.ts'
+import type { RedisClient } from '../../../lib/stores/redis/redis-script.ts'
+
+/** A node that notes its commands, and whose connection may be broken. */
+class Node {
+  readonly sent: string[] = []
+  isBroken = false
+  asking?: () => Promise<unknown>
+
+  async sendCommand(command: Command): Promise<unknown> {
+    this.sent.push(command.name)
+    if (this.isBroken) throw new Error('Connection is closed.')
+    return 'OK'
+  }
+}
+
+class Nodes extends EventEmitter {
+  readonly isCluster: boolean
+  readonly all = [new Node(), new Node()]
+
+  constructor(isCluster: boolean) {
+    super()
+    this.isCluster = isCluster
+  }
+
+  nodes(): Node[] {
+    return this.all
+  }
+}
+
+describe('a node of a cluster that a key is on its way to', () => {
+  it('is asked without anybody behind it, whether it answers or not, and whenever it joined', async () => {
+    const cluster = new Nodes(true)
+    askSafely(cluster as unknown as RedisClient)
+    const joined = new Node()
+    cluster.emit('+node', joined)
+    for (const node of [...cluster.all, joined])
+      for (node.isBroken of [false, true]) assert.equal(await node.asking?.(), 'OK')
+    for (const node of [...cluster.all, joined]) assert.deepEqual(node.sent, ['asking', 'asking'])
+  })
+
+  it('is watched once, however many stores share the client', () => {
+    const cluster = new Nodes(true)
+    for (let stores = 0; stores < 3; stores++) askSafely(cluster as unknown as RedisClient)
+    assert.equal(cluster.listenerCount('+node'), 1)
+  })
+
+  it('is nothing that a client of one server has', () => {
+    const single = new Nodes(false)
+    askSafely(single as unknown as RedisClient)
+    assert.equal(single.listenerCount('+node'), 0)
+    assert.deepEqual(
+      single.all.map(({ asking }) => asking),
+      [undefined, undefined],
+    )
+  })
+})
