@@ -29,7 +29,7 @@ describe('what the limits keep in Redis', { skip: WITHOUT_REDIS }, () => {
   /** A set that holds slots until so many milliseconds from now. */
   async function slots(most: number, ...ends: number[]) {
     const slot = limit('concurrency', `s${++subjects}`, most)
-    for (const end of ends) await redis.zadd(PREFIX + slot.key, NOW + end, `${end}`)
+    for (const end of ends) await redis.zadd(PREFIX + slot.key, `${NOW + end}`, `${end}`)
     const ask = async () => (await store.admit(demand([slot]))).refusedBy === undefined
     /** When the slots end, in milliseconds from now. */
     const held = async () => {
