@@ -51,6 +51,32 @@ export function sessionStoreContract(
       assert.deepEqual(await listed(origin.at + 100), ['s2'])
     })
 
+    it('are listed as they were opened, in the order of their ids, a page at a time', async () => {
+      const [one, other] = opened.stores
+      const origin = originOf()
+      for (const id of ['s2', 's1', 's3'])
+        await one.open(session(id, origin.at + 100), { ...originOf(), at: origin.at })
+      const all = ['s1', 's2', 's3'].map((id) => {
+        const { secretHash: _, ...kept } = session(id, origin.at + 100)
+        return { ...kept, createdAt: origin.at }
+      })
+      assert.deepEqual(await other.list({ limit: 10, at: origin.at }), all)
+      assert.deepEqual(await other.list({ limit: 2, at: origin.at }), all.slice(0, 2))
+      assert.deepEqual(await other.list({ limit: 2, at: origin.at, after: 's2' }), all.slice(2))
+    })
+
+    it('are recorded with whose they are, and what they may do', async () => {
+      const [one, other] = opened.stores
+      const [begin, end] = [originOf('ada'), originOf('eve')]
+      await one.open(session('s1', begin.at + 100), begin)
+      await other.end('s1', end)
+      const { name, roles } = session('s1', 0)
+      assert.deepEqual(await opened.changes.list({ subject: 's1', limit: 10 }), [
+        { ...end, action: 'session.ended', subject: 's1', before: { name, roles }, after: null },
+        { ...begin, action: 'session.opened', subject: 's1', before: null, after: { name, roles } },
+      ])
+    })
+
     it('end through every handle, once, and leave the others', async () => {
       const [one, other] = opened.stores
       const until = originOf().at + 1_000_000

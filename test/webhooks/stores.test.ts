@@ -2,6 +2,7 @@ import { MemoryChangeLog } from '../../lib/core/change-log/index.ts'
 import { openDatabase, SqlChangeLog, SqlWebhookOutbox, SqlWebhookStore } from '../../lib/stores/sql/index.ts'
 import { MemoryWebhooks } from '../../lib/webhooks/index.ts'
 import { webhookAnnouncementsContract } from '../contracts/webhook-announcements.ts'
+import { webhookDeliveriesContract } from '../contracts/webhook-deliveries.ts'
 import type { WebhooksUnderTest } from '../contracts/webhook-samples.ts'
 import { webhooksContract } from '../contracts/webhooks.ts'
 import { postgresUrl } from '../stores/sql/postgres-database.ts'
@@ -11,6 +12,7 @@ import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 function contracts(name: string, open: () => Promise<WebhooksUnderTest>, skip: string | false = false): void {
   webhooksContract(name, open, skip)
   webhookAnnouncementsContract(name, open, skip)
+  webhookDeliveriesContract(name, open, skip)
 }
 
 async function openSql(url: string) {
