@@ -33,7 +33,7 @@ describe('what the limits keep in Redis', { skip: WITHOUT_REDIS }, () => {
     const ask = async () => (await store.admit(demand([slot]))).refusedBy === undefined
     /** When the slots end, in milliseconds from now. */
     const held = async () => {
-      const all = await redis.zrange(PREFIX + slot.key, 0, -1, 'WITHSCORES')
+      const all = await redis.zrangebyscore(PREFIX + slot.key, '-inf', '+inf', 'WITHSCORES')
       return all.flatMap((score, i) => (i % 2 === 1 ? [Number(score) - NOW] : []))
     }
     return { slot, key: PREFIX + slot.key, ask, held }
