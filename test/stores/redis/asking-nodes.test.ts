@@ -3,6 +3,11 @@ import { EventEmitter } from 'node:events'
 import { describe, it } from 'node:test'
 import type { Command } from 'ioredis'
 import { askSafely } from '../../../lib/stores/redis/cluster-asking.ts'
+import {
+  RedisIdempotencyStore,
+  RedisLimitStore,
+  RedisLineStateStore,
+} from '../../../lib/stores/redis/index.ts'
 import type { RedisClient } from '../../../lib/stores/redis/redis-script.ts'
 
 /** A node that notes its commands, and whose connection may be broken. */
@@ -20,6 +25,7 @@ class Node {
 
 class Nodes extends EventEmitter {
   readonly isCluster: boolean
+  readonly options = {}
   readonly all = [new Node(), new Node()]
 
   constructor(isCluster: boolean) {
@@ -30,6 +36,10 @@ class Nodes extends EventEmitter {
   nodes(): Node[] {
     return this.all
   }
+
+  defineCommand(): void {}
+
+  async sendCommand(): Promise<void> {}
 }
 
 describe('a node of a cluster that a key is on its way to', () => {
@@ -48,6 +58,16 @@ describe('a node of a cluster that a key is on its way to', () => {
     for (let stores = 0; stores < 3; stores++) askSafely(cluster as unknown as RedisClient)
     assert.equal(cluster.listenerCount('+node'), 1)
   })
+
+  for (const Store of [RedisIdempotencyStore, RedisLimitStore, RedisLineStateStore])
+    it(`is asked so by a ${Store.name}`, async () => {
+      const cluster = new Nodes(true)
+      assert.ok(new Store({ redis: cluster as unknown as RedisClient }))
+      for (const node of cluster.all) {
+        node.isBroken = true
+        assert.equal(await node.asking?.(), 'OK')
+      }
+    })
 
   it('is nothing that a client of one server has', () => {
     const single = new Nodes(false)
