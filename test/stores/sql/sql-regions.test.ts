@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { sql } from 'kysely'
 import { accountWallet, keyWallet, WalletsHeldUp } from '../../../lib/ledger/index.ts'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import {
@@ -164,6 +165,26 @@ describe('a region among three', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(await regions.eu.sharesOf(other.account), [])
     assert.deepEqual(await regions.us.sharesOf(account), [])
     for (const name of NAMES) assert.deepEqual((await regions[name].ledger.check()).violations, [])
+  })
+
+  it('has no connection to another region any more once it is closed', async () => {
+    const far = await postgresUrl()
+    const connections = async () => {
+      const { rows } = await sql<{ count: bigint }>`select count(*) as count from pg_stat_activity
+        where datname = ${new URL(far).pathname.slice(1)}`.execute(dbs.us)
+      return Number(rows[0]?.count)
+    }
+    const parts = {
+      ledger: new SqlLedger(dbs.us),
+      keys: new SqlKeyDirectory(dbs.us),
+      logger: recordingLogger(),
+    }
+    const databases = new Map([['mars', far]])
+    const opened = await SqlRegions.open({ region: 'us', db: dbs.us, databases, ...parts })
+    assert.equal(await opened.keys.find(hashSecret('sk-of-nobody')), undefined)
+    assert.ok((await connections()) > 0)
+    await opened.close()
+    await untilAsync(async () => (await connections()) === 0, 'the last connection has ended')
   })
 
   it('notes which shares and keys it uses, so that they do not rest', async () => {
