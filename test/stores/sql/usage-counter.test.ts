@@ -151,6 +151,25 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
+    it('loses nothing for what was undone without a charge, or is taken away already', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      const members = { requestId: newRequestId(monthsAgo(2)), at: monthsAgo(2) }
+      const [kept, undone] = [charge('acme', 5n, members), charge('acme', 7n, { at: monthsAgo(2) })]
+      const never = charge('acme', 9n, { at: monthsAgo(2) })
+      await ledger.settle([kept, undone])
+      await ledger.settle([voidOf(undone, { entry: null }), voidOf(never, { entry: null })])
+      await sql`update voids set counted = null where request_id = ${never.requestId}`.execute(db)
+      for (let times = 0; times < 2; times++) {
+        assert.deepEqual(await run(t, db), [])
+        const { rows } = await sql`select 1 from voids where counted is null`.execute(db)
+        assert.deepEqual(rows, [])
+        const [all] = await new SqlUsageStore(db).read({ from: 0, to: Date.now(), limit: 9, groupBy: [] })
+        assert.equal(all?.sums.charged, 5n)
+        await sql`delete from usage_marks`.execute(db)
+      }
+    })
+
     it('and all other usage of before it was counted is counted once, as it would have been, and calls are found by it', async (t) => {
       const db = await open(t, await url(t))
       await filledWithCalls(db)
