@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { BrokenRecord } from '../../../lib/core/store-guard/index.ts'
 import { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from '../../../lib/stores/redis/index.ts'
 
 const NOW = 1_700_000_000_000
@@ -9,12 +10,13 @@ const MINUTE = 60_000
 function opened(t: TestContext, options: { prefix?: string } = {}) {
   t.mock.timers.enable({ apis: ['Date'], now: NOW })
   const run: unknown[][] = []
-  const world = { reply: null as unknown }
+  const world = { reply: null as unknown, fault: undefined as unknown }
   const redis = {
     defineCommand(name: string) {
       Object.assign(redis, {
         [name]: async (...args: unknown[]) => {
           run.push([name, ...args])
+          if (world.fault !== undefined) throw world.fault
           return world.reply
         },
       })
@@ -73,6 +75,23 @@ describe('a record of an Idempotency-Key on Redis', () => {
       world.reply = reply
       assert.equal(await store.complete(CLAIM, NOW), false)
       assert.deepEqual(await store.renew([CLAIM], NOW), [false])
+    }
+  })
+
+  it('is at fault where a script says so of its key, and nothing else is', async (t) => {
+    const { store, world } = opened(t)
+    for (const message of ['WRONGTYPE of a key', 'ERR user_script:3: x', 'ERR Error running script']) {
+      world.fault = new Error(message)
+      await assert.rejects(
+        store.complete(CLAIM, NOW),
+        (error) =>
+          error instanceof BrokenRecord && error.message.startsWith(KEY) && error.cause === world.fault,
+      )
+      assert.deepEqual(await store.renew([CLAIM], NOW), [false])
+    }
+    for (world.fault of [new Error('READONLY WRONGTYPE of a key'), new Error('ERR unknown'), 'WRONGTYPE ']) {
+      await assert.rejects(store.complete(CLAIM, NOW), (error) => error === world.fault)
+      await assert.rejects(store.renew([CLAIM], NOW), (error) => error === world.fault)
     }
   })
 

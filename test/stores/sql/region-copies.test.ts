@@ -54,8 +54,15 @@ describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
     })
     const [found] = await atHome.keysById([key])
     assert.ok(found)
-    const ofOwn = { account: { ...found.account, id: 'own' }, key: { ...found.key, account: 'own' } }
-    assert.deepEqual(await mirrors.us.copy('eu', [{ ...found, ...ofOwn }]), [])
+    const ofOwn = { account: { ...found.account, id: 'own', rpm: 1n }, key: { ...found.key, account: 'own' } }
+    const ownRows = async () => [
+      await us.selectFrom('accounts').selectAll().where('id', '=', 'own').execute(),
+      await us.selectFrom('keys').selectAll().where('account', '=', 'own').execute(),
+    ]
+    const before = await ownRows()
+    for (const key of [ofOwn.key, { ...ofOwn.key, id: 'far-key', secret_hash: 'far' }])
+      assert.deepEqual(await mirrors.us.copy('eu', [{ ...found, ...ofOwn, key }]), [])
+    assert.deepEqual(await ownRows(), before)
     assert.deepEqual(await mirrors.us.copy('asia', [found]), [])
     assert.deepEqual(await mirrors.us.copy('eu', [{ ...found, key: { ...found.key, id: 'own-key' } }]), [])
     const own = await us.selectFrom('keys').select('account').where('id', '=', 'own-key').executeTakeFirst()
