@@ -23,7 +23,11 @@ class Node {
   }
 }
 
+/** A client of a cluster, or of one server, that notes what is done to its connection. */
 class Nodes extends EventEmitter {
+  readonly done: string[] = []
+  readonly copies: Nodes[] = []
+
   readonly isCluster: boolean
   readonly options = {}
   readonly all = [new Node(), new Node()]
@@ -40,6 +44,20 @@ class Nodes extends EventEmitter {
   defineCommand(): void {}
 
   async sendCommand(): Promise<void> {}
+
+  async subscribe(channel: string): Promise<void> {
+    this.done.push(`subscribe ${channel}`)
+  }
+
+  disconnect(): void {
+    this.done.push('disconnect')
+  }
+
+  duplicate(): Nodes {
+    const copy = new Nodes(this.isCluster)
+    this.copies.push(copy)
+    return copy
+  }
 }
 
 describe('a node of a cluster that a key is on its way to', () => {
@@ -77,5 +95,38 @@ describe('a node of a cluster that a key is on its way to', () => {
       single.all.map(({ asking }) => asking),
       [undefined, undefined],
     )
+  })
+})
+
+describe('who listens for changes of lines', () => {
+  const subscribed = 'subscribe gateway:{lines}:changed'
+
+  /** Listens on a client; returns how to end it, and what was heard. */
+  function listening(redis: Nodes) {
+    const heard: string[] = []
+    const store = new RedisLineStateStore({ redis: redis as unknown as RedisClient })
+    return { heard, end: store.watch(() => void heard.push('changed')) }
+  }
+
+  it('on a cluster has the connection of its client, which stays open', () => {
+    const cluster = new Nodes(true)
+    const { heard, end } = listening(cluster)
+    cluster.emit('message', 'gateway:{lines}:changed', 'other')
+    cluster.emit('message', 'another channel', 'other')
+    end()
+    cluster.emit('message', 'gateway:{lines}:changed', 'other')
+    assert.deepEqual([heard, cluster.done, cluster.copies], [['changed'], [subscribed], []])
+    assert.equal(cluster.listenerCount('message'), 0)
+  })
+
+  it('on one server has a connection of its own, which ends, and whose faults end nothing', () => {
+    const server = new Nodes(false)
+    const { heard, end } = listening(server)
+    const [own] = server.copies
+    assert.ok(own)
+    own.emit('error', new Error('Connection is closed.'))
+    own.emit('message', 'gateway:{lines}:changed', 'other')
+    end()
+    assert.deepEqual([heard, server.done, own.done], [['changed'], [], [subscribed, 'disconnect']])
   })
 })

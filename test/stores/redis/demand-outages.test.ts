@@ -8,21 +8,22 @@ import { recordingLogger } from '../../support/app-server.ts'
 
 /** A store on a client that admits every demand of one counter, or fails, and a clock of the test's. */
 function opened(t: TestContext) {
-  const world = { fails: false, now: 1000, sent: 0 }
+  const world = { fails: false, now: 1000, sent: 0, verdict: '[0,0,1,60000]' }
   t.mock.method(performance, 'now', () => world.now)
   const redis = {
     options: {},
     async sendCommand(_: Command) {
       world.sent++
       if (world.fails) throw new Error('READONLY')
-      return [1, '[0,0,1,60000]']
+      return [1, world.verdict]
     },
   } as unknown as RedisLimitStoreOptions['redis']
   const changes: boolean[] = []
   const onChange = (away: boolean) => void changes.push(away)
-  const store = new RedisLimitStore({ redis, logger: recordingLogger(), onChange })
+  const logger = recordingLogger()
+  const store = new RedisLimitStore({ redis, logger, onChange })
   const ask = () => store.admit(demand([limit('rpm', 's', 5)]))
-  return { world, store, ask, changes }
+  return { world, store, ask, changes, logger }
 }
 
 it('a demand that fails begins an outage, and the next one whose turn it is ends it', async (t) => {
@@ -57,4 +58,20 @@ it('a call that ended begins no outage by itself, and a slot that comes back doe
   world.fails = true
   await store.release(held)
   assert.deepEqual([store.away, store.outages, changes], [true, 1, [true]])
+})
+
+it('a key that is broken is told of once in a minute, however many ask for it', async (t) => {
+  const { world, store, ask, logger } = opened(t)
+  world.verdict = '[-1,1,0,60000]'
+  const told = async () => {
+    for (let i = 0; i < 3; i++) await assert.rejects(ask(), StoreAway)
+    return logger.lines.map(({ fields }) => fields.key)
+  }
+  const key = 'gateway:{limits}:rpm:key:s'
+  assert.deepEqual(await told(), [key])
+  world.now += 59_999
+  assert.deepEqual(await told(), [key])
+  world.now += 1
+  assert.deepEqual(await told(), [key, key])
+  assert.equal(store.away, false)
 })
