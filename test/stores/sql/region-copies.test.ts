@@ -93,6 +93,23 @@ describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
     }
   })
 
+  it('bring no budget of another account, whatever else home was asked for with them', async () => {
+    const [one, other] = [await mirrored(regions), await mirrored(regions)]
+    const { home, us, atHome, mirrors } = one
+    const terms = { amount: 5n, hard: true, soft: [], period: 'day', timezone: 'UTC' } as const
+    for (const { account } of [one, other]) {
+      const scope = { account, key: null, user: null, tag: null }
+      const budget = { id: `of ${account}`, scope, createdAt: 1, ...terms }
+      assert.equal(await new SqlBudgetStore(home).create(budget, originOf()), 'created')
+    }
+    const accounts = [one.account, other.account]
+    const budgets = await atHome.budgetsOf(accounts)
+    assert.equal(budgets.length, 2)
+    assert.equal((await mirrors.us.copy('eu', await atHome.keysById([one.key]), budgets)).length, 1)
+    const copies = await us.selectFrom('budgets').select('id').where('account', 'in', accounts).execute()
+    assert.deepEqual(copies, [{ id: `of ${one.account}` }])
+  })
+
   it('bring the budgets of their accounts into each process before it uses them', async () => {
     const { home, asia, atHome, account, secret, mirrors, process } = await mirrored(regions)
     const [store, id] = [new SqlBudgetStore(home), fresh('budget')]
