@@ -97,7 +97,7 @@ export class FaultyLedger implements Ledger {
 }
 
 /** A settlement as it is when it is handed over, all that belongs to it included. */
-function copyOf(settlement: Settlement): Settlement {
+export function copyOf(settlement: Settlement): Settlement {
   const { kind, requestId, account, key, amount, at, basis, draws, claim, entry } = settlement
   const { budgets, cost, usage } = settlement
   return {

@@ -68,6 +68,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   #state: 'new' | 'waiting' | 'handed' | 'stands' | 'over' = 'new'
   /** The log entry of a call that is not charged after all. */
   #revoked: { readonly entry: (() => CallLogEntry | null) | null } | undefined
+  /** Whether it is set aside: the ledger does not have it, and is not about to. */
   #isAside = false
 
   constructor(
@@ -135,6 +136,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     // Until it has failed again: the ledger may be about to take it.
     this.#isAside = false
     if (this.#revoked && this.kind === 'charge') this.kind = 'revoked'
+    this.#isAside = false
     if (this.#state === 'waiting') this.#countUnhanded(-this.amount)
     else if (this.#state !== 'new') return
     this.#state = 'handed'
