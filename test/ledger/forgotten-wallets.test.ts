@@ -84,3 +84,18 @@ describe('an account and a key that nobody uses are forgotten', () => {
           assert.equal((await shared.check()).spent, spent + (other ? ONE : 0n))
         })
 })
+
+describe('an account without limits that nobody uses', () => {
+  it('is not forgotten while a lease of its key is on its way back, which would be nobody’s then', async () => {
+    const shared = ledgerOf(undefined, { k: '50' })
+    const process = new PoolProcess(shared)
+    ;(await process.admitted(ONE, 'k')).release()
+    process.ledger.faults.set('change', 'fails')
+    await process.clock.advance(IDLE_MS)
+    const { wallets, leases } = process.pool.stats
+    assert.deepEqual([wallets, leases], [2, 1])
+    process.ledger.mend()
+    await process.clock.advance(IDLE_MS)
+    assert.deepEqual([process.pool.stats.wallets, await shared.leases()], [0, []])
+  })
+})

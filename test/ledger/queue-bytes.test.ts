@@ -96,4 +96,20 @@ describe('the bytes of charges that wait', () => {
     await turns()
     assert.equal(process.pool.stats.queuedBytes, 0)
   })
+
+  it('are none where a ledger that has let a charge wait takes its void at once', async () => {
+    const shared = new MemoryLedger({ accounts: [{ id: 'loud', balance: '1000' }] })
+    const process = new PoolProcess(shared, { maxQueueBytes: QUEUE_BYTES })
+    const [first, second] = (await admitted(process, 'loud', 2)) as [Reservation, Reservation]
+    await settle(first, 'undone')
+    const ofFirst = process.ledger.settle.bind(process.ledger)
+    Object.assign(process.ledger, { settle: shared.settle.bind(shared) })
+    assert.equal(first.revoke(null), 'queued')
+    assert.deepEqual([process.pool.stats.queuedBytes, process.pool.stats.queued], [0, 0])
+    assert.equal((await shared.check()).spent, 0n)
+    Object.assign(process.ledger, { settle: ofFirst })
+    process.ledger.faults.set('settle', 'waits')
+    void settle(second, 'waits')
+    assert.equal(process.pool.stats.queuedBytes, CHARGE_BYTES)
+  })
 })

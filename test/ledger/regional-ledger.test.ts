@@ -8,7 +8,7 @@ import {
   WalletsHeldUp,
 } from '../../lib/ledger/index.ts'
 import { RegionalLedger } from '../../lib/ledger/regions/regional-ledger.ts'
-import { give, take } from '../contracts/ledger-money.ts'
+import { charge, give, take } from '../contracts/ledger-money.ts'
 import { turns } from './virtual-clock.ts'
 
 const SHARE = accountWallet('far')
@@ -118,6 +118,13 @@ describe('the ledger of a region', () => {
       await change(changeOf(first))
       assert.deepEqual(home.demands, [])
     })
+
+  it('asks nobody for a change that needs nothing, though more was spent of the share than is there', async (t) => {
+    const { memory, home, change } = await region(t)
+    memory.settle([charge('far', 15n)])
+    await change(take('idle', SHARE, 0n, { want: 50n }))
+    assert.deepEqual(home.demands, [])
+  })
 
   it('asks nobody for a lease that was swept, nor for a share without a limit', async (t) => {
     const { memory, home, taking, change } = await region(t)

@@ -14,14 +14,21 @@ async function refusing(kinds: readonly Settlement['kind'][]) {
   const process = new PoolProcess(shared)
   const { ledger, clock } = process
   const whole = ledger.settle.bind(ledger)
-  ledger.settle = (settlements) =>
-    settlements.some(({ kind, requestId }) => requestId === 'bad' && kinds.includes(kind))
-      ? Promise.reject(new Error('out of range'))
-      : whole(settlements)
+  /** As what the charge was handed over, one entry for each time that it was not taken. */
+  const tried: Settlement['kind'][] = []
+  const refuse = (refused: readonly Settlement['kind'][]) => {
+    ledger.settle = (settlements) => {
+      const bad = settlements.find(({ kind, requestId }) => requestId === 'bad' && refused.includes(kind))
+      if (!bad) return whole(settlements)
+      tried.push(bad.kind)
+      return Promise.reject(new Error('out of range'))
+    }
+  }
+  refuse(kinds)
   const bad = await process.admitted(ONE)
   let others = 0
   return {
-    ...{ shared, process, bad },
+    ...{ shared, process, bad, tried, refuse },
     mend: () => {
       ledger.settle = whole
     },
@@ -117,5 +124,50 @@ describe('the void of a charge', () => {
     const [acme] = await shared.wallets(['account:acme'])
     assert.equal(acme?.spent, BigInt(others()) * ONE)
     assert.deepEqual((await shared.check()).violations, [])
+  })
+
+  it('has as many tries of its own as a charge, however often its charge had failed', async () => {
+    for (const failures of [1, 2]) {
+      const { process, bad, tried, refuse, mend, passBusily } = await refusing(['charge'])
+      const { resolved } = settle(bad, 'bad', ONE)
+      while (tried.length < failures) await process.clock.advance(10)
+      mend()
+      await passBusily(3000)
+      assert.deepEqual([tried.length, resolved], [failures, ['confirmed']])
+      refuse(['void'])
+      tried.length = 0
+      bad.revoke(null)
+      await passBusily(20_000)
+      assert.equal(process.pool.stats.setAside, 1)
+      assert.deepEqual(tried, ['void', 'void', 'void'], `${failures} failures before`)
+    }
+  })
+
+  it('is told although its charge was, once that was written after all', async () => {
+    const { process, bad, refuse, mend, passBusily } = await refusing(['charge'])
+    const { resolved } = settle(bad, 'bad', ONE)
+    await passBusily(20_000)
+    assert.equal(process.pool.stats.setAside, 1)
+    mend()
+    await passBusily(40_000)
+    assert.deepEqual([process.pool.stats.setAside, resolved], [0, ['confirmed']])
+    refuse(['void'])
+    bad.revoke(null)
+    await passBusily(20_000)
+    const told = process.logger.lines
+      .filter(({ message }) => message === SET_ASIDE)
+      .map(({ fields }) => (fields as { settlement: Record<string, unknown> }).settlement.kind)
+    assert.deepEqual(told, ['charge', 'void'])
+  })
+})
+
+describe('a charge', () => {
+  it('is set aside the third time that it fails alone while others are written, and is told with its failure', async () => {
+    const { process, bad, tried, passBusily } = await refusing(['charge'])
+    settle(bad, 'bad', ONE)
+    await passBusily(20_000)
+    assert.deepEqual([tried.length, process.pool.stats.setAside], [3, 1])
+    const [{ fields } = { fields: {} }] = process.logger.lines.filter(({ message }) => message === SET_ASIDE)
+    assert.equal((fields as { err: Error }).err.message, 'out of range')
   })
 })

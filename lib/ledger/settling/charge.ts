@@ -219,7 +219,6 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** Undoes a stored charge by a void. */
   #undo(): void {
     this.#becomeVoid()
-    this.unanswered = 0
     this.failures = 0
     this.isLogged = false
     this.result = undefined
