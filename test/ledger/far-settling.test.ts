@@ -50,6 +50,23 @@ describe('charges on their way to a ledger that is far away', () => {
       assert.deepEqual([world.calls.length, world.ledger.mostUnderWay], [400, most])
     })
 
+  it('are in half of the operations at most where they are of one account, and in more where they are of two', async () => {
+    for (const [accounts, most] of [
+      [1, 2],
+      [2, 3],
+    ] as const) {
+      const world = new FarWorld()
+      await world.warm()
+      for (let i = 0; i < 200; i++) {
+        await world.call(ACCOUNTS[i % accounts] as string)
+        await world.pass(3)
+      }
+      await world.pass(1000)
+      const { mostOfOne, mostUnderWay } = world.ledger
+      assert.deepEqual([world.calls.length, mostOfOne, mostUnderWay], [200, 2, most])
+    }
+  })
+
   it('are held up by locked rows of one account for no longer than those that were on the way with its own', async () => {
     const scenario = fc.record({
       bursts: fc.array(burst, { minLength: 60, maxLength: 90 }),

@@ -62,6 +62,23 @@ describe('a wallet whose rows are locked', () => {
       assert.deepEqual(process.messages, [])
     })
 
+  for (const [own, ms] of [
+    [true, 20],
+    [false, 300],
+  ] as const)
+    it(`is asked for again after ${ms} ms, and again, where ${own ? 'this ledger' : 'somebody else'} has locked them`, async () => {
+      const { process, locked, asked, calls } = world({ own })
+      locked.add('account:acme')
+      calls('acme')
+      await turns(20)
+      const seen = [asked.length]
+      for (const pass of [ms - 1, 1, ms - 1, 1]) {
+        await process.clock.advance(pass)
+        seen.push(asked.length)
+      }
+      assert.deepEqual(seen, [1, 1, 2, 2, 3])
+    })
+
   it('is tried apart from others, which are asked for together', async () => {
     const { process, locked, asked, calls } = world()
     locked.add('account:acme').add('account:busy')

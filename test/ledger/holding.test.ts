@@ -7,6 +7,7 @@ import {
   assertSettlement,
   MAX_AMOUNT,
 } from '../../lib/ledger/amounts.ts'
+import type { BudgetPeriod } from '../../lib/ledger/budgets/budget.ts'
 import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import type { WalletFigures } from '../../lib/ledger/lease.ts'
@@ -48,6 +49,17 @@ describe('money for what goes on longer than a call', () => {
     assert.deepEqual(judged(101n, wallet(UNLIMITED), wallet()), ['key_quota_exhausted', 101n, 100n])
     assert.deepEqual(judged(1n, undefined), ['insufficient_balance', 1n, 0n])
     assert.deepEqual(judgeHold({ account: wallet(), key: undefined }, 1n)?.refused, 'key_quota_exhausted')
+  })
+
+  it('is not bounded by a budget that was deleted a moment ago, but by any other', () => {
+    const budget = { budget: 'b', refused: 'key_quota_exhausted' } as BudgetPeriod
+    const gone = { budget, wallet: undefined }
+    assert.equal(judgeHold({ account: wallet(), key: null, budgets: [gone] }, 100n), undefined)
+    const refusal = judgeHold(
+      { account: wallet(), key: null, budgets: [gone, { budget, wallet: wallet(POOR) }] },
+      11n,
+    )
+    assert.deepEqual(refusal, { refused: 'key_quota_exhausted', budget, required: 11n, available: 10n })
   })
 
   it('is not refused where it is nothing', () => {
