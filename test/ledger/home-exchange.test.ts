@@ -158,6 +158,14 @@ describe('what the home has answered', () => {
     assert.deepEqual(applied, [{ answer: { wallet: ACME, granted: 95n, elsewhere: 7n }, report }])
   })
 
+  it('is nothing where it grants no more than was received', async () => {
+    const { exchange, reports, asked } = exchanging()
+    const report = { wallet: ACME, seq: 4, received: 90n, returned: 0n, spent: 0n, balance: 90n, leased: 0n }
+    reports.set(ACME, report)
+    assert.deepEqual(await exchange.demand(ACME, 90n, 0n), { moved: 0n, elsewhere: 7n })
+    assert.equal(asked.length, 1)
+  })
+
   it('is nothing of a wallet that it does not know', async () => {
     const { exchange, state, applied } = exchanging()
     state.unknown.add(ACME)

@@ -161,13 +161,12 @@ describe('a lease that nobody renews', () => {
   })
 
   it('is returned in its time although others were found locked, alone or together, which are tried again', async () => {
-    for (const count of [1, 3]) {
+    for (const others of [['locked'], ['locked', 'locked-too', 'locked-as-well'], ['locked', 'broken']]) {
       const { clock, logger, open, world, ids } = sweeper()
-      const locked = Array.from({ length: count }, (_, i) => `locked-${i}`)
-      for (const id of locked) open.set(id, 1)
+      for (const id of others) open.set(id, 1)
       world.onSweep = (id) => {
-        if (id !== 'left') throw new WalletsHeldUp(new Set(['account:acme']))
-        return true
+        if (id === 'left') return true
+        throw id === 'broken' ? DOWN : new WalletsHeldUp(new Set(['account:acme']))
       }
       await clock.advance(15_000)
       open.set('left', 1)
