@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import { LeasePool } from '../../lib/ledger/pool/lease-pool.ts'
 import { Reservation } from '../../lib/ledger/pool/reservation.ts'
@@ -104,6 +105,26 @@ describe('a call that waits for money', () => {
     process.ledger.mend()
     await process.clock.advance(11_000)
     assert.deepEqual([answers.length, process.pool.stats.waiting], [1, 0])
+  })
+
+  it('has no money asked for any more once it has given up its place', async () => {
+    const process = new PoolProcess(ledgerOf('100', { k: '1000' }), { admissionMs: 700 })
+    const { ledger, pool, clock } = process
+    const whole = ledger.change.bind(ledger)
+    // The account's rows are locked, the key's are not.
+    ledger.change = (owner, changes) =>
+      changes.some(({ wallet }) => wallet === 'account:acme')
+        ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+        : whole(owner, changes)
+    const needs = () =>
+      ledger.changes.flat().map(({ change }) => (change.kind === 'take' ? change.need : undefined))
+    const given = pool.reserve({ account: 'acme', key: 'k', amount: units(5) })
+    await clock.advance(701)
+    assert.equal('refused' in (await given), true)
+    assert.deepEqual(needs(), [units(5)])
+    void pool.reserve({ account: 'acme', key: 'k', amount: units(200) })
+    await turns(20)
+    assert.deepEqual(needs(), [units(5), units(195)])
   })
 
   it('has its turn by its key: one of each, then the next of each', async () => {
