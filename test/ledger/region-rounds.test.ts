@@ -35,6 +35,8 @@ function process(t: TestContext, maxAwayMs = 60_000) {
     /** What fails of the region's own database, and how. */
     failures: new Map<string, unknown>(),
   }
+  // A second process of a test takes the clock over.
+  t.mock.restoreAll()
   t.mock.method(performance, 'now', () => state.now)
   t.mock.method(Date, 'now', () => state.wall)
   const act = async (name: string, ...given: unknown[]) => {
