@@ -133,10 +133,8 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** Records that the charge is being handed to the ledger. One that the ledger may have is not to stand once it is revoked. */
   hand(): void {
-    // Until it has failed again: the ledger may be about to take it.
     this.#isAside = false
     if (this.#revoked && this.kind === 'charge') this.kind = 'revoked'
-    this.#isAside = false
     if (this.#state === 'waiting') this.#countUnhanded(-this.amount)
     else if (this.#state !== 'new') return
     this.#state = 'handed'
