@@ -31,12 +31,16 @@ export interface StandingHold {
   readonly charged: boolean
 }
 
-/** Leaves out a wallet that does not have the amount: {@link refusalOf} says why. */
+/**
+ * Leaves out a wallet that does not have the amount: {@link refusalOf} says why. What a wallet has left may be below what 64 bits
+ * hold.
+ */
 const HOLD = RowStatement.update(
   'wallets',
   { id: 'text', amount: 'bigint' },
   'leased = found.leased + given.amount',
-  `found.id = given.id and (found.limited = 0 or found.funds - found.spent - found.leased >= given.amount)
+  `found.id = given.id
+    and (found.limited = 0 or cast(found.funds as numeric) - found.spent - found.leased >= given.amount)
     and given.amount <= ${MAX_AMOUNT} - found.leased`,
 )
 
