@@ -44,7 +44,7 @@ async function told(db: Database): Promise<string[]> {
   const rows = await db
     .selectFrom('webhook_events')
     .select(['type', 'subject', 'at', 'data'])
-    .where('type', 'like', 'budget.%')
+    .where('subject', 'like', 'budget:%')
     .execute()
   return rows
     .map(({ type, subject, at, data }) => {
