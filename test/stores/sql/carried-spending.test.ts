@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { sql } from 'kysely'
+import type { WalletId } from '../../../lib/ledger/index.ts'
+import { SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { carrySpending } from '../../../lib/stores/sql/ledger/carry-spending.ts'
+import { charge, voidOf } from '../../contracts/ledger-money.ts'
+import { BACKENDS, type Backend } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+const BUDGET: WalletId = 'budget:b1:1'
+
+async function world(t: TestContext, url: Backend['url']) {
+  const db = await open(t, await url(t))
+  const ledger = new SqlLedger(db)
+  /** Carries the spending of a range of ids forward, and deletes its charges; how many those were. */
+  const carried = (from: string, to: string) =>
+    db.transaction().execute(async (trx) => {
+      const count = await carrySpending(trx, { from, to })
+      await trx.deleteFrom('charges').where('request_id', '>=', from).where('request_id', '<', to).execute()
+      return count
+    })
+  return {
+    ...{ db, ledger, carried },
+    rows: async () => {
+      const found = await db.selectFrom('carried_spending').selectAll().orderBy('wallet').execute()
+      return found.map(({ wallet, amount, charges }) => `${wallet} ${amount} ${charges}`)
+    },
+    ids: async (table: 'charges' | 'voids') =>
+      (await db.selectFrom(table).select('request_id').orderBy('request_id').execute()).map(
+        ({ request_id }) => request_id,
+      ),
+    sound: async () => assert.deepEqual((await ledger.check()).violations, []),
+  }
+}
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`spending that is carried forward: ${name}`, { skip }, () => {
+    it('is what the charges of a range come to, less its voids, for each wallet that pays', async (t) => {
+      const { ledger, carried, rows, ids, sound } = await world(t, url)
+      const of = (requestId: string, amount: bigint, key: string | null = null, budgets?: WalletId[]) =>
+        charge('acme', amount, { requestId, key, ...(budgets && { budgets }) })
+      const undone = of('r3', 100n, 'k')
+      await ledger.settle([
+        of('r1', 1n, 'k'),
+        of('r2', 20n, null, [BUDGET]),
+        undone,
+        charge('globex', 4000n, { requestId: 'r4' }),
+        of('r5', 50_000n, 'k', [BUDGET]),
+      ])
+      await ledger.settle([voidOf(undone)])
+      await ledger.settle([voidOf(charge('acme', 7n, { requestId: 'r35' }))])
+      await sound()
+      assert.equal(await carried('r1', 'r5'), 4, 'the end of a range is not in it')
+      const first = ['account:acme 21 3', 'account:globex 4000 1', `${BUDGET} 20 0`, 'key:k 1 0']
+      assert.deepEqual(await rows(), first)
+      assert.deepEqual([await ids('charges'), await ids('voids')], [['r5'], []])
+      await sound()
+      assert.equal(await carried('r1', 'r5'), 0)
+      assert.deepEqual(await rows(), first)
+      assert.equal(await carried('r5', 'r6'), 1)
+      assert.deepEqual(await rows(), [
+        'account:acme 50021 4',
+        'account:globex 4000 1',
+        `${BUDGET} 50020 0`,
+        'key:k 50001 0',
+      ])
+      await sound()
+    })
+
+    it('counts the void of a charge against the budgets of the charge, and keeps voids of other ranges', async (t) => {
+      const { ledger, carried, rows, ids, sound } = await world(t, url)
+      const undone = ['r1', 'r2', 'r3'].map((requestId) =>
+        charge('acme', 9n, { requestId, key: 'k', budgets: [BUDGET] }),
+      )
+      await ledger.settle([...undone, charge('acme', 5n, { requestId: 'r25', budgets: [BUDGET] })])
+      await ledger.settle(undone.map((each) => voidOf(each)))
+      assert.equal(await carried('r2', 'r3'), 2)
+      assert.deepEqual(await rows(), ['account:acme 5 2', `${BUDGET} 5 0`, 'key:k 0 0'])
+      assert.deepEqual(await ids('voids'), ['r1', 'r3'])
+      await sound()
+    })
+
+    it('of a budget goes with the wallet of its period, and that of others stays', async (t) => {
+      const { db, ledger, carried, rows, sound } = await world(t, url)
+      const other: WalletId = 'budget:b2:1'
+      const spend = (requestId: string) =>
+        ledger.settle([
+          charge('acme', 3n, { requestId, budgets: [BUDGET, other] }),
+          charge('budget;', 1n, { requestId: `${requestId}0` }),
+        ])
+      await spend('r1')
+      await carried('r1', 'r2')
+      assert.deepEqual(await rows(), [
+        'account:acme 3 1',
+        'account:budget; 1 1',
+        `${BUDGET} 3 0`,
+        `${other} 3 0`,
+      ])
+      await spend('r2')
+      await db.deleteFrom('wallets').where('id', '=', BUDGET).execute()
+      await carried('r2', 'r3')
+      assert.deepEqual(await rows(), ['account:acme 6 2', 'account:budget; 2 2', `${other} 6 0`])
+      await sound()
+    })
+
+    it('is refused, and nothing is changed, where usage lacks a charge or a void of the range', async (t) => {
+      const { db, ledger, carried, rows, ids } = await world(t, url)
+      const undone = charge('acme', 9n, { requestId: 'r2' })
+      await ledger.settle([charge('acme', 3n, { requestId: 'r1' }), undone])
+      await ledger.settle([voidOf(undone)])
+      await sql`update charges set usage = null where request_id = 'r1'`.execute(db)
+      await assert.rejects(carried('r1', 'r3'), { name: 'NotCounted', message: /1 charges of "acme"/ })
+      assert.equal(await carried('r2', 'r3'), 1)
+      await ledger.settle([voidOf(charge('acme', 3n, { requestId: 'r1' }))])
+      const [left] = await db.selectFrom('voids').select(['request_id', 'counted']).execute()
+      assert.deepEqual(left, { request_id: 'r1', counted: null })
+      await sql`update charges set usage = '{}'`.execute(db)
+      await assert.rejects(carried('r1', 'r2'), { name: 'NotCounted', message: /the void of "r1"/ })
+      assert.deepEqual([await ids('charges'), await ids('voids')], [['r1'], ['r1']])
+      assert.deepEqual(await rows(), ['account:acme 0 1'])
+    })
+  })
+}
