@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
+import { type Database, SqlCallStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+import { charge, prepaid } from '../../contracts/ledger-money.ts'
+import { BACKENDS } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+const NOW = Date.parse('2026-01-31T12:00:00Z')
+
+async function labels(db: Database): Promise<string[]> {
+  const rows = await db.selectFrom('call_labels').select(['label', 'id']).execute()
+  return rows.map(({ label, id }) => `${label.replaceAll('\n', ' ')} | ${id}`).sort()
+}
+
+/** What several versions of the gateway write and read. */
+const LABELS: readonly (readonly [Partial<CallLogEntry>, readonly string[]])[] = [
+  [{ duration_ms: 0 }, ['key key_acme', 'model chat-small']],
+  [{ duration_ms: 3, key: null, model: null }, ['took 2']],
+  [{ duration_ms: 9999, key: null, model: null }, ['took 5000']],
+  [{ duration_ms: 10_000, key: null, model: null }, ['took 10000', 'took 10000 acme']],
+  [{ duration_ms: 10_000, key: null, model: null, account: null }, ['took 10000']],
+  [{ duration_ms: 9_000_000, key: null, model: null }, ['took 3600000', 'took 3600000 acme']],
+  [
+    { duration_ms: 0, key: null, model: null, status: 429, error_code: 'rate_limited' },
+    ['code rate_limited', 'status 4', 'status 4 acme', 'status 429'],
+  ],
+  [{ duration_ms: 0, key: null, model: null, status: 201 }, ['status 201']],
+  [
+    { duration_ms: 0, key: null, model: null, client_request_id: 'c', user: 'ann', tags: { a: 'b' } },
+    ['client c', 'client c acme', 'tag a=b', 'tag a=b acme', 'user ann', 'user ann acme'],
+  ],
+]
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`the labels by which calls are found: ${name}`, { skip }, () => {
+    it('are the same of appended calls and of settled ones', async (t) => {
+      const db = await open(t, await url(t))
+      const [store, ledger] = [new SqlCallStore(db), new SqlLedger(db)]
+      const account = await prepaid(ledger, 1n)
+      const expected: string[] = []
+      for (const [i, [members, own]] of LABELS.entries()) {
+        const [appended, settled] = [entryAt(NOW + 2 * i, members), entryAt(NOW + 2 * i + 1, members)]
+        await store.append([appended])
+        await ledger.settle([charge(account, 0n, { requestId: settled.id, entry: settled })])
+        for (const { id } of [appended, settled]) expected.push(...own.map((label) => `${label} | ${id}`))
+      }
+      assert.deepEqual(await labels(db), expected.sort())
+    })
+
+    it('go with their calls, those of older versions too, and those of others stay', async (t) => {
+      const db = await open(t, await url(t))
+      const store = new SqlCallStore(db)
+      const members = { key: null, model: null, duration_ms: 70_000 }
+      const [old, kept] = [entryAt(NOW, members), entryAt(NOW + 1000, members)]
+      const nobody = entryAt(NOW + 1, { ...members, account: null, duration_ms: 10_000 })
+      await store.append([old, kept, nobody])
+      const older = (id: string, ...own: string[]) => own.map((label) => ({ label, id }))
+      const both = ['over\n10000', 'over\n60000', 'over\n10000\nacme', 'over\n60000\nacme']
+      await db
+        .insertInto('call_labels')
+        .values([...older(old.id, ...both), ...older(kept.id, ...both), ...older(nobody.id, 'over\n10000')])
+        .execute()
+      assert.equal(await store.prune(NOW + 500, 10), 2)
+      assert.deepEqual(
+        await labels(db),
+        [...both.map((label) => label.replaceAll('\n', ' ')), 'took 60000', 'took 60000 acme']
+          .map((label) => `${label} | ${kept.id}`)
+          .sort(),
+      )
+    })
+  })
+}
