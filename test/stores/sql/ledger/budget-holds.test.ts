@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { BudgetPeriod, WalletId } from '../../../lib/ledger/index.ts'
-import { writeTogether } from '../../../lib/stores/sql/driver/write-together.ts'
-import { SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import type { BudgetPeriod, WalletId } from '../../../../lib/ledger/index.ts'
+import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
+import { SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import {
   chargeHold,
   openHold,
   refusalOf,
   releaseHold,
-} from '../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
-import { UsageTally } from '../../../lib/stores/sql/usage/usage-tally.ts'
-import { originOf, PREPAID } from '../../contracts/account-money.ts'
-import { BACKENDS, type Backend } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+} from '../../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
+import { UsageTally } from '../../../../lib/stores/sql/usage/usage-tally.ts'
+import { originOf, PREPAID } from '../../../contracts/account-money.ts'
+import { BACKENDS, type Backend } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const [ONE, OTHER]: WalletId[] = ['budget:b1:1', 'budget:b2:1'] as const
 

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
-import type { WalletId } from '../../../lib/ledger/index.ts'
-import { type Database, SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { originOf, PREPAID } from '../../contracts/account-money.ts'
-import { charge, take } from '../../contracts/ledger-money.ts'
-import { BACKENDS, type Backend } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import { budgetWallet } from '../../../../lib/ledger/budgets/budget.ts'
+import type { WalletId } from '../../../../lib/ledger/index.ts'
+import {
+  type Database,
+  SqlAccountStore,
+  SqlBudgetStore,
+  SqlLedger,
+} from '../../../../lib/stores/sql/index.ts'
+import { originOf, PREPAID } from '../../../contracts/account-money.ts'
+import { charge, take } from '../../../contracts/ledger-money.ts'
+import { BACKENDS, type Backend } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const DAY_MS = 86_400_000
 const AT = 1_700_000_000_000

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { WalletId } from '../../../lib/ledger/index.ts'
-import { ENDED_KEPT_MS } from '../../../lib/ledger/lease.ts'
-import { SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { saveLeases } from '../../../lib/stores/sql/ledger/sql-ledger-rows.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { BACKENDS, type Backend, postgresUrl } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import type { WalletId } from '../../../../lib/ledger/index.ts'
+import { ENDED_KEPT_MS } from '../../../../lib/ledger/lease.ts'
+import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
+import { saveLeases } from '../../../../lib/stores/sql/ledger/sql-ledger-rows.ts'
+import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
+import { BACKENDS, type Backend, postgresUrl } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
-import { type Database, SqlCallStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { entryAt } from '../../contracts/call-store.ts'
-import { charge, prepaid } from '../../contracts/ledger-money.ts'
-import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import type { CallLogEntry } from '../../../../lib/middleware/call-log/index.ts'
+import { type Database, SqlCallStore, SqlLedger } from '../../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../../contracts/call-store.ts'
+import { charge, prepaid } from '../../../contracts/ledger-money.ts'
+import { BACKENDS } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CallLogEntry, CallQuery } from '../../../lib/middleware/call-log/index.ts'
-import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
-import { entryAt } from '../../contracts/call-store.ts'
-import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import type { CallLogEntry, CallQuery } from '../../../../lib/middleware/call-log/index.ts'
+import { SqlCallStore } from '../../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../../contracts/call-store.ts'
+import { BACKENDS } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
 const CALLS = 3000

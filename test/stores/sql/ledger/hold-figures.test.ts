@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { MAX_AMOUNT } from '../../../lib/ledger/amounts.ts'
-import type { BudgetPeriod, WalletId } from '../../../lib/ledger/index.ts'
-import { writeTogether } from '../../../lib/stores/sql/driver/write-together.ts'
-import { SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { openHold, refusalOf } from '../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
-import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import { MAX_AMOUNT } from '../../../../lib/ledger/amounts.ts'
+import type { BudgetPeriod, WalletId } from '../../../../lib/ledger/index.ts'
+import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
+import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
+import { openHold, refusalOf } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
+import { BACKENDS } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const HOLDS = 150
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import {
   rowsOfBudgets,
   rowsOfChanges,
   rowsOfSettlements,
   unlessHeldUp,
-} from '../../../lib/stores/sql/ledger/sql-held-up.ts'
-import { charge, draw, prepaid, take, voidOf } from '../../contracts/ledger-money.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+} from '../../../../lib/stores/sql/ledger/sql-held-up.ts'
+import { charge, draw, prepaid, take, voidOf } from '../../../contracts/ledger-money.ts'
+import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
+import { postgresUrl } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const LOCKED = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
 

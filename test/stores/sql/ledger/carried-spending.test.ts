@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
-import type { WalletId } from '../../../lib/ledger/index.ts'
-import { SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { carrySpending } from '../../../lib/stores/sql/ledger/carry-spending.ts'
-import { charge, voidOf } from '../../contracts/ledger-money.ts'
-import { BACKENDS, type Backend } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import type { WalletId } from '../../../../lib/ledger/index.ts'
+import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
+import { carrySpending } from '../../../../lib/stores/sql/ledger/carry-spending.ts'
+import { charge, voidOf } from '../../../contracts/ledger-money.ts'
+import { BACKENDS, type Backend } from '../postgres-database.ts'
+import { open } from '../temporary-database.ts'
 
 const BUDGET: WalletId = 'budget:b1:1'
 
