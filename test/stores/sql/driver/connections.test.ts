@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { sql } from 'kysely'
+import { connectionFigures } from '../../../../lib/stores/sql/driver/connection-figures.ts'
+import { openRegion } from '../../../../lib/stores/sql/driver/open-database.ts'
+import { connectionsOf } from '../../../../lib/stores/sql/driver/postgres/postgres-dialect.ts'
+import { threadOf } from '../../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../../lib/stores/sql/index.ts'
+import { recordingLogger } from '../../../support/app-server.ts'
+import { farServer } from '../../../support/far-server.ts'
+import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
+import { until, untilAsync } from '../../../support/until.ts'
+import { emptyPostgresUrl, postgresUrl, sharedPostgres } from '../postgres-database.ts'
+import { databaseUrl, PATIENT } from '../temporary-database.ts'
+
+async function opened(t: TestContext, url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
+  const db = await openDatabase(url, { ...PATIENT, ...options })
+  t.after(() => db.destroy())
+  return db
+}
+
+async function shown(db: Database, setting: string): Promise<unknown> {
+  const { rows } = await sql<Record<string, unknown>>`show ${sql.ref(setting)}`.execute(db)
+  return rows[0]?.[setting]
+}
+
+/** Uses so many connections until the test has looked. */
+async function whileUsed(db: Database, count: number, look: () => Promise<void> | void): Promise<void> {
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  let begun = 0
+  const using = Array.from({ length: count }, () =>
+    db.connection().execute(async () => {
+      begun++
+      await over
+    }),
+  )
+  const most = connectionsOf(db).size
+  await until(() => begun === Math.min(count, most))
+  await look()
+  end()
+  await Promise.all(using)
+}
+
+describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
+  it('are half of them open while nobody uses them, and not more than all at any time', async (t) => {
+    const db = await opened(t, await postgresUrl(), { poolSize: 5 })
+    const { used, idle, waiting } = connectionFigures(db)
+    assert.deepEqual([used, waiting], [0, 0])
+    assert.ok(idle >= 3 && idle <= 5, `${idle} are open`)
+    await whileUsed(db, 8, () => {
+      assert.deepEqual(connectionFigures(db), { used: 5, idle: 0, waiting: 3 })
+      assert.equal(new Set(connectionsOf(db).backends).size, 5)
+    })
+    assert.deepEqual(connectionFigures(db), { used: 0, idle: 5, waiting: 0 })
+  })
+
+  it('are all opened at once to one that is far away', async (t) => {
+    const url = new URL(await postgresUrl())
+    const far = await farServer(Number(url.port), 40)
+    t.after(() => far.close())
+    url.port = `${far.port}`
+    const db = await opened(t, url.href, { poolSize: 5, readOnly: true })
+    assert.deepEqual(connectionFigures(db), { used: 0, idle: 5, waiting: 0 })
+  })
+
+  it('that break while nobody uses them are told of, and others take their place', async (t) => {
+    const logger = recordingLogger()
+    const db = await opened(t, await postgresUrl(), { poolSize: 2, logger })
+    const before = connectionsOf(db).backends
+    const [lost] = before
+    await (await sharedPostgres()).query(`select pg_terminate_backend(${lost})`)
+    await until(() => logger.lines.some(({ message }) => /idle connection .* was lost/.test(message)))
+    const told = logger.lines.filter(({ message }) => /was lost/.test(message))
+    assert.deepEqual(
+      told.map(({ level, fields }) => [level, (fields.err as { code?: string }).code]),
+      [['info', '57P01']],
+    )
+    await whileUsed(db, 2, () => {
+      const backends = connectionsOf(db).backends
+      assert.equal(backends.length, 2)
+      assert.ok(!backends.includes(lost as number))
+    })
+  })
+
+  it('of which the server allows fewer are as many as it does, and the others are told of', async (t) => {
+    const url = new URL(await postgresUrl())
+    const { query } = await sharedPostgres()
+    const role = `limited_${process.pid}`
+    await query(`create role ${role} login connection limit 2`)
+    t.after(() => query(`drop role ${role}`))
+    url.username = role
+    const logger = recordingLogger()
+    const db = await openDatabase(url.href, { ...PATIENT, logger, readOnly: true, poolSize: 8 })
+    try {
+      const warned = logger.lines.filter(({ level }) => level === 'warn')
+      assert.ok(warned.length >= 2, `${warned.length} were told of`)
+      for (const { message, fields } of warned) {
+        assert.match(message, /could not be opened ahead/)
+        assert.equal((fields.err as { code?: string }).code, '53300')
+      }
+      assert.equal(connectionFigures(db).idle, 2)
+      assert.equal((await sql`select 1`.execute(db)).rows.length, 1)
+    } finally {
+      await db.destroy()
+    }
+    const open = `select 1 from pg_stat_activity where usename = '${role}'`
+    await untilAsync(async () => (await query(open)).length === 0)
+  })
+
+  it('wait for a lock as long as they are told to, on the level that statements rely on', async (t) => {
+    const url = await postgresUrl()
+    const { query } = await sharedPostgres()
+    const name = new URL(url).pathname.slice(1)
+    await query(`alter database ${name} set default_transaction_isolation = 'serializable'`)
+    await query(`alter database ${name} set lock_timeout = '3min'`)
+    const own = { lockTimeoutMs: 1000 }
+    for (const [options, expected] of [
+      [{}, '1s'],
+      [own, '1s'],
+      [{ lockTimeoutMs: 70 }, '70ms'],
+      [{ lockTimeoutMs: 1 }, '1ms'],
+      [{ lockTimeoutMs: 0 }, '3min'],
+    ] as const) {
+      const db = await opened(t, url, { readOnly: true, poolSize: 1, ...options })
+      assert.equal(await shown(db, 'lock_timeout'), expected)
+      assert.equal(await shown(db, 'default_transaction_isolation'), 'read committed')
+    }
+  })
+})
+
+describe('the database of another region', { skip: WITHOUT_POSTGRES }, () => {
+  it('is not reached for before it is used, and never migrated', async (t) => {
+    const url = new URL(await emptyPostgresUrl())
+    const far = await farServer(Number(url.port), 0)
+    t.after(() => far.close())
+    far.cut()
+    url.port = `${far.port}`
+    const db = await openRegion(url.href, PATIENT)
+    t.after(() => db.destroy())
+    await assert.rejects(sql`select 1`.execute(db))
+    far.mend()
+    assert.equal((await sql`select 1`.execute(db)).rows.length, 1)
+    const tables = sql`select 1 from information_schema.tables where table_schema = 'public'`
+    assert.deepEqual((await tables.execute(db)).rows, [])
+  })
+
+  it('is a Postgres, and its options are checked', async () => {
+    await assert.rejects(openRegion('sqlite:x.db'), { name: 'TypeError', message: /must be "postgres:/ })
+    await assert.rejects(openRegion('postgres://a/b', { poolSize: 0 }), { message: /poolSize/ })
+    await assert.rejects(openRegion('postgres://a/b?target_session_attrs=none'), {
+      name: 'TypeError',
+      message: /must be one of any/,
+    })
+  })
+})
+
+describe('the thread of a file of SQLite', () => {
+  it('is one connection, for which all others wait', async (t) => {
+    const db = await opened(t, await databaseUrl(t))
+    assert.deepEqual(connectionFigures(db), { used: 0, idle: 1, waiting: 0 })
+    const asked = [threadOf(db)?.query('select 1', [])]
+    assert.deepEqual(connectionFigures(db), { used: 1, idle: 0, waiting: 0 })
+    asked.push(threadOf(db)?.query('select 2', []), threadOf(db)?.query('select 3', []))
+    assert.deepEqual(connectionFigures(db), { used: 1, idle: 0, waiting: 2 })
+    await Promise.all(asked)
+    assert.deepEqual(connectionFigures(db), { used: 0, idle: 1, waiting: 0 })
+  })
+})
