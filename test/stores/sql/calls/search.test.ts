@@ -44,7 +44,7 @@ for (const { name, url, skip } of BACKENDS) {
             (each) =>
               each.duration_ms >= minDurationMs && (account === undefined || each.account === account),
           )
-          const { found } = await searched(store, { minDurationMs, account, limit: 7 })
+          const { found } = await searched(store, { minDurationMs, account, limit: 60 })
           assert.deepEqual(found, ids(expected), `${minDurationMs} ms of ${account}`)
         }
     })
