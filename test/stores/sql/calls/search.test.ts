@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { AttemptSummary } from '../../../../lib/core/call/index.ts'
 import type { CallLogEntry, CallQuery } from '../../../../lib/middleware/call-log/index.ts'
 import { SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
@@ -89,6 +90,27 @@ for (const { name, url, skip } of BACKENDS) {
         // A page that stops early has compared 250 calls at least.
         assert.ok(pages <= 2 + expected.length / 40 + CALLS / 250, `${pages} pages`)
       }
+    })
+
+    it('of an account finds none of another by its key or line, however long its calls took', async (t) => {
+      const store = new SqlCallStore(await open(t, await url(t)))
+      const rare = (i: number) => i % 31 === 4
+      const attempts = [{ line: 'us' } as AttemptSummary]
+      const entries = Array.from({ length: 800 }, (_, i) =>
+        entryAt(NOON + i, {
+          account: i % 2 === 0 ? 'globex' : 'acme',
+          key: rare(i) ? 'rare' : 'k',
+          duration_ms: i % 5 === 0 ? 40 : 12_345,
+          ...(rare(i) && { routing: { region: 'local', strategy: 'priority', eliminated: [], attempts } }),
+        }),
+      )
+      await store.append(entries)
+      const expected = entries.filter((_, i) => rare(i) && i % 2 === 0 && i % 5 !== 0).toReversed()
+      for (const filters of [{ key: 'rare' }, { line: 'us' }, { key: 'rare', line: 'us' }])
+        for (const minDurationMs of [12_000, 12_345]) {
+          const { found } = await searched(store, { account: 'globex', ...filters, minDurationMs, limit: 10 })
+          assert.deepEqual(found, ids(expected), JSON.stringify(filters))
+        }
     })
   })
 }
