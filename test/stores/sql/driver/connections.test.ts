@@ -154,6 +154,16 @@ describe('the database of another region', { skip: WITHOUT_POSTGRES }, () => {
   })
 })
 
+describe('what is opened as a database', () => {
+  it('is named by a text, with options that are known', async () => {
+    for (const url of [undefined, null, 7, new URL('postgres://a/b')])
+      await assert.rejects(openDatabase(url as never), { name: 'TypeError', message: /must be a string/ })
+    for (const url of ['sqlite:x.db', 'postgres://a/b'])
+      for (const options of [{ poolSize: 0 }, { lockTimeoutMs: -1 }, { busyTimeout: 1 }])
+        await assert.rejects(openDatabase(url, options as never), /openDatabase: /)
+  })
+})
+
 describe('the thread of a file of SQLite', () => {
   it('is one connection, for which all others wait', async (t) => {
     const db = await opened(t, await databaseUrl(t))

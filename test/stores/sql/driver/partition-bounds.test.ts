@@ -54,6 +54,11 @@ describe('the bound of an older table in Postgres that becomes a partition', {
       assert.ok(ahead >= MONTH_AHEAD_MS && ahead <= most, name)
     }
     const db = await open(t, url)
+    const endsOf = async (name: 'calls' | 'answers') => timeOfId((await partitionsOf(db, name))[0]?.to ?? '')
+    const weeks = [now, Date.now()].map((time) => periodStart(time, 'week'))
+    assert.ok(weeks.includes((await endsOf('calls')) ?? 0), 'where an empty table has its first period')
+    const ends = weeks.map((start) => nextPeriod(start, 'week'))
+    assert.ok(ends.includes((await endsOf('answers')) ?? 0), 'behind the present period of one with rows')
     for (const { name, width } of PARTITIONED_TABLES) {
       const parts = await partitionsOf(db, name)
       const [first, ...others] = parts
