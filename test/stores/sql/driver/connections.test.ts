@@ -35,10 +35,13 @@ async function whileUsed(db: Database, count: number, look: () => Promise<void> 
     }),
   )
   const most = connectionsOf(db).size
-  await until(() => begun === Math.min(count, most))
-  await look()
-  end()
-  await Promise.all(using)
+  try {
+    await until(() => begun === Math.min(count, most))
+    await look()
+  } finally {
+    end()
+    await Promise.all(using)
+  }
 }
 
 describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
@@ -106,6 +109,26 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     const open = `select 1 from pg_stat_activity where usename = '${role}'`
     await untilAsync(async () => (await query(open)).length === 0)
   })
+
+  for (const [readOnly, what] of [
+    [false, 'are given up once the server takes no more writes, those too that have not said so'],
+    [true, 'are given up one by one by who only reads'],
+  ] as const)
+    it(what, async (t) => {
+      const db = await opened(t, await postgresUrl(), { poolSize: 3, readOnly })
+      await whileUsed(db, 3, () => {})
+      const before = connectionsOf(db).backends
+      assert.equal(before.length, 3)
+      const writing = db.connection().execute(async (one) => {
+        await sql`set default_transaction_read_only = on`.execute(one)
+        await sql`insert into line_switches (line, enabled) values ('us', 1)`.execute(one)
+      })
+      await assert.rejects(writing, { code: '25006' })
+      await whileUsed(db, 3, () => {
+        const kept = connectionsOf(db).backends.filter((backend) => before.includes(backend))
+        assert.equal(kept.length, readOnly ? 2 : 0)
+      })
+    })
 
   it('wait for a lock as long as they are told to, on the level that statements rely on', async (t) => {
     const url = await postgresUrl()
