@@ -179,5 +179,21 @@ for (const { name, url, skip } of BACKENDS) {
         once,
       ])
     })
+
+    it('is not told again after a change of its amount, though the event is deleted since', async (t) => {
+      const { db, ledger, budgets } = await world(t, url)
+      const scope = { account: 'acme', key: null, user: null, tag: null }
+      const terms = { amount: 1000n, hard: true, soft: [0.5, 0.9] }
+      const when = { period: 'total', timezone: 'UTC', createdAt: 1 } as const
+      await budgets.create({ id: 'all', scope, ...when, ...terms }, originOf())
+      const all = budgetWallet('all', 0)
+      await ledger.settle([charge('acme', 600n, { at: AT, budgets: [all] })])
+      assert.deepEqual(await told(db), ['0 budget.threshold budget:all 0.5 0.0000005'])
+      await db.deleteFrom('webhook_events').execute()
+      await budgets.change('all', (now) => ({ ...now, amount: 800n }), originOf())
+      await ledger.settle([charge('acme', 130n, { at: AT, budgets: [all] })])
+      const left = (await told(db)).map((line) => line.split(' ').slice(1).join(' '))
+      assert.deepEqual(left, ['budget.threshold budget:all 0.9 0.00000072'])
+    })
   })
 }
