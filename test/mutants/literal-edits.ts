@@ -34,9 +34,11 @@ export function* stringEdits(node: StringLiteral | TemplateLiteral, place: Place
   yield replaced('string', node, "''")
 }
 
+/** Also the conditions and assignments that a statement of many rows is made of: they name these rows. */
 const isQuery = (text: string) =>
-  /\b(select|update|delete from|insert into|values|where|order by|redis\.call)\b/.test(text) &&
-  /\s/.test(text)
+  /\b(select|update|delete from|insert into|values|where|order by|redis\.call|(found|given|excluded)\.)\b/.test(
+    text,
+  ) && /\s/.test(text)
 
 function isMessage(node: Node): boolean {
   if (node.type === 'ThrowStatement') return true
