@@ -193,7 +193,7 @@ export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
 /** Returns the usage of a call that is being settled. */
 export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): CallUsage {
   const { usage } = call
-  const failed = isFailed(finish, errorCode) ? 1 : 0
+  const failed = finish !== 'completed' && isFailed(finish, errorCode) ? 1 : 0
   return {
     model: call.model,
     line: call.servedBy?.line ?? null,
