@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { bytesOf, sendMost } from './last-bytes.ts'
 
@@ -217,14 +217,16 @@ class FrozenHead {
   readonly #res: ServerResponse
   readonly #statusCode: number
   readonly #statusMessage: string
-  readonly #headers: ReturnType<ServerResponse['getHeaders']>
+  readonly #names: readonly string[]
+  readonly #values: readonly (OutgoingHttpHeader | undefined)[]
   readonly #writeHead: ServerResponse['writeHead']
 
   constructor(res: ServerResponse) {
     this.#res = res
     this.#statusCode = res.statusCode
     this.#statusMessage = res.statusMessage
-    this.#headers = res.getHeaders()
+    this.#names = res.getHeaderNames()
+    this.#values = this.#names.map((name) => res.getHeader(name))
     this.#writeHead = res.writeHead
     const keptHead: ServerResponse['writeHead'] = () => res
     res.writeHead = keptHead
@@ -242,9 +244,13 @@ class FrozenHead {
     res.statusCode = this.#statusCode
     if (res.headersSent) return
     res.statusMessage = this.#statusMessage
-    for (const name of res.getHeaderNames()) if (!(name in this.#headers)) res.removeHeader(name)
-    for (const [name, value] of Object.entries(this.#headers)) {
-      if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
-    }
+    if (this.#isKept(res.getHeaderNames())) return
+    for (const name of res.getHeaderNames()) res.removeHeader(name)
+    for (const [i, name] of this.#names.entries()) res.setHeader(name, this.#values[i] as OutgoingHttpHeader)
+  }
+
+  #isKept(names: readonly string[]): boolean {
+    if (names.length !== this.#names.length) return false
+    return names.every((name, i) => name === this.#names[i] && this.#res.getHeader(name) === this.#values[i])
   }
 }
