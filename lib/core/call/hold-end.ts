@@ -244,13 +244,10 @@ class FrozenHead {
     res.statusCode = this.#statusCode
     if (res.headersSent) return
     res.statusMessage = this.#statusMessage
-    if (this.#isKept(res.getHeaderNames())) return
-    for (const name of res.getHeaderNames()) res.removeHeader(name)
-    for (const [i, name] of this.#names.entries()) res.setHeader(name, this.#values[i] as OutgoingHttpHeader)
-  }
-
-  #isKept(names: readonly string[]): boolean {
-    if (names.length !== this.#names.length) return false
-    return names.every((name, i) => name === this.#names[i] && this.#res.getHeader(name) === this.#values[i])
+    for (const name of res.getHeaderNames()) if (!this.#names.includes(name)) res.removeHeader(name)
+    for (const [i, value] of this.#values.entries()) {
+      const name = this.#names[i] as string
+      if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
+    }
   }
 }
