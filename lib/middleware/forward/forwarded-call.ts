@@ -198,6 +198,7 @@ export class ForwardedCall implements AttemptPolicy {
     const event = owned?.mustReadEvent(type) ? await readFirstEvent(exchange, response) : undefined
     if (exchange.end) return
     this.#commit(exchange, pass)
+    // The line is not waited for until its answer is relayed.
     exchange.pauseClocks()
     const named = body ?? event?.data
     if (named) await owned?.read(exchange.target.line.id, named)
@@ -259,8 +260,6 @@ export class ForwardedCall implements AttemptPolicy {
   async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
     const { terms, early } = this.#forwarding
     if (!success || !terms) return
-    // The line is not being waited for.
-    exchange.pauseClocks()
     await settleAtPrice(this.#call, { line: exchange.target.line.id, ...terms }, outcome)
     if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, terms.price, early.end)
   }
