@@ -108,15 +108,22 @@ export class MemoryCallStore implements CallStore {
    * Returns false if it is there already.
    */
   #insert(entry: CallLogEntry): boolean {
-    const index = this.#indexOf(entry.id)
+    const { length } = this.#entries
+    let back = 1
+    while (length - back > this.#start && (this.#entries[length - back] as CallLogEntry).id > entry.id)
+      back *= 2
+    const index = this.#indexOf(entry.id, Math.max(this.#start, length - back))
     if (this.#entries[index]?.id === entry.id) return false
     this.#entries.splice(index, 0, entry)
     return true
   }
 
-  /** Returns the index of an id, or the index at which it would be inserted. */
-  #indexOf(id: string): number {
-    let low = this.#start
+  /**
+   * Returns the index of an id, or the index at which it would be inserted.
+   *
+   * @param low an index before which it surely is not.
+   */
+  #indexOf(id: string, low = this.#start): number {
     let high = this.#entries.length
     while (low < high) {
       const middle = (low + high) >>> 1

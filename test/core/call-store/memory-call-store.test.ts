@@ -15,6 +15,17 @@ it('the memory store keeps the newest entries when it is full, in whatever order
   assert.equal(kept.filter(Boolean).length, 10)
 })
 
+it('the memory store has each entry once and in its place, however late it comes', async () => {
+  for (let length = 1; length <= 12; length++) {
+    const entries = Array.from({ length }, (_, i) => entryAt(1_700_000_000_000 + i))
+    for (const late of entries) {
+      const store = new MemoryCallStore()
+      await store.append([...entries.filter((entry) => entry !== late), late, ...entries])
+      assert.deepEqual((await store.list({ limit: 100 })).entries, entries.toReversed())
+    }
+  }
+})
+
 it('the memory store refuses a size it cannot have', () => {
   assert.throws(() => new MemoryCallStore({ maxEntries: 0 }), /maxEntries/)
 })
