@@ -216,7 +216,7 @@ for (const { name, url, skip } of BACKENDS) {
       }))
       await db.insertInto('leases').values(leases).execute()
       clock.now += 11_000
-      await untilAsync(async () => (await told()).length === 620, 'all low balances')
+      await untilAsync(async () => (await told()).length === 620, 'all low balances', 60_000)
       assert.equal(new Set(await told()).size, 620)
       const source = new SqlWatchSource(db)
       const changed = async () =>
