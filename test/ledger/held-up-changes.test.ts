@@ -21,7 +21,8 @@ function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
   ledger.change = (owner, changes) => {
     asked.push(changes.map(({ wallet }) => wallet))
     const wallets = new Set(changes.map(({ wallet }) => wallet).filter((wallet) => locked.has(wallet)))
-    return wallets.size > 0 ? Promise.reject(new WalletsHeldUp(wallets, { own })) : whole(owner, changes)
+    if (wallets.size === 0) return whole(owner, changes)
+    return Promise.reject(own ? new WalletsHeldUp(wallets, { own }) : new WalletsHeldUp(wallets))
   }
   const answers: Record<string, string> = {}
   /** Each asks for more than a lease has left of the one before. */
