@@ -9,7 +9,7 @@ type Payer = Pick<Hold, 'account' | 'key' | 'budgets'>
 /** The wallets of budgets that holds use. */
 interface HeldBudgets {
   /** Opens the wallet of a budget, if it is missing. */
-  open(wallet: WalletId): unknown
+  open(wallet: WalletId): void
   /** Is told of the charge of a hold. */
   charged(wallet: WalletId, cost: bigint): void
 }

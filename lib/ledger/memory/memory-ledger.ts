@@ -105,10 +105,8 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     changes.forEach(assertChange)
     const now = Date.now()
     return changes.map((change) => {
-      const wallet =
-        this.#wallets.get(change.wallet) ??
-        this.#openBudget(change.wallet) ??
-        (this.#postpaid ? POSTPAID : undefined)
+      this.#openBudget(change.wallet)
+      const wallet = this.#wallets.get(change.wallet) ?? (this.#postpaid ? POSTPAID : undefined)
       const { answer, lease } = changeLease(wallet, this.#leases.get(change.lease), { ...change, owner }, now)
       if (lease) this.#leases.set(lease.id, lease)
       return answer
@@ -189,12 +187,12 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     })
   }
 
-  #openBudget(wallet: WalletId): WalletFigures | undefined {
+  /** Opens the wallet of a budget, if it is missing. */
+  #openBudget(wallet: WalletId): void {
     const budget = budgetOfWallet(wallet)
-    if (budget === undefined || this.#wallets.get(wallet)) return this.#wallets.get(wallet)
+    if (budget === undefined || this.#wallets.get(wallet)) return
     const { hard, amount } = this.#budgets.termsOf(budget) ?? NO_TERMS
     this.#wallets.setLimit(wallet, { limited: hard, quota: amount })
-    return this.#wallets.get(wallet)
   }
 
   #tellSpent(wallet: WalletId, cost: bigint): void {
