@@ -89,6 +89,23 @@ describe('a call that counts against budgets', () => {
     assert.deepEqual((await shared.check()).violations, [])
   })
 
+  it('keeps its part of each for as long as it runs, and leaves nothing behind', async () => {
+    const { process, reserve, spent, shared } = await world()
+    const held = await reserve(units(2))
+    assert.ok(held instanceof Reservation)
+    await process.clock.advance(60_000)
+    const leases = await shared.leases()
+    assert.deepEqual(
+      leases.map(({ held, wallet }) => [held, wallet]),
+      ['account:acme', ...PERIODS.map(({ wallet }) => wallet)].map((wallet) => [units(2), wallet]),
+    )
+    settle(held, 'req', units(2))
+    await process.clock.advance(30_000)
+    const { wallets, leasesLost } = process.pool.stats
+    assert.deepEqual([wallets, leasesLost, await shared.leases()], [0, 0, []])
+    assert.deepEqual(await spent(), [units(2), units(2), units(2)])
+  })
+
   it('is refused while what was spent is on its way to the ledger, and after', async () => {
     const { process, reserve } = await world()
     process.ledger.faults.set('settle', 'waits')

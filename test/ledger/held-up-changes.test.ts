@@ -18,17 +18,18 @@ function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
   const whole = ledger.change.bind(ledger)
   const locked = new Set<string>()
   const asked: string[][] = []
+  const holder = { own }
   ledger.change = (owner, changes) => {
     asked.push(changes.map(({ wallet }) => wallet))
     const wallets = new Set(changes.map(({ wallet }) => wallet).filter((wallet) => locked.has(wallet)))
     if (wallets.size === 0) return whole(owner, changes)
-    return Promise.reject(own ? new WalletsHeldUp(wallets, { own }) : new WalletsHeldUp(wallets))
+    return Promise.reject(holder.own ? new WalletsHeldUp(wallets, { own: true }) : new WalletsHeldUp(wallets))
   }
   const answers: Record<string, string> = {}
   /** Each asks for more than a lease has left of the one before. */
   let asks = 1
   return {
-    ...{ process, locked, asked, answers },
+    ...{ process, locked, asked, answers, holder },
     calls(...of: readonly string[]): void {
       asks++
       for (const account of of) {
@@ -78,6 +79,24 @@ describe('a wallet whose rows are locked', () => {
         seen.push(asked.length)
       }
       assert.deepEqual(seen, [1, 1, 2, 2, 3])
+    })
+
+  for (const [own, first, ms] of [
+    [true, 300, 20],
+    [false, 20, 300],
+  ] as const)
+    it(`is asked for again after ${ms} ms, once ${own ? 'this ledger has' : 'somebody else has'} locked them instead`, async () => {
+      const { process, locked, asked, calls, holder } = world({ own: !own })
+      locked.add('account:acme')
+      calls('acme')
+      await turns(20)
+      holder.own = own
+      const seen: number[] = []
+      for (const pass of [first, ms - 1, 1]) {
+        await process.clock.advance(pass)
+        seen.push(asked.length)
+      }
+      assert.deepEqual(seen, [2, 2, 3])
     })
 
   it('is tried apart from others, which are asked for together', async () => {

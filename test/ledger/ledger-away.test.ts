@@ -135,6 +135,20 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
+  it('is confirmed to nobody, though the ledger has written it', async () => {
+    const process = new PoolProcess(ledgerOf('10'))
+    const { ledger, clock } = process
+    const held = await process.admitted(units(4))
+    ledger.faults.set('settle', 'late')
+    const { outcome, resolved } = settle(held, 'req', units(3))
+    await turns()
+    assert.equal(held.revoke(null), 'queued')
+    ledger.mend()
+    assert.equal(await outcome, 'unconfirmed')
+    await clock.advance(600)
+    assert.deepEqual(resolved, ['voided'])
+  })
+
   for (const fault of ['fails', 'unheard'] as const) {
     it(`never stands, and never completes its claim, once it is handed over again (${fault})`, async () => {
       const shared = ledgerOf('10')

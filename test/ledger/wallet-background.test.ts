@@ -50,6 +50,14 @@ describe('more is asked for in the background', () => {
     assert.equal(seen.asked, 1)
   })
 
+  it('when a second has passed, where the least amount is missing', async () => {
+    const { hold, tick, seen, next } = opened(1n, 0n, { ...LIMITED, funds: 1_000_000n })
+    hold(1n)
+    hold(0n)
+    await tick(1)
+    assert.deepEqual([seen.asked, next()], [1, { kind: 'take', need: 0n, want: 1n }])
+  })
+
   it('also only to be told how a wallet stands that was used since, after three seconds', async () => {
     const { clock, hold, tick, seen, next } = opened(1000n, 1n, { ...LIMITED, funds: 1_000_000n })
     await clock.advance(1)
