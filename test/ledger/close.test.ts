@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
 import { ledgerOf, units } from './faulty-ledger.ts'
 import { PoolProcess, settle, tally } from './pool-process.ts'
 import { turns } from './virtual-clock.ts'
@@ -71,6 +72,28 @@ describe('closing a pool', () => {
     const { spent, leased } = await shared.check()
     assert.deepEqual([spent, leased, await shared.leases()], [ONE, 0n, []])
   })
+
+  for (const lockedMs of [1000, 5000])
+    it(`waits for a lease whose rows are locked for ${lockedMs} ms, for 3000 ms at most`, async () => {
+      const shared = ledgerOf('100')
+      const process = new PoolProcess(shared)
+      const { pool, ledger, clock } = process
+      ;(await process.admitted(ONE)).release()
+      const whole = ledger.change.bind(ledger)
+      ledger.change = (owner, changes) =>
+        clock.now() < lockedMs
+          ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+          : whole(owner, changes)
+      let open: number | undefined
+      const closing = pool.close(3000).then(async () => {
+        open = (await shared.leases()).length
+      })
+      await clock.advance(999)
+      assert.equal(open, undefined)
+      await clock.advance(2001)
+      await closing
+      assert.equal(open, lockedMs === 1000 ? 0 : 1)
+    })
 
   it('answers those that wait', async () => {
     const process = new PoolProcess(ledgerOf('100'))

@@ -52,15 +52,20 @@ export class LeaseChanges {
     setImmediate(() => void this.#run())
   }
 
-  /** Resolves when there is nothing left to change. */
+  /** Resolves when there is nothing left to change, also of wallets that are held up. */
   idle(): Promise<void> {
-    if (!this.#running) return Promise.resolve()
+    if (!this.#running && !this.#isRetrying) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
   async #run(): Promise<void> {
     while (this.#asking.size > 0) await this.#call(this.#batch())
     this.#running = false
+    this.#ended()
+  }
+
+  #ended(): void {
+    if (this.#running || this.#isRetrying) return
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
@@ -124,7 +129,7 @@ export class LeaseChanges {
 
   #part(wallets: Iterable<WalletLease>): void {
     for (const wallet of wallets) this.#heldUp.add(wallet)
-    if (this.#heldUp.size > 0 && !this.#isRetrying) void this.#retry()
+    if (!this.#isRetrying) void this.#retry()
   }
 
   /** Tries the wallets that are held up, apart from all others, until none is. */
@@ -151,6 +156,7 @@ export class LeaseChanges {
       }
     }
     this.#isRetrying = false
+    this.#ended()
   }
 
   #pause(): Promise<void> {
