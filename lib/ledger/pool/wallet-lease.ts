@@ -251,8 +251,7 @@ export class WalletLease {
     const amount = this.#spare
     if (amount > 0n) return { kind: 'give', amount }
     // A lease that calls have used up is still open: a `give` of nothing closes it.
-    const isOver = lease.empty && lease.reserved === 0n && this.#isEnding
-    return isOver ? { kind: 'give', amount: 0n } : undefined
+    return lease.empty && this.#isEnding ? { kind: 'give', amount: 0n } : undefined
   }
 }
 
