@@ -114,6 +114,18 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(asked[0], ['account:acme', 'account:busy'])
   })
 
+  it('is tried together with one that is locked later, and once each time', async () => {
+    const { process, locked, asked, calls } = world()
+    locked.add('account:acme').add('account:busy')
+    calls('acme')
+    await process.clock.advance(100)
+    calls('busy')
+    await turns(20)
+    asked.length = 0
+    await process.clock.advance(599)
+    assert.deepEqual(asked, Array(2).fill(['account:acme', 'account:busy']))
+  })
+
   it('goes on where another that was locked with it is still', async () => {
     const { process, locked, answers, calls } = world()
     locked.add('account:acme').add('account:busy')

@@ -10,7 +10,8 @@ const ONE = units(1)
 
 /** A process whose ledger cannot write charges of one account while its rows are locked. */
 function world({ own = false, gathers = false } = {}) {
-  const shared = new MemoryLedger({ accounts: ['acme', 'busy'].map((id) => ({ id, balance: '1000' })) })
+  const accounts = ['acme', 'busy'].map((id) => ({ id, balance: '1000' }))
+  const shared = new MemoryLedger({ accounts, keys: accounts.map(({ id }) => ({ id: `key-of-${id}` })) })
   const process = new PoolProcess(shared, { gathers, confirmMs: 60_000 })
   const { ledger, pool } = process
   const state = { isLocked: false }
@@ -24,7 +25,7 @@ function world({ own = false, gathers = false } = {}) {
     ...{ shared, process, pool, state, clock: process.clock },
     /** Charges an account. Returns what is known of the charge, or why the call was refused. */
     async charge(account: string) {
-      const held = await pool.reserve({ account, key: null, amount: ONE })
+      const held = await pool.reserve({ account, key: `key-of-${account}`, amount: ONE })
       return held instanceof Reservation ? settle(held, `req-${++made}`, ONE).resolved : held.refused
     },
     told: () => process.logger.lines.map(({ level, message, fields }) => ({ level, message, fields })),
