@@ -87,6 +87,8 @@ describe('the options of a pool', () => {
     refused({ onLedgerAway: 'drop' }, /"onLedgerAway" must be "hold" or "deliver"/)
     for (const maxQueueBytes of [0, Number.NaN])
       refused({ maxQueueBytes }, /"maxQueueBytes" must be at least 1/)
+    for (const missing of ['now', 'wall', 'after'])
+      refused({ clock: { ...systemClock, [missing]: undefined } }, /"clock" must be a clock/)
     for (const name of ['admissionMs', 'stallMs', 'confirmMs']) {
       for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
         refused({ [name]: ms }, new RegExp(`"${name}" must be milliseconds above 0`))

@@ -54,7 +54,7 @@ const RULES: OptionRules<LeasePoolOptions> = {
   confirmMs: aTime,
   maxQueueBytes: aNumber('at least 1', 1),
   onAwayChange: aFunction(),
-  clock: anObjectWith('a clock', 'now', 'after'),
+  clock: anObjectWith('a clock', 'now', 'wall', 'after'),
 }
 
 /** @throws TypeError if an option is invalid. */

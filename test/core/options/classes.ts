@@ -96,7 +96,7 @@ export const CLASSES: Record<string, Optional> = {
       confirmMs: 1,
       maxQueueBytes: 1,
       onAwayChange: onChange,
-      clock: { now: () => 0, after: () => () => {} },
+      clock: { now: () => 0, wall: () => 0, after: () => () => {} },
     },
   },
   LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
