@@ -82,7 +82,12 @@ describe('the options of a pool', () => {
   })
 
   it('are refused where they are unusable, with a word on what they must be', () => {
-    for (const wrong of [undefined, null, {}, { settle: true }])
+    const operations = Object.fromEntries(
+      ['change', 'renew', 'settle', 'leases', 'sweep'].map((name) => [name, () => {}]),
+    )
+    withDefaults({ ledger: operations } as unknown as LeasePoolOptions)
+    const lacking = Object.keys(operations).map((name) => ({ ...operations, [name]: undefined }))
+    for (const wrong of [undefined, null, {}, ...lacking])
       refused({ ledger: wrong }, /"ledger" must be a ledger/)
     refused({ onLedgerAway: 'drop' }, /"onLedgerAway" must be "hold" or "deliver"/)
     for (const maxQueueBytes of [0, Number.NaN])

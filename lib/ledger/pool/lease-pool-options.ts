@@ -44,8 +44,9 @@ const aTime: OptionRule = {
   be: `milliseconds above 0, at most ${MAX_TIMER_MS} (24 days)`,
   accepts: (value) => typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS,
 }
+const OPERATIONS = ['change', 'renew', 'settle', 'leases', 'sweep'] as const
 const RULES: OptionRules<LeasePoolOptions> = {
-  ledger: required(anObjectWith('a ledger, such as new MemoryLedger()', 'settle')),
+  ledger: required(anObjectWith('a ledger, such as new MemoryLedger()', ...OPERATIONS)),
   logger: aLogger,
   owner: aString(),
   onLedgerAway: oneOf('hold', 'deliver'),
