@@ -145,6 +145,34 @@ describe('a call that waits for money', () => {
     await turns(20)
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'b2'])
   })
+
+  it('has its turn behind other keys where the last turn of its own was the first, and in vain', async () => {
+    const { pool, ledger } = new PoolProcess(ledgerOf('10', { a: null, b: null }))
+    const answers: ((moved: bigint) => void)[] = []
+    const state = { limited: true, funds: units(10), spent: 0n, leased: units(8) }
+    ledger.change = (_owner, changes) =>
+      new Promise((resolve) => {
+        answers.push((moved) => {
+          const isOfKey = (wallet: string) => wallet.startsWith('key:')
+          const unlimited = { ...state, limited: false }
+          resolve(
+            changes.map(({ wallet }) => ({
+              ...{ moved: isOfKey(wallet) ? 0n : moved, lost: false, open: true },
+              state: isOfKey(wallet) ? unlimited : state,
+            })),
+          )
+        })
+      })
+    const order: string[] = []
+    for (const key of ['a', 'b'])
+      void Promise.resolve(pool.reserve({ account: 'acme', key, amount: ONE })).then(() => order.push(key))
+    for (const moved of [0n, ONE]) {
+      await turns()
+      answers.shift()?.(moved)
+    }
+    await turns()
+    assert.deepEqual(order, ['b'])
+  })
 })
 
 describe('a key with a quota on an account without limits', () => {

@@ -95,6 +95,26 @@ describe('closing a pool', () => {
       assert.equal(open, lockedMs === 1000 ? 0 : 1)
     })
 
+  it('gives back what it gets for a call that it has refused, once its account is not locked', async () => {
+    const shared = ledgerOf('100')
+    const { pool, ledger, clock } = new PoolProcess(shared)
+    const whole = ledger.change.bind(ledger)
+    ledger.change = (owner, changes) =>
+      clock.now() < 1000
+        ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+        : whole(owner, changes)
+    void pool.reserve({ account: 'acme', key: null, amount: ONE })
+    await turns(20)
+    let open: number | undefined
+    const closing = pool.close().then(async () => {
+      open = (await shared.leases()).length
+    })
+    await clock.advance(2000)
+    await closing
+    const kinds = ledger.changes.flat().map(({ change }) => change.kind)
+    assert.deepEqual([open, kinds], [0, ['take', 'give']])
+  })
+
   it('answers those that wait', async () => {
     const process = new PoolProcess(ledgerOf('100'))
     process.ledger.faults.set('change', 'waits')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { LIMITED, opened, world } from './one-wallet.ts'
+import { LIMITED, opened, UNLIMITED, world } from './one-wallet.ts'
 
 describe('more is asked for in the background', () => {
   it('once less than half of what is free after an answer is left, and then at each half of that', () => {
@@ -110,6 +110,24 @@ describe('what is not needed goes back', () => {
     assert.equal(next(), undefined)
   })
 
+  it('not sooner where the wallet had nothing in these seconds', async () => {
+    const { clock, wallet, take, hold, tick, seen } = world()
+    await tick(10)
+    const lease = take(1000n, { ...LIMITED, funds: 1_000_000n })
+    assert.equal(hold(1n), lease)
+    wallet.release(lease, 1n)
+    seen.asked = 0
+    await tick(2)
+    assert.deepEqual([seen.asked, clock.now()], [0, 12_000])
+  })
+
+  it('at the next second where the wallet has no limit any more, the least amount too', async () => {
+    const { wallet, seen, tick, clock, next } = opened(1n)
+    wallet.snapshot.update(UNLIMITED, clock.now())
+    await tick(1)
+    assert.deepEqual([seen.asked, next()], [1, { kind: 'give', amount: 1n }])
+  })
+
   it('whole once the wallet is idle for ten seconds; then it is over', async () => {
     const { wallet, tick, next, answer, clock, seen } = opened(100n, 50n, { ...LIMITED, funds: 1_000_000n })
     await clock.advance(9999)
@@ -163,6 +181,10 @@ describe('what is not needed goes back', () => {
     assert.equal(seen.asked, 2)
     wallet.drawn(drawn, false)
     assert.equal(seen.asked, 3)
+    const without = world()
+    without.deps.closing = true
+    without.wallet.draw(undefined, 0n, 5n)
+    assert.equal(without.seen.asked, 0, 'it has nothing to give back')
   })
 
   it('takes nothing while it closes, whatever waits', () => {
