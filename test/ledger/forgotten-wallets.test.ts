@@ -99,3 +99,15 @@ describe('an account without limits that nobody uses', () => {
     assert.deepEqual([process.pool.stats.wallets, await shared.leases()], [0, []])
   })
 })
+
+describe('a key that nobody uses', () => {
+  it('is forgotten though a call of another has waited in vain for a ledger that does not answer', async () => {
+    const process = new PoolProcess(ledgerOf('100', { idle: null, other: null }))
+    ;(await process.admitted(ONE, 'idle')).release()
+    process.ledger.faults.set('change', 'waits')
+    const waiting = process.pool.reserve({ account: 'acme', key: 'other', amount: units(50) })
+    await process.clock.advance(IDLE_MS)
+    assert.ok('refused' in (await waiting))
+    assert.equal(process.pool.stats.wallets, 2, 'the account and the other key, of which the ledger is asked')
+  })
+})
