@@ -149,7 +149,8 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
       this.get(accountWallet(asked))
       this.#earlyVoids.push([requestId, asked, askedKey, amount, at, counted])
     } else this.#voids.push([requestId, account, key, amount, at, counted])
-    const left = entry && shareOfEntry(entry)
+    // Where usage does not have the charge yet, it does not have the call either, and counts both later.
+    const left = counted && entry && shareOfEntry(entry)
     if (left) this.#usage.add(left)
   }
 
