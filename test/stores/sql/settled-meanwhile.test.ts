@@ -2,45 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
 import type { WalletId } from '../../../lib/ledger/index.ts'
-import { connectionsOf } from '../../../lib/stores/sql/driver/postgres/postgres-dialect.ts'
-import type { RowWrite } from '../../../lib/stores/sql/driver/row-statement.ts'
-import { type Database, SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { openBudgetWallets } from '../../../lib/stores/sql/ledger/budget-wallets.ts'
 import { settleAll } from '../../../lib/stores/sql/ledger/sql-settling.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { charge, voidOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { interrupted } from './interrupted-database.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
-
-/** A thing whose members are its own, but for those given. */
-function likeButFor<T extends object>(thing: T, members: Record<string, unknown>): T {
-  return new Proxy(thing, {
-    get(target, name) {
-      if (Object.hasOwn(members, name)) return members[name as string]
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? member.bind(target) : member
-    },
-  })
-}
-
-/** A database of which something happens before each transaction is sent. */
-function interrupted(db: Database, happens: () => Promise<unknown>) {
-  const seen = { transactions: 0 }
-  const connections = connectionsOf(db)
-  const connect = async () => {
-    const client = await connections.connect()
-    const transact = async (writes: readonly RowWrite[]) => {
-      seen.transactions++
-      await happens()
-      return client.transact(writes)
-    }
-    return likeButFor(client, { transact })
-  }
-  const executor = db.getExecutor()
-  const adapter = likeButFor(executor.adapter, { connections: likeButFor(connections, { connect }) })
-  return { db: likeButFor(db, { getExecutor: () => likeButFor(executor, { adapter }) }), seen }
-}
 
 describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRES }, () => {
   it('are read anew, and charged once', async (t) => {
