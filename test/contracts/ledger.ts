@@ -6,6 +6,7 @@ import { modelContract } from './ledger-model.ts'
 import type { LedgerUnderTest } from './ledger-money.ts'
 import { recordsContract } from './ledger-records.ts'
 import { settlementsContract } from './ledger-settlements.ts'
+import { sweepsContract } from './ledger-sweeps.ts'
 
 /** What every ledger must do, whatever it keeps its money in. Nothing in here waits for a time. */
 export function ledgerContract(
@@ -22,6 +23,7 @@ export function ledgerContract(
     })
 
     leasesContract(() => tested)
+    sweepsContract(() => tested)
     settlementsContract(() => tested)
     recordsContract(() => tested)
     booksContract(() => tested)
