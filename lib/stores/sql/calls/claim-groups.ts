@@ -95,12 +95,7 @@ export class ClaimGroups {
 function claimedOf(request: ClaimRequest, [first]: SameKey, row: TakenRow | undefined): Claimed {
   if (!row) return 'again'
   const isFirst = first?.owner === request.owner
-  if (row.taken) {
-    if (isFirst || !first) return 'taken'
-    const { owner, fingerprint, leaseUntil } = first
-    const standing = { owner, fingerprint, state: 'running', expiresAt: leaseUntil } as const
-    return standing.expiresAt > request.now ? standing : 'again'
-  }
+  if (row.taken) return isFirst ? 'taken' : 'again'
   if (row.owner === null) return 'again'
   const standing = toRecord(row as TakenRow & { owner: string })
   const isOwn = standing.owner === request.owner && standing.state === 'running'
