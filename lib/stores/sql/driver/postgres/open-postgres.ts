@@ -16,7 +16,7 @@ const MIGRATION_LOCK_MS = 1500
 /** @throws Error if Postgres cannot be reached, `pg` is not installed, or a migration fails. */
 export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {
   const { logger, readOnly } = options
-  const db = await connectTo(options)
+  const db = await openLater(options)
   try {
     const database = await databaseName(db)
     if (!readOnly)
@@ -36,19 +36,21 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
   }
 }
 
-/** Opens a Postgres that may be away: it is connected to when it is first used, and not migrated. */
+/**
+ * Opens a Postgres that may be away: it is connected to when it is first used, and not migrated.
+ *
+ * @throws TypeError if the URL is not valid.
+ */
 export async function openLater(options: PostgresPoolOptions): Promise<Database> {
   try {
-    return await connectTo(options)
+    const connections = await PostgresConnections.open(options)
+    return new Kysely<Tables>({ dialect: new PooledPostgresDialect(connections) })
   } catch (error) {
-    throw worded(error)
+    // It may have the URL, and the URL a password.
+    if ((error as { code?: unknown }).code === 'ERR_INVALID_URL')
+      throw new TypeError('the postgres:// URL is not valid')
+    throw error
   }
-}
-
-async function connectTo(options: PostgresPoolOptions): Promise<Database> {
-  return new Kysely<Tables>({
-    dialect: new PooledPostgresDialect(await PostgresConnections.open(options)),
-  })
 }
 
 /** @throws Error if the database cannot store every text. */
@@ -67,7 +69,7 @@ async function whileMigrating<Result>(
   run: (db: Database) => Promise<Result>,
 ): Promise<Result> {
   const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: MIGRATION_LOCK_MS }
-  const db = await connectTo({ ...options, size: 1, ...limits })
+  const db = await openLater({ ...options, size: 1, ...limits })
   try {
     return await run(db)
   } finally {
@@ -85,10 +87,6 @@ export async function migratePostgresDown(options: PostgresPoolOptions, last: st
 }
 
 function worded(error: unknown): unknown {
-  // The message contains the URL, and the URL a password.
-  if ((error as { code?: unknown }).code === 'ERR_INVALID_URL')
-    return new TypeError('the postgres:// URL is not valid')
   // For a host with several addresses, of which none answers, the error has no message but a list of errors.
-  if (error instanceof AggregateError) return error.errors[0] ?? error
-  return error
+  return error instanceof AggregateError ? (error.errors[0] ?? error) : error
 }

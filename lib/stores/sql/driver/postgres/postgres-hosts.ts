@@ -6,7 +6,8 @@ const URL_PARTS = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^@/?]*@)?(?<hosts>[
  * New connections go to the last one that served, and to the next when that fails.
  */
 export class PostgresHosts {
-  readonly #urls: readonly string[]
+  /** One for each server. */
+  readonly urls: readonly string[]
   /** Whether a connection must be to a server that takes writes. */
   readonly mustWrite: boolean
   #current = 0
@@ -23,21 +24,21 @@ export class PostgresHosts {
     const others = rest.replace(/([?&])target_session_attrs=[^&]*(&|$)/, (_, before, after) =>
       after ? before : '',
     )
-    this.#urls = scheme ? names.map((name) => scheme + login + name + others) : [url]
+    this.urls = scheme ? names.map((name) => scheme + login + name + others) : [url]
   }
 
   /** The number of servers. */
   get count(): number {
-    return this.#urls.length
+    return this.urls.length
   }
 
   /** The URL of the server that the next connection is for. */
   get current(): string {
-    return this.#urls[this.#current] as string
+    return this.urls[this.#current] as string
   }
 
   /** Notes that a server failed: the next connection is for the one behind it, unless another has taken its place already. */
   leave(url: string): void {
-    if (url === this.current) this.#current = (this.#current + 1) % this.#urls.length
+    if (url === this.current) this.#current = (this.#current + 1) % this.urls.length
   }
 }

@@ -68,13 +68,15 @@ export class PostgresConnections implements PostgresPool {
     pool.on('error', (error) => logger.info({ err: error }, 'an idle connection to the database was lost'))
   }
 
-  /** @throws Error if the package `pg` is not installed. */
+  /** @throws Error if the package `pg` is not installed, or the URL is not valid. */
   static async open(options: PostgresPoolOptions): Promise<PostgresConnections> {
-    const { Pool, types } = await loadPg()
+    const { Client, Pool, types } = await loadPg()
     const { url, size, connectTimeoutMs } = options
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
     const hosts = new PostgresHosts(url)
+    // Tells of a URL that is not valid now, and not when a connection to its server is needed.
+    for (const connectionString of hosts.urls) new Client({ connectionString })
     const pool = new Pool({
       connectionString: hosts.current,
       onConnect: preparing(options, hosts.mustWrite),
