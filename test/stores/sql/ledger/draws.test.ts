@@ -25,4 +25,21 @@ for (const { name, url, skip } of BACKENDS) {
         }
       })
   })
+  describe(`a charge that draws on one of several leases of a wallet: ${name}`, { skip }, () => {
+    for (const amount of [3n, 40n, 41n])
+      it(`leaves the others as they are, for ${amount}`, async (t) => {
+        for (const ledger of [new SqlLedger(await open(t, await url(t))), new MemoryLedger()]) {
+          await ledger.deposit('acme', 1000n, 'opening', 1)
+          const wallet = accountWallet('acme')
+          const [own, other] = [await leaseOf(ledger, wallet, 40n), await leaseOf(ledger, wallet, 60n)]
+          const draws = [draw(own, wallet, amount)]
+          assert.deepEqual([...(await ledger.settle([charge('acme', amount, { draws })]))], ['written'])
+          const drawn = amount > 40n ? 40n : amount
+          assert.deepEqual(await figures(ledger, 'acme'), [1000n, amount, 100n - drawn, amount - drawn])
+          const held = new Map((await ledger.leases()).map((lease) => [lease.id, lease.held]))
+          assert.deepEqual([held.get(own), held.get(other)], [40n - drawn, 60n])
+          await assertSound(ledger)
+        }
+      })
+  })
 }
