@@ -15,6 +15,11 @@ async function parts(db: Database): Promise<string[]> {
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`answers that are kept apart: ${name}`, { skip }, () => {
+    it('come in parts that hold up no other writer of a file for long, and take a far database few round trips', async (t) => {
+      const { partBytes } = new SqlAnswerStore(await open(t, await url(t)))
+      assert.equal(partBytes, name === 'SQLite' ? 131_072 : 1_048_576)
+    })
+
     it('are read with their entry, byte by byte, and never by a list', async (t) => {
       const db = await open(t, await url(t))
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
