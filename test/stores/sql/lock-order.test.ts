@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { DepositResult } from '../../../lib/ledger/index.ts'
+import { labelRows, WRITE_LABELS } from '../../../lib/stores/sql/calls/call-labels.ts'
 import {
   type Database,
   openDatabase,
@@ -80,6 +81,21 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
       assert.equal(await new SqlCallStore(other).prune(NOW + 3, 10), 1)
     })
     assert.deepEqual((await calls.list({ limit: 10 })).entries, [])
+  })
+
+  it('label the same calls, though each labels some that the other does not', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    for (let round = 0; round < 12; round++) {
+      const entries = Array.from({ length: 400 }, (_, i) =>
+        entryAt(NOW + i, { user: `user ${i % 7}`, tags: { team: 'search' } }),
+      )
+      // One that waits in a circle is ended.
+      await Promise.all([
+        WRITE_LABELS.run(db, labelRows(entries.slice(0, 350))),
+        WRITE_LABELS.run(other, labelRows(entries.slice(37))),
+      ])
+    }
   })
 
   it('take over a record that has run out, one of them', async (t) => {

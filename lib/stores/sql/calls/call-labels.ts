@@ -11,7 +11,7 @@ export const WRITE_LABELS = RowStatement.insert(
   'call_labels',
   { label: 'text', id: 'text' },
   'on conflict (label, id) do nothing',
-  { loose: true },
+  { loose: true, order: ['label', 'id'] },
 )
 
 export const DELETE_LABELS = RowStatement.delete(
