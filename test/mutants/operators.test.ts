@@ -58,6 +58,7 @@ const CASES: readonly (readonly [code: string, mutants: readonly string[]])[] = 
     "const x = 'select a where b >= 1 and c'",
     ["const x = 'select a where b >= 1 or c'", "const x = 'select a where b > 1 and c'"],
   ],
+  ['const x = `\n  -- a and b\nredis.call(a, b - 1)`', ['redis.call(a, b + 1)`']],
 ]
 
 describe('the mutants of', () => {

@@ -26,7 +26,13 @@ const EXCHANGES: readonly (readonly [from: RegExp, to: string])[] = [
 export function* queryEdits(start: number, query: string): Iterable<Edit> {
   for (const [from, to] of EXCHANGES) {
     for (const { index, 0: text } of query.matchAll(from)) {
+      if (isInComment(query, index)) continue
       yield { operator: 'query', start: start + index, end: start + index + text.length, text: to }
     }
   }
+}
+
+/** Comments have lines of their own. */
+function isInComment(query: string, index: number): boolean {
+  return /^\s*--/.test(query.slice(query.lastIndexOf('\n', index) + 1, index))
 }
