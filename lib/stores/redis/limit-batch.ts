@@ -13,16 +13,16 @@ export type BatchReply = readonly [now: number | string, list: string]
 const PROBED = { level: 'probe', subject: 'probe', max: 1, cost: 1 } as const
 
 /**
- * Two demands of which the first is admitted and the second refused, so that the script writes everything that it writes for
- * callers: a counter, a slot and a wait. They fail where those would fail.
+ * A demand that is admitted, and refused when it is asked again: so the script writes everything that it writes for callers, a
+ * counter, a slot and a wait. It fails where those would fail.
  */
-const PROBES: readonly Demand[] = ['a', 'b'].map((id) => ({
-  id,
+const PROBE: Demand = {
+  id: 'probe',
   sender: 'probe',
   windowMs: 1,
   charges: [{ ...PROBED, kind: 'rpm', key: 'rpm:probe' }],
-  slots: [{ ...PROBED, kind: 'concurrency', max: 2, key: 'concurrency:probe' }],
-}))
+  slots: [{ ...PROBED, kind: 'concurrency', key: 'concurrency:probe' }],
+}
 
 /** The most demands in one batch. Redis does nothing else while a script runs. */
 const MAX_DEMANDS = 100
@@ -68,8 +68,8 @@ export class LimitBatch {
 
   /** Adds demands of nobody, whose verdicts say nothing but that Redis can decide on demands. */
   probe(): void {
-    this.#probes = PROBES
-    this.giveBack('concurrency:probe', 'a')
+    this.#probes = [PROBE, PROBE]
+    this.giveBack('concurrency:probe', PROBE.id)
   }
 
   /** Returns the keys of `DECIDE`, and its arguments from the number of counters on. */

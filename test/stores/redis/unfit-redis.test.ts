@@ -42,6 +42,8 @@ const FAULTS: Record<string, Fault> = {
   'forbids scripts': without('@scripting'),
   'forbids counters': without('set'),
   'forbids sorted sets': without('zadd'),
+  'forbids to count slots': without('zcard'),
+  'forbids to give slots back': without('zrem'),
   'forbids hashes': without('hset'),
   'forbids its keys': {
     begin: (admin) => admin.call('ACL', 'SETUSER', 'default', 'resetkeys', '~other'),
