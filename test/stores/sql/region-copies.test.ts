@@ -9,8 +9,10 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import { RegionalKeys } from '../../../lib/stores/sql/regions/regional-keys.ts'
 import { SqlHomeStore } from '../../../lib/stores/sql/regions/sql-home-store.ts'
+import { SqlMirrors } from '../../../lib/stores/sql/regions/sql-mirrors.ts'
 import { originOf } from '../../contracts/account-money.ts'
 import { fresh } from '../../contracts/ledger-money.ts'
+import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { mirrored, openRegions, type Regions } from './region-world.ts'
@@ -135,10 +137,18 @@ describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(await found(), [[]])
   })
 
-  it('of keys are forgotten when their home was away too long, and made again by the next look-up', async () => {
-    const { us, atHome, key, mirrors } = await mirrored(regions)
-    await mirrors.us.expire('eu')
+  it('of keys are forgotten when their home was away too long, which is told once, and made again by the next look-up', async () => {
+    const { us, atHome, key } = await mirrored(regions)
+    const logger = recordingLogger()
+    const mirrors = new SqlMirrors(us, new Map([['eu', atHome]]), logger)
+    await mirrors.expire('eu')
     assert.deepEqual(await us.selectFrom('keys').select('id').where('id', '=', key).execute(), [])
-    assert.equal((await mirrors.us.copy('eu', await atHome.keysById([key]))).length, 1)
+    assert.equal((await mirrors.copy('eu', await atHome.keysById([key]))).length, 1)
+    logger.lines.length = 0
+    for (let round = 0; round < 3; round++) await mirrors.expire('eu')
+    assert.deepEqual(
+      logger.lines.map(({ fields }) => fields),
+      [{ home: 'eu', keys: 1 }],
+    )
   })
 })
