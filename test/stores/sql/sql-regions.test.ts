@@ -204,4 +204,28 @@ describe('a region among three', { skip: WITHOUT_POSTGRES }, () => {
       return rows.length === 2 && rows.every(({ in_use, used_at }) => in_use === 1 && used_at > 1n)
     }, 'both are in use again')
   })
+
+  it('notes them later where its own database could not', async () => {
+    const { key, hash } = await seeded('asia')
+    await sql`create sequence tries`.execute(dbs.us)
+    await sql`create function fail() returns trigger language plpgsql as $$
+      begin raise 'not now, %', nextval('tries'); end $$`.execute(dbs.us)
+    await sql`create trigger failing before update of used_at on shares execute function fail()`.execute(
+      dbs.us,
+    )
+    await regions.us.keys.find(hash)
+    const usedAt = async () => {
+      const row = dbs.us.selectFrom('shares').select('used_at').where('wallet', '=', keyWallet(key))
+      return (await row.executeTakeFirstOrThrow()).used_at
+    }
+    const tries = async () => {
+      const { rows } = await sql<{ last_value: bigint }>`select last_value from tries`.execute(dbs.us)
+      return rows[0]?.last_value ?? 0n
+    }
+    const [opened, before] = [await usedAt(), await tries()]
+    // One may be on its way that has begun before.
+    await untilAsync(async () => (await tries()) >= before + 2n, 'it was tried')
+    await sql`drop trigger failing on shares`.execute(dbs.us)
+    await untilAsync(async () => (await usedAt()) > opened, 'it is noted, although it is not used again')
+  })
 })
