@@ -48,11 +48,11 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       for (const ending of ENDINGS) {
         const { id } = await taken(first(), who)
         const over = await first().observe(id, { state: ending }, NOON)
-        assert.equal(over?.result, 'finished')
+        assert.equal(over?.finished, true)
         for (const state of [...ENDINGS, 'running', 'queued', 'missing'] as const) {
           assert.deepEqual(await other().observe(id, { state }, NOON + 1), {
             task: over?.task,
-            result: 'unchanged',
+            finished: false,
           })
         }
       }
@@ -66,7 +66,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       const task = await intended(first(), intentOf(who))
       assert.deepEqual(await first().observe(task.id, { state: 'succeeded' }, NOON), {
         task,
-        result: 'unchanged',
+        finished: false,
       })
       assert.equal(await first().observe('video_none', { state: 'succeeded' }, NOON), undefined)
       assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
@@ -113,7 +113,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       const { id } = await taken(first(), who)
       const missing = { state: 'missing' } as const
       const early = await first().observe(id, missing, NOON)
-      assert.deepEqual([early?.result, early?.task.missingSince], ['unchanged', NOON])
+      assert.deepEqual([early?.finished, early?.task.missingSince], [false, NOON])
       await first().observe(id, { state: 'running' }, NOON + 1000)
       await first().observe(id, missing, NOON + 2000)
       await other().observe(id, missing, NOON + 2000 + FORGOTTEN_MS - 1)

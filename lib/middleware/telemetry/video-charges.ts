@@ -15,9 +15,7 @@ export interface ChargedTask {
 }
 
 type Created = Promise<ChargedTask | undefined>
-type Observed = Promise<
-  { readonly task: ChargedTask; readonly result: 'unchanged' | 'changed' | 'finished' } | undefined
->
+type Observed = Promise<{ readonly task: ChargedTask; readonly finished: boolean } | undefined>
 
 type Resolved = Promise<{ readonly task: ChargedTask; readonly kind: string } | undefined>
 
@@ -53,7 +51,7 @@ export class VideoCharges {
         }, ignore)
       if (operation === 'observe')
         (answer as Observed).then((observed) => {
-          if (observed?.result === 'finished') this.#note(observed.task)
+          if (observed?.finished) this.#note(observed.task)
         }, ignore)
       if (operation === 'resolve')
         (answer as Resolved).then((resolved) => {

@@ -11,7 +11,7 @@ import type { CallUsage } from '../../../core/usage/index.ts'
 import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from './new-task.ts'
 import { type CreateTarget, isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry, usageOfTask } from './task-charge.ts'
-import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
+import { expiredTask, type Progress, progressOf } from './task-progress.ts'
 import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
 import type {
   CreatedTask,
@@ -167,13 +167,12 @@ export class MemoryTaskStore implements TaskStore {
   ): Promise<Observed | undefined> {
     const kept = this.#kept.get(id)
     if (!kept) return undefined
-    const before = kept.task
-    const progress = progressOf(before, observation, at)
-    if (!progress) return { task: before, result: 'unchanged' }
+    const progress = progressOf(kept.task, observation, at)
+    if (!progress) return { task: kept.task, finished: false }
     this.#apply(kept, progress)
-    if (progress.money !== null) return { task: kept.task, result: 'finished' }
+    if (progress.money !== null) return { task: kept.task, finished: true }
     if (poll && kept.pollOwner === poll.owner) Object.assign(kept, { pollAt: poll.next, pollOwner: null })
-    return { task: kept.task, result: hasChanged(before, kept.task) ? 'changed' : 'unchanged' }
+    return { task: kept.task, finished: false }
   }
 
   async resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {

@@ -42,11 +42,6 @@ const FORGOTTEN: TaskError = {
   message: 'The video was lost while it was generated, and was not charged. Create it again.',
 }
 
-/** Whether the change of a task is visible to callers. */
-export function hasChanged(before: VideoTask, after: VideoTask): boolean {
-  return before.state !== after.state || before.progress !== after.progress
-}
-
 /** Applies a `missing`. A line may not know a new task for a moment; a task that it does not know for long is lost. */
 function missing(task: VideoTask, at: number): Progress {
   const missingSince = task.missingSince ?? at

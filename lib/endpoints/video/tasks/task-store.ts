@@ -39,12 +39,8 @@ export interface CreatedTask {
 /** The result of an observation. */
 export interface Observed {
   readonly task: VideoTask
-  /**
-   * - `unchanged`: it was known, it would have been a step back, or the task had ended.
-   * - `changed`: the task has changed and not ended.
-   * - `finished`: the task has ended; its charge is written or its hold is released.
-   */
-  readonly result: 'unchanged' | 'changed' | 'finished'
+  /** Whether the task has ended with this observation: its charge is written or its hold is released. */
+  readonly finished: boolean
 }
 
 /** Selects tasks; a member that is left out does not filter. */

@@ -5,7 +5,7 @@ import type {
   PollClaim,
   VideoTask,
 } from '../../../endpoints/video/index.ts'
-import { expiredTask, hasChanged, progressOf } from '../../../endpoints/video/tasks/task-progress.ts'
+import { expiredTask, progressOf } from '../../../endpoints/video/tasks/task-progress.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
@@ -26,7 +26,7 @@ export class TaskPolls {
     return rows.revise<Observed>(id, async (found) => {
       const before = toTask(found.row)
       const progress = progressOf(before, observation, at)
-      if (!progress) return { writes: [], result: { task: before, result: 'unchanged' } }
+      if (!progress) return { writes: [], result: { task: before, finished: false } }
       const { task, money } = progress
       const usage = new UsageTally()
       const writes = [
@@ -35,8 +35,7 @@ export class TaskPolls {
         ...(money === 'charge' ? await rows.logCharge(task) : []),
         usage.write(),
       ]
-      if (money !== null) return { writes, result: { task, result: 'finished' } }
-      return { writes, result: { task, result: hasChanged(before, task) ? 'changed' : 'unchanged' } }
+      return { writes, result: { task, finished: money !== null } }
     })
   }
 
