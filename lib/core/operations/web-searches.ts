@@ -22,7 +22,7 @@ export function mostWebSearches(tools: unknown, limit?: unknown): number {
 
 /** Returns the most web searches for a chat: OpenAI has a member for them, others have a tool. */
 export function mostChatSearches({ web_search_options: options, tools }: JsonObject): number {
-  return options === undefined || options === null ? mostWebSearches(tools) : MOST_UNSAID
+  return options ? MOST_UNSAID : mostWebSearches(tools)
 }
 
 /**

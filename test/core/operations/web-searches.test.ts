@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { chatCompletions } from '../../../lib/core/operations/chat/chat-completions.ts'
 import {
   isChargedSearch,
   mostChatSearches,
@@ -37,6 +38,15 @@ describe('the web searches that a request may come to', () => {
       ],
       [0, 0, 10, 10, 0],
     )
+  })
+
+  it('are none where the member says no, with a function beside it or without', () => {
+    const of = (more: object): number | undefined => {
+      const body = { messages: [{ role: 'user', content: 'hello' }], web_search_options: false, ...more }
+      return chatCompletions.facts(body, Buffer.from(JSON.stringify(body)), () => 1).webSearches
+    }
+    const own = { type: 'function', function: { name: 'mine' } }
+    assert.deepEqual([of({}), of({ tools: [own] }), of({ tools: [own, { type: 'web_search' }] })], [0, 0, 10])
   })
 })
 
