@@ -95,6 +95,7 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
       socket.pause()
       // It goes on sending, which is no reason to keep it.
       const sending = setInterval(() => socket.write(kind === 'websocket' ? PING : '\r\n'), 50)
+      cleanUp.after(() => clearInterval(sending))
       await until(() => callOf(kind) === undefined, 'the end of the call', 10 * STALLED_MS)
       clearInterval(sending)
       const [entry] = await gateway.entriesOf(kind)
