@@ -79,7 +79,8 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
       file
         .on('data', (chunk: Buffer) => chunks.push(chunk))
         .on('end', () => put(name, new FormFile(filename ?? '', mimeType, Buffer.concat(chunks))))
-        .on('error', () => refuse(NOT_WHOLE))
+        // The parser has said it by then; unheard, it would end the process.
+        .on('error', () => {})
     })
     .on('partsLimit', () => refuse(`The form has more than ${MAX_PARTS} parts.`))
     .on('finish', () => end(refusal))
@@ -171,15 +172,13 @@ function putMember(json: Record<string, unknown>, name: string, value: unknown):
 }
 
 function putLast(at: Record<string, unknown> | unknown[], key: string, value: unknown): boolean {
-  if (Array.isArray(at)) {
-    if (key === '') at.push(value)
-    return key === ''
-  }
-  if (key === '' || Object.hasOwn(at, key)) return false
-  at[key] = value
+  if (Array.isArray(at)) at.push(value)
+  else if (Object.hasOwn(at, key)) return false
+  else at[key] = value
   return true
 }
 
+/** The key is empty in a list, and only there: a container is a list where the key behind it is empty. */
 function childOf(
   at: Record<string, unknown> | unknown[],
   key: string,
@@ -187,11 +186,9 @@ function childOf(
 ): Record<string, unknown> | unknown[] | undefined {
   const fresh: Record<string, unknown> | unknown[] = isList ? [] : {}
   if (Array.isArray(at)) {
-    if (key !== '') return undefined
     at.push(fresh)
     return fresh
   }
-  if (key === '') return undefined
   if (!Object.hasOwn(at, key)) at[key] = fresh
   const child = at[key]
   return isContainer(child) && Array.isArray(child) === isList ? child : undefined

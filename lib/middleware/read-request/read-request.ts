@@ -188,10 +188,7 @@ const MAX_UNASKED_BYTES = 16 * 1024
 
 /** Whether a body is large, or may be. One that has been read by another parser costs nothing more. */
 function isLarge({ headers, body }: Request): boolean {
-  return (
-    body === undefined &&
-    !(Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= MAX_UNASKED_BYTES)
-  )
+  return body === undefined && !(Number(headers['content-length']) <= MAX_UNASKED_BYTES)
 }
 
 /** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */

@@ -2,8 +2,13 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
+import type { NextFunction, Request, Response } from 'express'
+import { readRequest } from '../../../lib/middleware/read-request/index.ts'
+import { serveApp } from '../../support/app-server.ts'
 import { chatBody, KEY } from '../../support/gateway.ts'
+import { catalog } from '../../support/one-line-catalog.ts'
 import { suiteGateway } from '../../support/suite-gateway.ts'
 import { checkEnvelope, refusalOf } from './refusal.ts'
 
@@ -111,6 +116,29 @@ describe('the body limit', async () => {
     )) as [Buffer]
     assert.match(answer.toString(), /^HTTP\/1\.1 413 /)
     socket.destroy()
+  })
+
+  it('nothing more of a body over the limit is read before an app that answers itself has answered', async (t) => {
+    const readOn = Promise.withResolvers<number>()
+    const app = await serveApp((app) => {
+      app.post('/v1/chat/completions', readRequest({ catalog, bodyLimitBytes: LIMIT }))
+      app.use(async (_error: unknown, req: Request, res: Response, _next: NextFunction) => {
+        const before = req.socket.bytesRead
+        await sleep(200)
+        readOn.resolve(req.socket.bytesRead - before)
+        res.sendStatus(413)
+      })
+    })
+    t.after(app.close)
+    const socket = connect(Number(new URL(app.url).port))
+    // What is not read is lost with the connection.
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    const lines = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }
+    socket.write(`${head('/v1/chat/completions', lines)}\r\n${UPLOAD.length.toString(16)}\r\n`)
+    socket.write(UPLOAD)
+    const bytes = await readOn.promise
+    assert.ok(bytes < MEGABYTE, `${bytes} bytes`)
   })
 
   it('an upload without end is read for a while and then cut', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { loadConfig } from '../../../lib/core/config/index.ts'
-import { videos } from '../../../lib/core/operations/index.ts'
-import { takeTurn } from '../../../lib/core/turns/index.ts'
+import { type Operation, videos } from '../../../lib/core/operations/index.ts'
+import { MAX_BYTES_AT_ONCE, takeTurn } from '../../../lib/core/turns/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
@@ -62,4 +62,51 @@ it('a form, which may be large, is looked at in a turn of its own, and a small J
     assert.ok(waited.length > 0)
     assert.deepEqual(new Set(waited), new Set([isForm]))
   }
+})
+
+it('others go on between the steps of a large body: its check, its texts, their estimates, its facts', async (t) => {
+  const steps: string[] = []
+  const note = (step: string): void => {
+    if (steps.at(-1) !== step) steps.push(step)
+  }
+  let isOver = false
+  const goOn = (): void => {
+    note('others')
+    if (!isOver) takeTurn('another', goOn)
+  }
+  t.after(() => {
+    isOver = true
+  })
+  const operation: Operation = {
+    ...videos,
+    facts: (...given) => {
+      note('facts')
+      return videos.facts(...given)
+    },
+  }
+  const noted = {
+    operation,
+    catalog: () => {
+      note('check')
+      return catalog
+    },
+    estimateTokens: () => {
+      note('estimate')
+      return 1
+    },
+  }
+  const app = await serveApp((app) => {
+    app.post('/v1/videos', readRequest(noted), (_req, res) => {
+      note('read')
+      res.end()
+    })
+    app.use(errorEnvelope())
+  })
+  t.after(() => app.close())
+  goOn()
+  const body = JSON.stringify({ ...ASKED, filler: 'x'.repeat(MAX_BYTES_AT_ONCE) })
+  const headers = { 'content-type': 'application/json' }
+  assert.equal((await fetch(`${app.url}/v1/videos`, { method: 'POST', headers, body })).status, 200)
+  const turns = ['check', 'facts', 'estimate', 'facts,check', 'read']
+  assert.equal(`${steps}`, `others,${turns.join(',others,')}`)
 })

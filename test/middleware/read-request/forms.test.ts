@@ -101,6 +101,14 @@ describe('a form stands for', () => {
     })
   })
 
+  it('parts that are named in one of their first twenty headers', async () => {
+    const behind = (headers: number) => {
+      const others = Array.from({ length: headers }, (_, i) => `x-${i}: y\r\n`).join('')
+      return readBytes(Buffer.from(`--b\r\n${others}${written(['a', 'x']).slice(5)}--b--\r\n`))
+    }
+    assert.deepEqual([await behind(19), await behind(20)], [{ a: 'x' }, {}])
+  })
+
   it('a hundred parts', async () => {
     const parts = Array.from({ length: 100 }, (_, i): Part => [`p${i}`, 'x'])
     assert.equal(Object.keys(await read(...parts)).length, 100)
@@ -211,9 +219,11 @@ describe('a form is refused', () => {
     await refused([['a', named(996), json]], /names too long/, 'a')
   })
 
-  it('that breaks off, or has no boundary', async () => {
+  it('that breaks off, be it in a file, or has no boundary', async () => {
     const whole = Buffer.from(`${written(['a', 'x'])}--b--\r\n`)
-    await assert.rejects(readBytes(whole.subarray(0, -12)), { code: 'invalid_request' })
+    const withFile = Buffer.from(`${written(['f"; filename="a.png', 'x'.repeat(100), 'image/png'])}--b--\r\n`)
+    const broken = { code: 'invalid_request', message: /not a whole multipart form/ }
+    for (const form of [whole, withFile]) await assert.rejects(readBytes(form.subarray(0, -12)), broken)
     await assert.rejects(readBytes(whole, 'multipart/form-data'), { message: /no boundary/ })
   })
 })

@@ -44,7 +44,7 @@ async function reading(t: TestContext, options: Partial<ReadRequestOptions>) {
     })
   return { ask, read, calls, logger }
 }
-type AskInit = { path?: string; headers?: Record<string, string>; signal?: AbortSignal }
+type AskInit = { path?: string; headers?: Record<string, string>; signal?: AbortSignal; body?: string }
 
 /** More than is read without asking. */
 const LARGE = { filler: 'x'.repeat(17 * 1024) }
@@ -111,6 +111,14 @@ it('later middlewares are asked in turn before a large body is read, up to the f
   const { ask, read } = await reading(t, { before })
   assert.equal((await ask()).status, 200)
   assert.deepEqual(asked, [], 'a small body is read at once')
+  for (const [bytes, first] of [
+    [16 * 1024, undefined],
+    [16 * 1024 + 1, 'one'],
+  ] as const) {
+    const body = JSON.stringify({ model: 'chat', messages: [{ role: 'user', content: 'hi' }] }).padEnd(bytes)
+    assert.equal((await ask({}, { body })).status, 200)
+    assert.equal(asked.splice(0)[0], first, `${bytes} bytes`)
+  }
   assert.equal((await ask(LARGE)).status, 200)
   assert.deepEqual(asked.splice(0), ['one', 'two', 'three'])
   for (const late of [false, true]) {
@@ -119,7 +127,7 @@ it('later middlewares are asked in turn before a large body is read, up to the f
     assert.equal((await refusalOf(await ask(LARGE))).code, 'insufficient_balance')
     assert.deepEqual(asked.splice(0), ['one', 'two'])
   }
-  assert.equal(read.length, 2)
+  assert.equal(read.length, 4)
 })
 
 it('a later middleware that answers anything else is a mistake of the app, which its log names', async (t) => {
@@ -131,6 +139,23 @@ it('a later middleware that answers anything else is a mistake of the app, which
   ] as const) {
     const { ask, read, logger } = await reading(t, { before: [refuser(answer)] })
     assert.equal((await refusalOf(await ask(LARGE))).code, 'internal_error')
+    assert.match(String(logger.lines.map(({ fields }) => (fields as { err: Error }).err)), told)
+    assert.equal(read.length, 0)
+  }
+})
+
+it('an option whose function returns nothing of use is a mistake of the app, which its log names', async (t) => {
+  const nothing = () => null as never
+  for (const [options, told] of [
+    [
+      { operation: nothing },
+      /"operation" must return an operation, or undefined for that of the path, not null/,
+    ],
+    [{ model: nothing }, /"model" must return the name of a model, not null/],
+    [{ estimateTokens: nothing }, /"estimateTokens" must return a number from 0 up, not null/],
+  ] as const) {
+    const { ask, read, logger } = await reading(t, options)
+    assert.equal((await refusalOf(await ask())).code, 'internal_error')
     assert.match(String(logger.lines.map(({ fields }) => (fields as { err: Error }).err)), told)
     assert.equal(read.length, 0)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { MAX_BYTES_AT_ONCE } from '../../../lib/core/turns/index.ts'
 import { errorEnvelope, loadConfig, readRequest } from '../../../lib/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
@@ -41,4 +42,17 @@ describe('a route whose path is no endpoint', () => {
       assert.equal(logged.length, told.length)
       for (const [i, line] of told.entries()) assert.match(String(logged[i]), line)
     })
+})
+
+it('an app without keys reads a large body in its turn, as that of any account', async (t) => {
+  const app = await serveApp((app) => {
+    app.post('/v1/chat/completions', readRequest({ catalog }), (_req, res) => res.send('read'))
+    app.use(errorEnvelope())
+  })
+  t.after(app.close)
+  const messages = [{ role: 'user', content: 'x'.repeat(MAX_BYTES_AT_ONCE + 1) }]
+  const body = JSON.stringify({ model: 'm', messages })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${app.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  assert.deepEqual([answer.status, await answer.text()], [200, 'read'])
 })
