@@ -157,6 +157,26 @@ describe('the keys of running calls', () => {
     assert.deepEqual(logger.lines, [])
   })
 
+  it('end when it was known that they would, though the directory fails by then', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 5000 })
+    const endsAt = 5000 + 2.5 * POLL_MS
+    let answer: () => unknown = () => ({ endsAt })
+    const directory = { find: () => answer() } as KeyDirectory
+    const isOver = (_call: Call, record: KeyRecord | undefined, at: number) =>
+      at < (record as unknown as { endsAt: number }).endsAt ? undefined : new GatewayError('key_disabled')
+    const sessions = new SessionKeys(directory, LOOKUP_MS, isOver)
+    const ended: unknown[] = []
+    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as Call, ({ code }) => {
+      ended.push([Date.now(), code])
+    })
+    for (let i = 0; i < 4; i++) {
+      t.mock.timers.tick(POLL_MS)
+      for (let i = 0; i < 10; i++) await new Promise(setImmediate)
+      answer = () => Promise.reject(new Error('away'))
+    }
+    assert.deepEqual(ended, [[5000 + 3 * POLL_MS, 'key_disabled']])
+  })
+
   it('of a call that cannot be ended are told, and the others end', async (t) => {
     const { begin, pass, ended, logger } = following(t, () => undefined)
     begin('a', 'one', () => {
