@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Line, SignRequest } from '../../../lib/core/catalog/index.ts'
+import { createCatalog, type Line, type SignRequest } from '../../../lib/core/catalog/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
-import { forwardTo } from '../../../lib/middleware/forward/index.ts'
+import { forward, forwardTo } from '../../../lib/middleware/forward/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
 import { type ChainServer, serveChain } from '../../support/chain-server.ts'
@@ -77,6 +77,43 @@ describe('what is passed on to a line whose requests are signed', () => {
       assert.match(attempt?.detail ?? '', /^"sign" of the line/)
       assert.doesNotMatch(JSON.stringify([attempt, error]), /sk-secret/)
     })
+
+  it('goes to the next line where that function fails', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
+    const config = loadConfig({
+      accounts: [{ id: 'acme' }],
+      keys: [{ id: 'k', account: 'acme', secret: KEY }],
+      models: [{ id: 'm', kind: 'chat' }],
+      lines: ['signed', 'next'].map((id) => {
+        const baseUrl = `${upstream.url}/${id}`
+        return {
+          id,
+          provider: id,
+          protocol: 'openai',
+          baseUrl,
+          models: {},
+          ...(id === 'next' && { apiKey: 'k' }),
+        }
+      }),
+    })
+    const { models, lines } = config.catalog
+    const [signed, next] = lines as [Line, Line]
+    const catalog = createCatalog(
+      [...models.values()],
+      [{ ...signed, sign: () => assert.fail('no key') }, next],
+    )
+    const chain = await serveChain(config, (app, { lines }) => {
+      app.use('/v1/clips', forward({ catalog, lines, rule: { lines: ['signed', 'next'] } }))
+      app.use(errorEnvelope())
+    })
+    t.after(() => chain.close())
+    const answer = await fetch(`${chain.url}/v1/clips/ours`, { headers: { authorization: `Bearer ${KEY}` } })
+    assert.deepEqual([answer.status, await answer.text()], [200, 'a clip'])
+    assert.deepEqual(
+      upstream.requests.map(({ url }) => url),
+      ['/next/clips/ours'],
+    )
+  })
 
   it('has a signature of AWS without a body, and is not sent with one, which is not read', async (t) => {
     Object.assign(process.env, AWS)
