@@ -104,9 +104,9 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   /** Ends the exchange with a failure. Another line may be tried if nothing of the body has been read. */
   breakOff(failure: Failure): void {
-    const { committed } = this
-    const elsewhere = !committed && !this.connected
-    this.conclude({ kind: 'failed', failure, committed, elsewhere, lineFault: failure.fault !== null })
+    const { committed, connected } = this
+    const lineFault = failure.fault !== null
+    this.conclude({ kind: 'failed', failure, committed, elsewhere: !connected, lineFault })
   }
 
   protected override conclude(end: ExchangeEnd): boolean {

@@ -83,7 +83,6 @@ export function keptResource(path: string, declared?: DeclaredCollection): KeptR
   const segments = path.replace(/\?.*/s, '').replace(/\/$/, '').split('/').slice(1).map(decodeURIComponent)
   if (segments.includes('')) throw new GatewayError('not_found')
   for (const length of [1, 2, 3]) {
-    if (segments.length < length) return undefined
     const begin = segments.slice(0, length).map(withoutParameters).join('/').toLowerCase()
     const known = begin === declared?.path.toLowerCase() ? declared : BY_PATH.get(begin)
     if (known === undefined) continue
