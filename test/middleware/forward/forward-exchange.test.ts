@@ -131,6 +131,7 @@ describe('a request that is passed on', () => {
     })
     const gateway = await forwardGateway(t, { lines: [upstream.url] })
     const response = await gateway.ask('/v1/files/f1/events')
+    assert.equal(response.headers.get('cache-control'), 'no-transform')
     const reader = response.body?.getReader()
     const first = await reader?.read()
     assert.equal(Buffer.from(first?.value ?? []).toString(), 'data: 1\n\n')

@@ -67,6 +67,27 @@ describe('the list of an account', () => {
     assert.equal((await files.list('acme', '?after=file-4')).data.length, 3, 'it is a place all the same')
   })
 
+  it('has each thing once where several of the first are known to be gone', async (t) => {
+    const { files, own } = await sixFiles(t)
+    for (let i = 6; i < 16; i++) own.unshift(await files.make('acme', 0, { id: `file-${i}` }))
+    for (const id of ['file-15', 'file-13', 'file-12']) files.one.files.delete(id)
+    const left = own.filter((id) => files.one.files.has(id) || files.two.files.has(id))
+    for (let i = 0; i < 2; i++) assert.deepEqual(ids(await files.list('acme')), left)
+  })
+
+  it('is asked of a store in the one order or the other, whatever a page stands before', async (t) => {
+    const { files } = await sixFiles(t)
+    const asked: string[] = []
+    const list = files.store.list.bind(files.store)
+    t.mock.method(files.store, 'list', (...given: Parameters<typeof list>) => {
+      asked.push(given[2].order)
+      return list(...given)
+    })
+    for (const query of ['', '?before=file-1', '?order=asc', '?order=asc&before=file-3'])
+      await files.list('acme', query)
+    assert.deepEqual(asked, ['newest', 'oldest', 'oldest', 'newest'])
+  })
+
   it('is refused where one line fails, and costs nothing', async (t) => {
     const { files } = await sixFiles(t)
     files.two.fault = { status: 500 }
