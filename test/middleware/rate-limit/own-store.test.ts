@@ -77,6 +77,18 @@ class AnsweringStore extends MemoryLimitStore implements LimitStore {
   }
 }
 
+it('what a store throws at the end of a call costs nobody anything, and is told', async (t) => {
+  const told = t.mock.method(console, 'error', () => {})
+  const store = new AnsweringStore()
+  const err = new Error('a fault in it')
+  store.release = () => {
+    throw err
+  }
+  const app = await limitedApp(t, { concurrency: 1, store })
+  assert.equal((await app.ask()).status, 200)
+  assert.deepEqual(told.mock.calls[0]?.arguments, ['rate limits: the store failed', { err }])
+})
+
 for (const [what, answer] of Object.entries<AnsweringStore['answer']>({
   nothing: () => undefined,
   null: () => null,
