@@ -119,8 +119,13 @@ export class Leasing {
       .select('id')
       .where('ended_at', '<', BigInt(now - ENDED_KEPT_MS))
       .limit(MAX_DELETED)
-    await db.deleteFrom('leases').where('id', 'in', lockFreeRows(db, ended)).execute()
+    const { numDeletedRows } = await db
+      .deleteFrom('leases')
+      .where('id', 'in', lockFreeRows(db, ended))
+      .executeTakeFirst()
     await freeAbandonedHolds(db)
+    // The next renewal goes on. The more leases end, the more there were to renew.
+    if (numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY
   }
 }
 
