@@ -64,7 +64,7 @@ export class SharedEntries {
   #subjectOf(allowance: Allowance): Subject {
     const known = this.#subjects.get(allowance.subject)
     if (known) return known
-    if (this.#subjects.size >= MAX_SUBJECTS) this.close()
+    if (this.#subjects.size >= MAX_SUBJECTS) this.#forgetOldest()
     const made = {
       ...allowance,
       left: allowance.burst,
@@ -75,6 +75,14 @@ export class SharedEntries {
     this.#subjects.set(allowance.subject, made)
     if (this.#subjects.size === 1) this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
     return made
+  }
+
+  /** One gives way to one: the entries of all at once would fill the writer's queue, and it would drop those of others. */
+  #forgetOldest(): void {
+    const [oldest] = this.#subjects.values()
+    if (!oldest) return
+    this.#subjects.delete(oldest.subject)
+    if (oldest.waiting) this.#writer.add(shared(oldest.waiting, oldest.count))
   }
 
   /** Writes the entry that waits, if its subject may have one. */

@@ -121,7 +121,7 @@ describe('calls that are alike', () => {
 })
 
 describe('what is kept of subjects', () => {
-  it('is written where there are more than 10,000, and not before', (t) => {
+  it('is written where there are more than 10,000, of the oldest alone, and not before', (t) => {
     const { entries, written } = shared(t)
     const look = (key: string) => entries.add(entry({ ...LOOKUP, key }))
     for (let i = 0; i < 10_000; i++) {
@@ -129,8 +129,14 @@ describe('what is kept of subjects', () => {
       look(`k-${i}`)
     }
     assert.equal(written.length, 10_000)
-    look('one more')
-    assert.equal(written.length, 20_001)
+    for (const more of [1, 2, 3]) {
+      look(`one more ${more}`)
+      assert.equal(written.length, 10_000 + 2 * more)
+    }
+    look('k-3')
+    assert.equal(written.length, 10_006, 'the others are known')
+    look('k-2')
+    assert.equal(written.length, 10_008, 'it was forgotten')
   })
 
   it('is given up once a subject has its whole allowance again', (t) => {

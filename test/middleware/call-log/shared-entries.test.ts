@@ -122,4 +122,17 @@ describe('entries', () => {
     entries.close()
     assert.equal(told(), 50_000)
   })
+
+  it('of a new subject are no burst of all that waits, though there are 10,000 subjects', (t) => {
+    const { entries, written, told } = shared(t)
+    for (const round of [1, 2, 3])
+      for (let i = 0; i < 10_000; i++) entries.add(entry({ ...LOOKUP, key: `k-${i}`, id: `${round}` }))
+    assert.equal(told(), 10_000)
+    for (let i = 0; i < 100; i++) {
+      entries.add(entry({ ...LOOKUP, key: `new-${i}` }))
+      const [oldest, own] = written.splice(0)
+      assert.deepEqual([oldest?.key, oldest?.id, oldest?.repeats], [`k-${i}`, '3', 1])
+      assert.deepEqual([own?.key, own?.repeats, written.length], [`new-${i}`, undefined, 0])
+    }
+  })
 })
