@@ -198,6 +198,22 @@ describe('the ledger of a region', () => {
     assert.deepEqual(lookedUp, [[SHARE, OWN], [late]])
   })
 
+  it('knows what a share is while it looks up the homes of others, however many there were', async (t) => {
+    const { memory, home, taking, change } = await region(t)
+    const others = Array.from({ length: 60_000 }, (_, i) => `other-${i}`)
+    for (const account of others) await memory.deposit(account, 10n, 'opening', 1)
+    await change(taking(SHARE, 1n))
+    for (let i = 0; i < others.length; i += 1000) {
+      const taken = others.slice(i, i + 1000).map((account) => taking(accountWallet(account), 1n))
+      const asked = await change(taking(SHARE, 11n), ...taken).then(
+        () => false,
+        (error: unknown) => error instanceof WalletsHeldUp && error.wallets.has(SHARE),
+      )
+      assert.ok(asked, `refused behind ${i} others, though its home has more`)
+      await home.answer({ moved: 1n, elsewhere: 5n })
+    }
+  })
+
   it('tells which shares were used since the last time', async (t) => {
     const { ledger, taking, change } = await region(t)
     await change(taking(SHARE, 1n), taking(OWN, 1n))

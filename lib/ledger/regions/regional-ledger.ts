@@ -86,11 +86,11 @@ export class RegionalLedger implements Ledger, LedgerBooks {
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     if (this.#asking.size > 0) this.#holdUp(changes.filter(({ wallet }) => this.#asking.has(wallet)))
     const answers = await this.#ledger.change(owner, changes)
-    await this.#findHomes(changes, answers)
+    const homes = await this.#homesOf(changes, answers)
     const lacking: LeaseChange[] = []
     const told = changes.map((change, i) => {
       const answer = answers[i] as LeaseAnswer
-      const home = this.#homes.get(change.wallet)
+      const home = homes.get(change.wallet)
       if (!home) return answer
       this.#used.add(change.wallet)
       if (!answer.state?.limited) return answer
@@ -153,15 +153,25 @@ export class RegionalLedger implements Ledger, LedgerBooks {
     throw new WalletsHeldUp(new Set(changes.map(({ wallet }) => wallet)), { own: true })
   }
 
-  async #findHomes(changes: readonly LeaseChange[], answers: readonly LeaseAnswer[]): Promise<void> {
+  /** Returns the homes of wallets, as far as they are known by now. */
+  async #homesOf(
+    changes: readonly LeaseChange[],
+    answers: readonly LeaseAnswer[],
+  ): Promise<ReadonlyMap<WalletId, string | null | undefined>> {
+    const homes = new Map(changes.map(({ wallet }) => [wallet, this.#homes.get(wallet)]))
     // A wallet that is not there may come, as that of another region.
     const isOpen = (_change: LeaseChange, i: number) => answers[i]?.state !== undefined
-    const unknown = changes.filter(isOpen).map(({ wallet }) => wallet)
-    const wallets = unknown.filter((wallet) => !this.#homes.has(wallet))
-    if (wallets.length === 0) return
-    const homes = await this.#shares.homesOf(wallets)
+    const open = changes.filter(isOpen).map(({ wallet }) => wallet)
+    const unknown = open.filter((wallet) => homes.get(wallet) === undefined)
+    if (unknown.length === 0) return homes
+    const found = await this.#shares.homesOf(unknown)
     if (this.#homes.size > MAX_WALLETS) this.#homes.clear()
-    for (const wallet of wallets) this.#homes.set(wallet, homes.get(wallet) ?? null)
+    for (const wallet of unknown) {
+      const home = found.get(wallet) ?? null
+      this.#homes.set(wallet, home)
+      homes.set(wallet, home)
+    }
+    return homes
   }
 
   /** Asks a home for what a call needs. Returns false if it was asked a moment ago, or is away. */

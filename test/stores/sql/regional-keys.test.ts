@@ -150,6 +150,17 @@ describe('a key that this region has', () => {
     await keys.find('s-k')
     assert.deepEqual(eu.questions, [], 'it was used a moment ago')
   })
+
+  it('is known as a copy while others are found with it, however many there were', async (t) => {
+    const { keys, here, homes, uses } = opened(t)
+    const others = Array.from({ length: 60_000 }, (_, i) => `other-${i}`)
+    for (const id of ['k', ...others]) here.set(`s-${id}`, recordOf(id))
+    homes.set('k', 'eu')
+    await keys.findAll(['s-k'])
+    for (let i = 0; i < others.length; i += 1000)
+      await keys.findAll(['s-k', ...others.slice(i, i + 1000).map((id) => `s-${id}`)])
+    assert.deepEqual(uses, new Array(61).fill('k'))
+  })
 })
 
 describe('a key that this region does not have', () => {

@@ -56,8 +56,7 @@ export class RegionalKeys implements KeyDirectory {
   async find(secretHash: string): Promise<KeyRecord | undefined> {
     const found = await this.#options.keys.find(secretHash)
     if (!found) return this.#findElsewhere(secretHash)
-    await this.#learnHomes([found])
-    const home = this.#homes.get(found.account.id)
+    const home = (await this.#homesOf([found])).get(found.account.id)
     if (!home) return found
     const isKnown = this.#isConfirmed(found.id)
     this.#noteUse([found.id])
@@ -71,18 +70,24 @@ export class RegionalKeys implements KeyDirectory {
     const { keys } = this.#options
     const found = keys.findAll ? await keys.findAll(secretHashes) : new Map<string, KeyRecord>()
     const all = [...found.values()]
-    await this.#learnHomes(all)
-    this.#noteUse(all.filter(({ account }) => this.#homes.get(account.id)).map(({ id }) => id))
+    const homes = await this.#homesOf(all)
+    this.#noteUse(all.filter(({ account }) => homes.get(account.id)).map(({ id }) => id))
     return found
   }
 
-  /** Finds out whose accounts are copies: other processes of this region copy, too. */
-  async #learnHomes(keys: readonly KeyRecord[]): Promise<void> {
-    const unknown = new Set(keys.map(({ account }) => account.id).filter((id) => !this.#homes.has(id)))
-    if (unknown.size === 0) return
-    const homes = await this.#options.mirrors.homesOf([...unknown])
+  /** Returns the homes of accounts. It asks for those that are unknown: other processes of this region copy, too. */
+  async #homesOf(keys: readonly KeyRecord[]): Promise<ReadonlyMap<string, string | null | undefined>> {
+    const homes = new Map(keys.map(({ account: { id } }) => [id, this.#homes.get(id)]))
+    const unknown = [...homes.keys()].filter((id) => homes.get(id) === undefined)
+    if (unknown.length === 0) return homes
+    const found = await this.#options.mirrors.homesOf(unknown)
     if (this.#homes.size > MAX_USED) this.#homes.clear()
-    for (const id of unknown) this.#homes.set(id, homes.get(id) ?? null)
+    for (const id of unknown) {
+      const home = found.get(id) ?? null
+      this.#homes.set(id, home)
+      homes.set(id, home)
+    }
+    return homes
   }
 
   /** @throws if a region that may have the key does not answer. */
