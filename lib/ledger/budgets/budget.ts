@@ -63,3 +63,8 @@ export function isLongPast(wallet: WalletId, at: number): boolean {
   // Only what never ends began at 0.
   return start > 0 && start < at - KEPT_MS
 }
+
+/** Returns ids between which all wallets of a budget are that are long past. */
+export function longPast(budget: string, at: number): [after: WalletId, before: WalletId] {
+  return [budgetWallet(budget, 0), budgetWallet(budget, at - KEPT_MS)]
+}

@@ -103,7 +103,7 @@ export class SqlBudgetStore implements BudgetStore {
         writes: [
           ...budgetWrites({ ...toRow(budget), was: row.version, deleted: 0 }),
           ...wallets.map((wallet) => limitWrite(wallet, limit)),
-          ...wallets.flatMap((wallet) => noteWrites(wallet, budget)),
+          ...noteWrites(wallets.map((wallet) => [wallet, budget])),
           { statement: TELL_REACHED, rows: wallets.map((wallet) => [wallet, origin.at]) },
           { statement: MARK_TOLD, rows: wallets.map((wallet) => [wallet]) },
           changeWrite(change),

@@ -76,14 +76,18 @@ export async function tellRefused(db: Database, wallet: WalletId, at: number): P
   ])
 }
 
-/** Returns the writes of the events of the wallet of a period, in place of those of earlier terms that were not told. */
-export function noteWrites(wallet: WalletId, terms: BudgetTerms): RowWrite[] {
-  const rows = thresholdsOf(terms).map((threshold) => {
-    const { id, type, subject, data } = budgetEvent(wallet, terms, threshold, threshold.amount, 0)
-    return [id, wallet, threshold.amount, type, subject, JSON.stringify(data)]
-  })
+/** Returns the writes of the events of wallets of periods, in place of those of earlier terms that were not told. */
+export function noteWrites(
+  wallets: readonly (readonly [wallet: WalletId, terms: BudgetTerms])[],
+): RowWrite[] {
+  const rows = wallets.flatMap(([wallet, terms]) =>
+    thresholdsOf(terms).map((threshold) => {
+      const { id, type, subject, data } = budgetEvent(wallet, terms, threshold, threshold.amount, 0)
+      return [id, wallet, threshold.amount, type, subject, JSON.stringify(data)]
+    }),
+  )
   return [
-    { statement: DROP_UNTOLD, rows: [[wallet]] },
+    { statement: DROP_UNTOLD, rows: wallets.map(([wallet]) => [wallet]) },
     { statement: NOTE, rows },
   ]
 }

@@ -1,12 +1,27 @@
-import { budgetOfWallet, isLongPast } from '../../../ledger/budgets/budget.ts'
+import { budgetOfWallet, isLongPast, longPast } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writePlanned } from '../driver/write-together.ts'
 import { noteWrites } from './budget-notices.ts'
+import type { BudgetsTable } from './ledger-tables.ts'
+import { findWallets } from './sql-ledger-rows.ts'
 
 /** Most wallets of past periods deleted at a time, for each budget. */
 const MAX_PRUNED = 100
+
+/** As many as are opened at once are read at once: at midnight each budget of a day has a new wallet. */
+const FIND_TERMS = RowStatement.select<BudgetsTable>(
+  { id: 'text' },
+  'select found.* from given join budgets as found on found.id = given.id where found.deleted = 0',
+)
+
+/** The wallets between two ids of which nothing is leased. */
+const FIND_PAST = RowStatement.select<{ id: WalletId }>(
+  { after: 'text', before: 'text' },
+  `select found.id from given join wallets as found on found.id > given.after and found.id < given.before
+    where found.leased = 0`,
+)
 
 /** Leaves out those that somebody else has opened, by the same terms. */
 const OPEN_WALLETS = RowStatement.insert(
@@ -49,30 +64,32 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
   const budgets = [...new Set(wallets.map((wallet) => budgetOfWallet(wallet) ?? ''))]
   return writePlanned(db, async () => {
     const [open, found, past] = await Promise.all([
-      db.selectFrom('wallets').select('id').where('id', 'in', wallets).execute(),
-      db.selectFrom('budgets').selectAll().where('id', 'in', budgets).where('deleted', '=', 0).execute(),
-      Promise.all(budgets.map((budget) => pastWallets(db, budget, wallets))),
+      findWallets(db, wallets),
+      FIND_TERMS.run(
+        db,
+        budgets.map((id) => [id]),
+      ),
+      pastWallets(db, budgets, new Set(wallets)),
     ])
-    const known = new Set(open.map(({ id }) => id))
-    const missing = [...new Set(wallets)].filter((wallet) => !known.has(wallet))
+    const missing = [...new Set(wallets)].filter((wallet) => !open.has(wallet))
     if (missing.length === 0) return { writes: [], result: undefined }
-    const terms = new Map(found.map((row) => [row.id, row]))
+    const terms = new Map(found.rows.map((row) => [row.id, row]))
     const termsOf = (wallet: WalletId) => terms.get(budgetOfWallet(wallet) ?? '')
     const used = new Map(missing.map((wallet) => [termsOf(wallet)?.id, termsOf(wallet)?.version]))
     const kept = [...used].flatMap(([id, version]) => (id === undefined ? [] : [[id, version ?? 0n]]))
     const opened = missing.map((id) => [id, termsOf(id)?.hard ?? 0, termsOf(id)?.amount ?? 0n])
-    const notes = missing.flatMap((wallet) => {
+    const told = missing.flatMap((wallet) => {
       const row = termsOf(wallet)
-      const soft = row && (JSON.parse(row.soft) as number[])
       // The copy of a budget whose home, another region, tells of it has no amount.
-      return row && soft && row.amount > 0n ? noteWrites(wallet, { ...row, hard: row.hard !== 0, soft }) : []
+      if (!row || row.amount <= 0n) return []
+      return [[wallet, { ...row, hard: row.hard !== 0, soft: JSON.parse(row.soft) as number[] }] as const]
     })
-    const pruned = past.flat().map((id) => [id])
+    const pruned = past.map((id) => [id])
     return {
       writes: [
         { statement: KEEP_TERMS, rows: kept },
         { statement: OPEN_WALLETS, rows: opened },
-        ...notes,
+        ...noteWrites(told),
         { statement: DELETE_WALLETS, rows: pruned },
         ...DELETE_REST.map((statement) => ({ statement, rows: pruned })),
       ],
@@ -81,17 +98,17 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
   })
 }
 
-/** Returns the wallets of a budget that only charges refer to. */
-async function pastWallets(db: Database, budget: string, used: readonly WalletId[]): Promise<WalletId[]> {
-  const idle = await db
-    .selectFrom('wallets')
-    .select('id')
-    .where('id', '>', `budget:${budget}:`)
-    // The character behind the colon.
-    .where('id', '<', `budget:${budget};`)
-    .where('leased', '=', 0n)
-    .where('id', 'not in', used)
-    .execute()
-  const past = idle.map(({ id }) => id).filter((id) => isLongPast(id, Date.now()))
-  return past.slice(0, MAX_PRUNED) as WalletId[]
+/** Returns wallets of budgets that only charges refer to. */
+async function pastWallets(
+  db: Database,
+  budgets: readonly string[],
+  used: ReadonlySet<WalletId>,
+): Promise<WalletId[]> {
+  const now = Date.now()
+  const { rows } = await FIND_PAST.run(
+    db,
+    budgets.map((budget) => longPast(budget, now)),
+  )
+  const past = rows.map(({ id }) => id).filter((id) => !used.has(id) && isLongPast(id, now))
+  return [...Map.groupBy(past, budgetOfWallet).values()].flatMap((own) => own.slice(0, MAX_PRUNED))
 }

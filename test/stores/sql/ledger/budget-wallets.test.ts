@@ -13,6 +13,7 @@ import { originOf, PREPAID } from '../../../contracts/account-money.ts'
 import { BACKENDS, type Backend } from '../postgres-database.ts'
 import { open } from '../temporary-database.ts'
 
+const DAY_MS = 86_400_000
 const TERMS = { amount: 100n, hard: true, soft: [0.5] }
 const [B1, B2] = [budgetWallet('b1', 1), budgetWallet('b2', 1)]
 
@@ -87,6 +88,56 @@ for (const { name, url, skip } of BACKENDS) {
         [true, 100n],
       ])
       assert.equal((await notices()).length, 4)
+    })
+  })
+
+  describe(`the wallets of many budgets, as at midnight: ${name}`, { skip }, () => {
+    it('are opened by as few statements as one, and those long past are found', async (t) => {
+      const db = await open(t, await url(t))
+      let statements = 0
+      const counted = db.withPlugin({
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          statements++
+          return result
+        },
+      }) as Database
+      const terms = {
+        account: 'acme',
+        key: null,
+        user: null,
+        tag: null,
+        amount: 100n,
+        hard: 1,
+        soft: '[0.5]',
+      }
+      const when = { period: 'day', timezone: 'UTC', created_at: 1n, version: 1n, deleted: 0 } as const
+      const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS
+      const past = midnight - 200 * DAY_MS
+      const opening = async (count: number) => {
+        const ids = Array.from({ length: count }, (_, i) => `b_${count}_${i}`)
+        const insert = db.insertInto('budgets').values(ids.map((id) => ({ id, ...terms, ...when })))
+        await insert.execute()
+        await openBudgetWallets(
+          db,
+          ids.map((id) => budgetWallet(id, past)),
+        )
+        statements = 0
+        const wallets = ids.map((id) => budgetWallet(id, midnight))
+        await openBudgetWallets(counted, wallets)
+        const taken = statements
+        const figures = await new SqlLedger(db).wallets(wallets)
+        assert.deepEqual(
+          figures.map(({ wallet, limited, funds }) => [wallet, limited, funds]),
+          wallets.map((wallet) => [wallet, true, 100n]),
+        )
+        const told = db.selectFrom('budget_notices').select('id').where('wallet', 'in', wallets)
+        assert.equal((await told.execute()).length, 2 * count)
+        const old = ids.map((id) => budgetWallet(id, past))
+        assert.deepEqual(await new SqlLedger(db).wallets(old), [])
+        return taken
+      }
+      assert.equal(await opening(300), await opening(1))
     })
   })
 }
