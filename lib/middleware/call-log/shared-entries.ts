@@ -130,7 +130,8 @@ function allowanceOf({
   return isLookup ? { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 } : undefined
 }
 
-/** Returns a path without ids: `/v1/calls` or `/api/v3/contents/generations/tasks`. */
+/** Returns a path without ids: `/v1/calls` or `/api/v3/contents/generations/tasks`. Routes take letters of either case. */
 function kindOf(path: string): string {
-  return path.split('/', path.startsWith('/api/') ? 6 : 3).join('/')
+  const same = path.toLowerCase()
+  return same.split('/', same.startsWith('/api/') ? 6 : 3).join('/')
 }

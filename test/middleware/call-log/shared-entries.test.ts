@@ -20,6 +20,21 @@ describe('entries', () => {
     assert.equal(told(), 180 * 3)
   })
 
+  it('of polling are one a minute however its caller writes a path', (t) => {
+    const { entries, written, told } = shared(t)
+    for (const path of ['/v1/calls/req_1', '/api/v3/contents/generations/tasks/t-1'])
+      for (let i = 0; i < 500; i++) {
+        let letter = 0
+        const other = path.replaceAll(/[a-z]/g, (small) =>
+          (i >> letter++) & 1 ? small.toUpperCase() : small,
+        )
+        entries.add(entry({ ...LOOKUP, path: other }))
+      }
+    assert.equal(written.length, 2)
+    entries.close()
+    assert.equal(told(), 1000)
+  })
+
   it('are written at once where there is room, and later with a count', (t) => {
     const { entries, written, tick } = shared(t)
     const [first, second, third] = [entry(LOOKUP), entry(LOOKUP), entry(LOOKUP)]
