@@ -58,6 +58,25 @@ describe('the budgets that a process knows', () => {
     assert.deepEqual(asked, [0, 7, 9])
   })
 
+  it('are read to the last page at once, and from where it stopped if the store goes away', async (t) => {
+    const { asked, store, budgets, ids } = world(t)
+    const pages: Record<number, BudgetChanges> = {
+      0: { version: 1, budgets: [budget('one')], more: true },
+      1: { version: 2, budgets: [budget('two')], more: true },
+      2: { version: 3, budgets: [budget('three')] },
+    }
+    store.changes = async (since) => {
+      asked.push(since)
+      if (asked.length === 3) throw new Error('away')
+      return pages[since] ?? { version: since, budgets: [] }
+    }
+    await assert.rejects(budgets.refresh())
+    assert.deepEqual([ids(), budgets.count], [['one', 'two'], 2])
+    await budgets.refresh()
+    assert.deepEqual([ids(), budgets.count], [['one', 'three', 'two'], 3])
+    assert.deepEqual(asked, [0, 1, 2, 2])
+  })
+
   it('stay as they are while the store is away', async (t) => {
     const { asked, store, budgets, ids, learn } = world(t)
     await learn(7, budget('one'))

@@ -6,12 +6,14 @@ import type { Budget, BudgetPeriod } from './budget.ts'
 import { type BudgetedCall, BudgetIndex } from './budget-index.ts'
 import { budgetRefusal } from './budget-refusal.ts'
 
-/** The budgets that have changed since a version. */
+/** The budgets that have changed since a version, or some of them. */
 export interface BudgetChanges {
   /** What to ask with the next time. */
   readonly version: number
   /** Deleted ones included. */
   readonly budgets: readonly (Budget & { readonly deleted: boolean })[]
+  /** Whether there may be more. Defaults to false. */
+  readonly more?: boolean
 }
 
 /** Options of {@link Budgets}. */
@@ -112,13 +114,16 @@ export class Budgets {
   }
 
   async #read(): Promise<void> {
-    const { version, budgets } = await this.#guard.insist(() => this.#store.changes(this.#version))
-    for (const budget of budgets) {
-      if (budget.deleted) this.#index.delete(budget.id)
-      else this.#set(budget)
+    for (let more = true; more; ) {
+      const changes = await this.#guard.insist(() => this.#store.changes(this.#version))
+      for (const budget of changes.budgets) {
+        if (budget.deleted) this.#index.delete(budget.id)
+        else this.#set(budget)
+      }
+      this.#version = changes.version
+      this.count = this.#index.size
+      more = changes.more ?? false
     }
-    this.#version = version
-    this.count = this.#index.size
   }
 
   #set(budget: Budget): void {

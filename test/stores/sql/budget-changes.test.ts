@@ -68,6 +68,34 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(left.map(({ id }) => id).sort(), ids.filter((_, i) => i % 4 !== 0).sort())
     })
 
+    it('are read in pages, each once, though many were changed at once', async (t) => {
+      const { db, stores } = await processes(t, await url(t))
+      const row = {
+        ...{ account: 'acme', key: null, user: null, tag: null, amount: 1n, hard: 1, soft: '[]' },
+      }
+      const when = { period: 'day', timezone: 'UTC', created_at: 1n, deleted: 0 } as const
+      // 300 of them with the version of one at the end of a page.
+      const rows = Array.from({ length: 2500 }, (_, i) => {
+        return { ...row, ...when, id: `b${i}`, version: BigInt(Math.min(i + 1, Math.max(900, i - 299))) }
+      })
+      for (let i = 0; i < rows.length; i += 500)
+        await db
+          .insertInto('budgets')
+          .values(rows.slice(i, i + 500))
+          .execute()
+      const pages: number[] = []
+      const seen: string[] = []
+      for (let version = 0, more = true; more; ) {
+        const changes = await stores[0].changes(version)
+        pages.push(changes.budgets.length)
+        seen.push(...changes.budgets.map(({ id }) => id))
+        version = changes.version
+        more = changes.more ?? false
+      }
+      assert.deepEqual(pages, [1200, 1000, 300])
+      assert.deepEqual(seen.sort(), rows.map(({ id }) => id).sort())
+    })
+
     it('of one budget come one after another, none is lost, and its wallet has the last', async (t) => {
       const { db, stores } = await processes(t, await url(t))
       const ledger = new SqlLedger(db)

@@ -48,7 +48,7 @@ export interface BudgetStore {
   /** Deletes a budget. What it has counted stays in the ledger. Returns false if there is none. */
   delete(id: string, origin: ChangeOrigin): Promise<boolean>
 
-  /** Returns the budgets that have changed since a version, deleted ones included; 0 for all. */
+  /** Returns the budgets that have changed since a version, or some of them, deleted ones included; 0 for all. */
   changes(since: number): Promise<BudgetChanges>
 
   /** Tells `budget.exhausted`, unless that was told of this period, because the budget has refused a call. */

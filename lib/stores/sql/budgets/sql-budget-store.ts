@@ -24,6 +24,8 @@ import { limitWrite } from '../ledger/sql-ledger-books.ts'
 import { budgetWrites } from './budget-writes.ts'
 
 const MAX_TRIES = 50
+/** Changes are read under a time limit, and each page is taken in at once. */
+const PAGE_ROWS = 1000
 
 /** Options of {@link SqlBudgetStore}. */
 export interface SqlBudgetStoreOptions {
@@ -132,11 +134,20 @@ export class SqlBudgetStore implements BudgetStore {
   }
 
   async changes(since: number): Promise<BudgetChanges> {
-    let query = this.#lookUps.selectFrom('budgets').selectAll().where('version', '>', BigInt(since))
-    if (since === 0) query = query.where('deleted', '=', 0)
-    const rows = await query.orderBy('version').execute()
+    let later = this.#lookUps.selectFrom('budgets').where('version', '>', BigInt(since))
+    if (since === 0) later = later.where('deleted', '=', 0)
+    const page = later.select('version').orderBy('version').limit(PAGE_ROWS).as('page')
+    const rows = await later
+      .selectAll()
+      // Several that were changed at once may have the same version.
+      .where('version', '<=', ({ selectFrom }) =>
+        selectFrom(page).select(({ fn }) => fn.max('version').as('last')),
+      )
+      .orderBy('version')
+      .execute()
     const budgets = rows.map((row) => ({ ...toBudget(row), deleted: row.deleted !== 0 }))
-    return { version: Number(rows.at(-1)?.version ?? since), budgets }
+    const version = Number(rows.at(-1)?.version ?? since)
+    return { version, budgets, more: rows.length >= PAGE_ROWS }
   }
 
   /** A budget may be changed by several at once. */
