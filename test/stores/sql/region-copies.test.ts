@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { keyWallet } from '../../../lib/ledger/index.ts'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import {
   SqlBudgetStore,
@@ -150,5 +151,38 @@ describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
       logger.lines.map(({ fields }) => fields),
       [{ home: 'eu', keys: 1 }],
     )
+  })
+
+  it('follow however many are in use: home is asked for some at a time, each within the time limit', async () => {
+    const { home, us, key, KEY, mirrors } = await mirrored(regions)
+    const ids = Array.from({ length: 1100 }, (_, i) => `${key}-${i}`)
+    const share = await us
+      .selectFrom('shares')
+      .selectAll()
+      .where('wallet', '=', KEY)
+      .executeTakeFirstOrThrow()
+    for (let i = 0; i < ids.length; i += 500) {
+      const some = ids.slice(i, i + 500)
+      for (const db of [home, us]) {
+        const own = await db.selectFrom('keys').selectAll().where('id', '=', key).executeTakeFirstOrThrow()
+        const rows = some.map((id) => ({ ...own, id, secret_hash: `secret of ${id}` }))
+        await db.insertInto('keys').values(rows).execute()
+      }
+      const shares = some.map((id) => ({ ...share, wallet: keyWallet(id) }))
+      await us.insertInto('shares').values(shares).execute()
+    }
+    const [gone, disabled] = [`${key}-3`, `${key}-1099`]
+    await home.deleteFrom('keys').where('id', '=', gone).execute()
+    await home.updateTable('keys').set({ enabled: 0 }).where('id', '=', disabled).execute()
+    let most = 0
+    await mirrors.us.refresh('eu', async (question) => {
+      const answer = await question()
+      most = Math.max(most, (answer as readonly unknown[]).length)
+      return answer
+    })
+    const keys = us.selectFrom('keys').select(['id', 'enabled'])
+    assert.deepEqual(await keys.where('id', 'in', [gone, disabled]).execute(), [{ id: disabled, enabled: 0 }])
+    assert.equal((await keys.where('id', 'in', ids).execute()).length, ids.length - 1)
+    assert.ok(most <= 500, `${most} keys within one time limit`)
   })
 })

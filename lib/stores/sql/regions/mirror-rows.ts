@@ -45,7 +45,7 @@ const ACCOUNT_COLUMNS = [
 ] as const satisfies readonly (keyof AccountsTable)[]
 
 /** Databases bound the number of parameters of a statement. */
-const AT_A_TIME = 500
+export const AT_A_TIME = 500
 
 /** Which keys of a database are meant. */
 export interface KeysBy {

@@ -9,7 +9,7 @@ import type { Database } from '../driver/tables.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
 import { limitWrite } from '../ledger/sql-ledger-books.ts'
 import { mirrorBudgets } from './mirror-budgets.ts'
-import { type HomeKey, keysWithAccounts, markOf } from './mirror-rows.ts'
+import { AT_A_TIME, type HomeKey, keysWithAccounts, markOf } from './mirror-rows.ts'
 import type { SqlHomeStore } from './sql-home-store.ts'
 import { OPEN_SHARES } from './sql-share-store.ts'
 import { UnlessLocked } from './unless-locked.ts'
@@ -101,21 +101,27 @@ export class SqlMirrors implements Mirrors {
 
   async refresh(home: string, ask: <T>(question: () => Promise<T>) => Promise<T>): Promise<void> {
     const store = this.#homes.get(home)
+    if (!store) return
     const used = await this.#keysInUse(home)
-    if (!store || used.length === 0) return
-    const ids = used.map(({ id }) => id)
-    const accounts = [...new Set(used.map(({ account }) => account))]
-    const [keys, budgets] = await Promise.all([
-      ask(() => store.keysById(ids)),
-      ask(() => store.budgetsOf(accounts)),
-    ])
-    const found = new Set(keys.map(({ key }) => key.id))
-    await this.#forget(ids.filter((id) => !found.has(id)))
-    const known = new Map(used.map(({ id, mark }) => [id, mark]))
-    const changed = keys.filter((each) => known.get(each.key.id) !== markOf(each))
     const perAccount = new UnlessLocked()
-    for (const each of changed) await perAccount.run(each.account.id, () => this.copy(home, [each]))
-    await this.#mirrorBudgets(accounts, budgets, perAccount)
+    const seen = new Set<string>()
+    // Each page has a time limit of its own: there may be many keys, and home may be far away.
+    for (let i = 0; i < used.length; i += AT_A_TIME) {
+      const page = used.slice(i, i + AT_A_TIME)
+      const ids = page.map(({ id }) => id)
+      const accounts = [...new Set(page.map(({ account }) => account))].filter((id) => !seen.has(id))
+      for (const account of accounts) seen.add(account)
+      const [keys, budgets] = await Promise.all([
+        ask(() => store.keysById(ids)),
+        ask(() => store.budgetsOf(accounts)),
+      ])
+      const found = new Set(keys.map(({ key }) => key.id))
+      await this.#forget(ids.filter((id) => !found.has(id)))
+      const known = new Map(page.map(({ id, mark }) => [id, mark]))
+      const changed = keys.filter((each) => known.get(each.key.id) !== markOf(each))
+      for (const each of changed) await perAccount.run(each.account.id, () => this.copy(home, [each]))
+      if (accounts.length > 0) await this.#mirrorBudgets(accounts, budgets, perAccount)
+    }
     perAccount.throwIfLocked()
   }
 
