@@ -26,8 +26,12 @@ export class HeldClaims extends Set<HeldClaim> {
   /** @throws {StoreAway} when the store does not answer, or its error about a claim. All others are renewed then. */
   async renew(): Promise<void> {
     const claims = [...this]
+    const failures: unknown[] = []
     for (let at = 0; at < claims.length; at += RENEW_BATCH_SIZE)
-      await this.#renewEach(claims.slice(at, at + RENEW_BATCH_SIZE))
+      await this.#renewEach(claims.slice(at, at + RENEW_BATCH_SIZE)).catch((error: unknown) =>
+        failures.push(error),
+      )
+    if (failures.length > 0) throw failures[0]
   }
 
   /** Renews claims together and, if that fails, in halves: one that cannot be renewed costs no other its lease. */
