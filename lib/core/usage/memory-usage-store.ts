@@ -20,8 +20,9 @@ interface MemoryRow {
   readonly sums: UsageSums
 }
 
-/** With more rows, users and tags are no longer told apart. */
-const MAX_ROWS = 100_000
+/** The most rows with users and tags. An account may have this share of those that are free, so that there is room for others. */
+const MAX_FINE = 100_000
+const SHARE = 4
 
 /**
  * The usage of calls in this process's memory. A `MemoryLedger` has one; a `MemoryCallStore` adds the calls without a
@@ -32,6 +33,9 @@ export class MemoryUsageStore implements UsageStore {
   /** The last row of each key: most calls are like the one before. */
   readonly #last = new Map<string | null, MemoryRow>()
   readonly #fine = new FineRows()
+  /** How many rows have users and tags, in all and of each account. */
+  #fineRows = 0
+  readonly #fineRowsOf = new Map<string | null, number>()
 
   /** @param sign -1 takes away what was added. */
   add(charge: Charged, sign: 1 | -1 = 1): void {
@@ -87,13 +91,20 @@ export class MemoryUsageStore implements UsageStore {
   }
 
   #open(share: UsageShare): MemoryRow {
-    const isFull = this.#rows.size >= MAX_ROWS
+    const own = this.#fineRowsOf.get(share.account) ?? 0
+    const isFull = own >= (MAX_FINE - this.#fineRows) / SHARE
     const { account, key, model, line, user, tags } = isFull
       ? { ...share, user: null, tags: NO_TAGS }
       : this.#fine.bounded(share)
     const of = { account, key, model, line, user, tags }
     const name = nameOf(share, of.user, of.tags)
-    const row = this.#rows.get(name) ?? { hour: hourOf(share.at), of, sums: new UsageSums() }
+    const known = this.#rows.get(name)
+    if (known) return known
+    if (user !== null || tags !== NO_TAGS) {
+      this.#fineRows++
+      this.#fineRowsOf.set(account, own + 1)
+    }
+    const row = { hour: hourOf(share.at), of, sums: new UsageSums() }
     this.#rows.set(name, row)
     return row
   }

@@ -103,24 +103,43 @@ describe('usage in memory, read', () => {
     assert.ok(durations?.every((count) => count === 0))
   })
 
-  it('tells no new users and tags apart where it has 100,000 rows, but those that it has', async () => {
+  it('tells no new users and tags apart of an account that has a quarter of the room left, but those that it has, and those of others', async () => {
     const store = new MemoryUsageStore()
+    const END = START + 11 * HOUR
     add(store, START, { user: 'ann' })
-    for (let i = 2; i < 100_000; i++) add(store, START, { model: `m${i}` })
-    add(store, START, { user: 'bob', tags: { team: 'x' } })
-    add(store, START, { user: 'cid', tags: { team: 'y' } })
+    // Without users and tags, rows take no room.
+    for (let i = 0; i < 100_000; i++) add(store, START, { model: `m${i}` })
+    for (let i = 1; i < 19_999; i++) add(store, START + (i % 11) * HOUR, { user: `u${i}`, model: 'm' })
+    add(store, END, { user: 'bob', tags: { team: 'x' } })
+    add(store, END, { user: 'cid', tags: { team: 'y' } })
     add(store, START, { user: 'ann' })
     add(store, START + HOUR, { user: 'ann' })
-    assert.deepEqual(await read(store, ['user'], { model: '', from: START }), [
+    add(store, END, { account: 'b', user: 'cid', tags: { team: 'y' } })
+    const ofA = { model: '', account: 'a' }
+    assert.deepEqual(await read(store, ['user'], ofA), [
       ['', 2],
       ['ann', 2],
       ['bob', 1],
     ])
-    assert.deepEqual(await read(store, ['tag:team'], { model: '' }), [
+    assert.deepEqual(await read(store, ['tag:team'], ofA), [
       ['', 4],
       ['x', 1],
     ])
-    assert.deepEqual(await read(store, []), [[100_003]])
+    assert.deepEqual(await read(store, ['user', 'tag:team'], { account: 'b' }), [['cid', 'y', 1]])
+    assert.deepEqual(await read(store, []), [[120_004]])
+  })
+
+  it('tells the users of each account apart, whatever the others make up', async () => {
+    const store = new MemoryUsageStore()
+    const accounts = ['a', 'b', 'c', 'd']
+    for (let hour = 0; hour < 40; hour++)
+      for (const account of accounts)
+        for (let i = 0; i < 2000; i++) add(store, START + hour * HOUR, { account, user: `u${i}` })
+    const AT = START + 40 * HOUR
+    for (let i = 0; i < 1000; i++) add(store, AT + (i % 50) * HOUR, { account: 'late', user: `u${i % 20}` })
+    assert.equal((await read(store, ['user'], { account: 'late' })).length, 20)
+    for (const account of accounts)
+      assert.deepEqual(await read(store, ['user'], { account, from: AT - HOUR, to: AT }), [['', 2000]])
   })
 
   it('counts a call without a charge by its entry, and a look-up not at all', async () => {
