@@ -128,6 +128,9 @@ describe('what a task-style caller asks of an OpenAI-style line', () => {
     ['content[1]', { content: [text('a cat'), image(PNG, 'last_frame')] }],
     ['content[2]', { content: [text('a cat'), image(PNG), image(PNG)] }],
     ['content', { content: [image(PNG)] }],
+    ['constructor', { constructor: 1 }],
+    ['toString', { toString: false }],
+    ['__proto__', { ['__proto__']: [1] }],
   ]
   for (const [param, asked] of unsupported) {
     it(`there are no words for ${param} in ${JSON.stringify(asked).slice(0, 40)}`, async (t) => {

@@ -42,15 +42,15 @@ function isFile(value: unknown): boolean {
 }
 
 /** Values that ask for what OpenAI-style lines do anyway; they are left out. */
-const WITHOUT_EFFECT: Readonly<Record<string, readonly unknown[]>> = {
-  seed: [-1],
-  camera_fixed: [false],
-  watermark: [false],
-  return_last_frame: [false],
-  generate_audio: [true],
-  draft: [false],
-  service_tier: ['default'],
-}
+const WITHOUT_EFFECT: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ['seed', -1],
+  ['camera_fixed', false],
+  ['watermark', false],
+  ['return_last_frame', false],
+  ['generate_audio', true],
+  ['draft', false],
+  ['service_tier', 'default'],
+])
 
 const MAPPED: ReadonlySet<string> = new Set([
   'model',
@@ -65,7 +65,7 @@ function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
   const { prompt, given } = taskParameters(body, textsOf(body))
   for (const [name, value] of [...Object.entries(body), ...given]) {
     if (MAPPED.has(name) || value === null || value === undefined) continue
-    if (!WITHOUT_EFFECT[name]?.includes(value)) throw unsupported(name)
+    if (WITHOUT_EFFECT.get(name) !== value) throw unsupported(name)
   }
   if (prompt === '') throw unsupported('content', 'The lines of this model need a text in "content".')
   const size = sizeFrom(given)
