@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { amountOf } from '../../lib/core/call/index.ts'
 import type { Observed } from '../../lib/endpoints/video/index.ts'
 import { entryAt } from './call-store.ts'
 import { assertSound, charge } from './ledger-money.ts'
@@ -86,6 +87,43 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
         [100n, 125n, 0n, 40n],
         [90n, 125n, 0n, 40n],
       ])
+      await assertSound(tested().ledger)
+    })
+
+    it('is at most twice what was held, whatever is reported', async () => {
+      for (const usage of [{ seconds: 17 }, { seconds: 10_000 }, { tokens: 900_000_000 }]) {
+        const who = await payer(tested(), 85n)
+        const price = { ...PRICE, ...('tokens' in usage && { outputPerMillion: 1_000_000n }) }
+        const intent = intentOf(who, { price })
+        const entry = entryAt(NOON, { id: intent.requestId, account: who.account })
+        await intended(first(), intent)
+        await first().created(intent.id, created({ entry }), NOON)
+        if (!first().settlesRecords) await tested().calls.append([entry])
+        const { task } = (await first().observe(intent.id, { state: 'succeeded', usage }, NOON)) ?? {}
+        assert.deepEqual([task?.charge?.amount, task?.charge?.source], [170n, 'bounded'])
+        assert.equal(amountOf(task?.charge?.items ?? []), 170n, 'its terms add up to it')
+        assert.deepEqual((await moneyOf(tested(), who))[0], [85n, 170n, 0n, 85n])
+        const told = (await tested().calls.find(intent.requestId))?.usage
+        const { tokens: output_tokens = 0, seconds = 8 }: { tokens?: number; seconds?: number } = usage
+        assert.deepEqual([told?.source, told?.reported], ['bounded', { output_tokens, seconds }])
+      }
+      await assertSound(tested().ledger)
+    })
+
+    it('does not follow facts that no video has', async () => {
+      const price = { ...PRICE, perSecond: 0n, outputPerMillion: 1_000_000n }
+      const odd = [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 1e9]
+      for (const facts of odd.flatMap((n) => [
+        { seconds: n },
+        { framesPerSecond: n },
+        { seconds: n, framesPerSecond: n },
+      ])) {
+        const who = await payer(tested(), 1_000_000n)
+        const { id } = await taken(first(), who, { price, hold: 216_005n })
+        await first().observe(id, { state: 'running', facts }, NOON)
+        const { task } = (await first().observe(id, { state: 'succeeded', facts }, NOON)) ?? {}
+        assert.deepEqual([task?.charge?.amount, task?.facts.seconds], [172_805n, 8], JSON.stringify(facts))
+      }
       await assertSound(tested().ledger)
     })
 

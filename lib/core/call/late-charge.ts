@@ -12,7 +12,7 @@ export interface LateCharge {
   readonly seconds: number
   /** Output tokens. */
   readonly tokens: number
-  readonly source: 'measured' | 'estimated'
+  readonly source: 'measured' | 'estimated' | 'bounded'
   /** What the call cost the operator, in nano-units. Absent: not known. */
   readonly cost?: bigint | undefined
 }
@@ -29,6 +29,7 @@ export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLog
       output_tokens: tokens,
       seconds,
       source,
+      ...(source === 'bounded' && { reported: { output_tokens: tokens, seconds } }),
     },
     billing: {
       currency: CURRENCY,

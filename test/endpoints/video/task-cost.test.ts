@@ -24,6 +24,13 @@ describe('what is held for a video', () => {
     assert.equal(mostItCosts(facts, [price]), 486_000n, 'the largest where nobody says')
   })
 
+  it('is that of the largest for a resolution that nobody knows, whatever its name', () => {
+    const price = { ...FREE, outputPerMillion: 1_000_000n }
+    const names = ['', '8k', '1080P', ...Object.getOwnPropertyNames(Object.prototype)]
+    for (const resolution of names)
+      assert.equal(mostItCosts({ ...FACTS, size: null, resolution }, [price]), 486_000n, resolution)
+  })
+
   it('is the greater of the two where both have a price', () => {
     const price = { ...PRICE, outputPerMillion: 1_000_000n }
     assert.equal(mostItCosts(FACTS, [price]), 216_005n)

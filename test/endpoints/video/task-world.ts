@@ -38,6 +38,7 @@ interface Known {
 const MINUTE = 60_000
 const OVER: ReadonlySet<TaskState> = new Set(['succeeded', 'failed', 'cancelled', 'expired'])
 const costOf = (seconds: number): bigint => 5n + 10n * BigInt(seconds)
+const leastOf = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 /** Two processes on one store, and what must hold of them at any time: said again, and more plainly. */
 export class TaskWorld {
@@ -188,7 +189,7 @@ export class TaskWorld {
     task.missingSince = null
     if (state === 'queued') return
     task.state = state
-    if (state === 'succeeded') task.cost = costOf(seconds)
+    if (state === 'succeeded') task.cost = leastOf(costOf(seconds), 2n * task.hold)
   }
 
   async #expire({ at, minutes }: { at: number; minutes: number }): Promise<void> {

@@ -7,11 +7,11 @@ const MARGIN = 1.25
 const FRAMES_PER_SECOND = 24
 const PIXELS_PER_TOKEN = 1024
 /** About width times height, whatever the ratio. */
-const PIXELS: Readonly<Record<string, number>> = {
-  '480p': 864 * 480,
-  '720p': 1280 * 720,
-  '1080p': 1920 * 1080,
-}
+const PIXELS: ReadonlyMap<string | null, number> = new Map([
+  ['480p', 864 * 480],
+  ['720p', 1280 * 720],
+  ['1080p', 1920 * 1080],
+])
 const MAX_PIXELS = 1920 * 1080
 
 /**
@@ -44,6 +44,18 @@ export function costOfTask(task: Pick<VideoTask, 'facts' | 'price' | 'lineCost' 
   return lineCost ? { ...charge, cost: chargeAt(lineCost, task).amount } : charge
 }
 
+/**
+ * Returns the charge of a task that succeeded: its cost, up to twice what was held. So no report of a line takes an account further
+ * below zero than what was held. An item shows what is not charged.
+ */
+export function chargeOfTask(task: Parameters<typeof costOfTask>[0] & Pick<VideoTask, 'hold'>): TaskCharge {
+  const charge = costOfTask(task)
+  const most = 2n * task.hold
+  if (charge.amount <= most) return charge
+  const waived = { unit: 'bounded', quantity: 1, price: most - charge.amount } as const
+  return { ...charge, amount: most, items: [...charge.items, waived], source: 'bounded' }
+}
+
 function chargeAt(price: Price, { facts, usage }: Pick<VideoTask, 'facts' | 'usage'>): TaskCharge {
   const inTokens = price.outputPerMillion > 0n && (usage.tokens !== null || price.perSecond === 0n)
   const used = inTokens
@@ -70,7 +82,7 @@ function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeI
 
 /** Estimates tokens. Lines that count tokens count the pixels of all frames. */
 function estimatedTokens({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
-  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MAX_PIXELS
+  const pixels = pixelsOf(size) ?? PIXELS.get(resolution) ?? MAX_PIXELS
   return Math.ceil((pixels * (framesPerSecond ?? FRAMES_PER_SECOND) * seconds) / PIXELS_PER_TOKEN)
 }
 

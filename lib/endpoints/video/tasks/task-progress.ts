@@ -1,6 +1,13 @@
 import type { KnownObservation } from './line-client.ts'
-import { FORGOTTEN_MS, isFinished, type Observation, type TaskError, type VideoTask } from './task.ts'
-import { costOfTask } from './task-cost.ts'
+import {
+  FORGOTTEN_MS,
+  isFinished,
+  type Observation,
+  type TaskError,
+  type VideoFacts,
+  type VideoTask,
+} from './task.ts'
+import { chargeOfTask } from './task-cost.ts'
 
 /** A task after an observation, and what happens to its hold; null: it stays. */
 export interface Progress {
@@ -23,7 +30,10 @@ export function expiredTask(task: VideoTask, at: number): VideoTask {
   return { ...task, state: 'expired', error: TOO_OLD, missingSince: null, updatedAt: at, finishedAt: at }
 }
 
-const MAX_QUANTITY = 1_000_000_000
+/** What is believed of a line. No request asks for more than an hour. */
+const MAX_SECONDS = 10_000
+const MAX_FRAMES_PER_SECOND = 1000
+const MAX_TOKENS = 1_000_000_000
 
 const FAILED: TaskError = {
   code: 'upstream_error',
@@ -53,10 +63,10 @@ function missing(task: VideoTask, at: number): Progress {
 function reported(task: VideoTask, observation: KnownObservation, at: number): Progress {
   const seen: VideoTask = {
     ...task,
-    facts: { ...task.facts, ...observation.facts },
+    facts: factsOf(task.facts, observation.facts),
     usage: {
-      seconds: quantityOf(observation.usage?.seconds) ?? task.usage.seconds,
-      tokens: quantityOf(observation.usage?.tokens) ?? task.usage.tokens,
+      seconds: quantityOf(observation.usage?.seconds, MAX_SECONDS) ?? task.usage.seconds,
+      tokens: quantityOf(observation.usage?.tokens, MAX_TOKENS) ?? task.usage.tokens,
     },
     progress: furthest(task.progress, observation.progress ?? null),
     contentUrl: observation.contentUrl ?? task.contentUrl,
@@ -71,7 +81,7 @@ function reported(task: VideoTask, observation: KnownObservation, at: number): P
       return { task: { ...seen, state: 'running' }, money: null }
     case 'succeeded':
       return {
-        task: { ...over, state: 'succeeded', progress: 100, charge: costOfTask(seen) },
+        task: { ...over, state: 'succeeded', progress: 100, charge: chargeOfTask(seen) },
         money: 'charge',
       }
     case 'failed':
@@ -86,9 +96,19 @@ function reported(task: VideoTask, observation: KnownObservation, at: number): P
   }
 }
 
+/** Returns the facts with those that are reported. What a video is charged by where no usage is reported must be in range. */
+function factsOf(before: VideoFacts, reported: Partial<VideoFacts> = {}): VideoFacts {
+  return {
+    ...before,
+    ...reported,
+    seconds: quantityOf(reported.seconds, MAX_SECONDS) || before.seconds,
+    framesPerSecond: quantityOf(reported.framesPerSecond, MAX_FRAMES_PER_SECOND) || before.framesPerSecond,
+  }
+}
+
 /** Returns a reported quantity; null if it is out of range. */
-function quantityOf(reported: number | null | undefined): number | null {
-  return typeof reported === 'number' && reported >= 0 && reported <= MAX_QUANTITY ? reported : null
+function quantityOf(reported: number | null | undefined, most: number): number | null {
+  return typeof reported === 'number' && reported >= 0 && reported <= most ? reported : null
 }
 
 function furthest(before: number | null, now: number | null): number | null {

@@ -1,7 +1,7 @@
 import { formatAmount } from '../../../core/catalog/index.ts'
 import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
 import { isFinished, type TaskError, type VideoTask, type VideoUsage } from './task.ts'
-import { costOfTask } from './task-cost.ts'
+import { chargeOfTask, costOfTask } from './task-cost.ts'
 import type { Progress } from './task-progress.ts'
 
 /** How an operator resolves a task whose result is unknown. Amounts are nano-units. */
@@ -48,7 +48,7 @@ export function resolvedTask(
   if ('usage' in resolution) {
     const { seconds = null, tokens = null } = resolution.usage
     const usage = { seconds: seconds ?? task.usage.seconds, tokens: tokens ?? task.usage.tokens }
-    return { task: { ...made, usage, charge: costOfTask({ ...task, usage }) }, money: 'charge' }
+    return { task: { ...made, usage, charge: chargeOfTask({ ...task, usage }) }, money: 'charge' }
   }
   const { amount } = resolution
   if (amount > task.hold) return 'too_much'

@@ -61,8 +61,8 @@ export interface TaskCharge {
   /** In nano-units. */
   readonly amount: bigint
   readonly items: readonly ChargeItem[]
-  /** Whether the quantities are the line's or the requested ones. */
-  readonly source: 'measured' | 'estimated'
+  /** Whether the quantities are the line's or the requested ones. `bounded`: they come to more than is charged. */
+  readonly source: 'measured' | 'estimated' | 'bounded'
   /** What the task cost the operator, in nano-units. Absent: not known. */
   readonly cost?: bigint | undefined
 }
