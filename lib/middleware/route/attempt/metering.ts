@@ -3,8 +3,11 @@ import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
 import { unsaidSearches } from '../../../core/operations/web-searches.ts'
 
-/** The context window of a model whose window is not known. */
+/** The context window of a model whose window is not known. No answer is longer, whatever was held for. */
 const UNKNOWN_WINDOW = 10_000_000
+
+/** The most web searches that are believed where they are not charged: the operator may pay for them. */
+const MOST_FREE_SEARCHES = 1000
 
 /** How often the input is read for a request with tools, because a provider may run some of them itself. */
 const TOOL_ROUNDS = 10
@@ -139,14 +142,15 @@ function believed(
 ): ReportedUsage {
   const { inputTokens = 0, outputTokens = 0, images = 0, searchUnits = 0 } = reported
   const { cachedInputTokens = 0, cacheWriteTokens = 0, webSearches = 0 } = reported
-  const { tools, units } = request
+  const { tools, units, answers } = request
   const held = heldInput(request)
   const window = Math.max(tools > 0 ? TOOL_ROUNDS * contextWindow : contextWindow, held)
-  const mostOutput = heldOutput(request)
+  const mostOutput = Math.min(heldOutput(request), answers * UNKNOWN_WINDOW)
+  const mostSearches = price.perWebSearch === 0n ? MOST_FREE_SEARCHES : request.webSearches
   const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= window
   const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= came.estimateOutput()
   const arePiecesBelieved = images <= units && searchUnits <= units
-  const areSearchesBelieved = webSearches <= request.webSearches || price.perWebSearch === 0n
+  const areSearchesBelieved = webSearches <= mostSearches
   const arePartsBelieved = areSearchesBelieved && (arePiecesBelieved || units === 0)
   if (isInputBelieved && isOutputBelieved && arePartsBelieved) return reported
   return {
@@ -161,7 +165,7 @@ function believed(
       images: reported.images && Math.min(images, units),
       searchUnits: reported.searchUnits && Math.min(searchUnits, units),
     }),
-    ...(!areSearchesBelieved && { webSearches: request.webSearches }),
+    ...(!areSearchesBelieved && { webSearches: mostSearches }),
   }
 }
 
