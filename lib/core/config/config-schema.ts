@@ -19,6 +19,8 @@ const amount = z
   .string()
   .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places' })
 const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })
+/** A text that all databases store unchanged. */
+const text = z.string().refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
 const count = z.int().min(0)
 const limit = z.int().min(1).nullable()
 const milliseconds = z.int().min(1).max(86_400_000)
@@ -58,7 +60,7 @@ const priceSchema = z.strictObject({ ...prices, tiers: z.array(tier) }).partial(
 
 const account = z.strictObject({
   id,
-  name: z.string().optional(),
+  name: text.optional(),
   home: id.optional().describe('The region that has its money, where there are several. Needed then.'),
   balance: amount.optional().describe('Prepaid balance at first start. Absent: postpaid.'),
   limits: accountLimits.prefault({}),
@@ -73,15 +75,15 @@ const tagValue = z.string().refine(isTagValue, {
 
 /** The members of a key that the config and the admin API share. */
 export const keyMembers = {
-  name: z.string().max(200),
-  note: z.string().max(2000),
+  name: text.max(200),
+  note: text.max(2000),
   tags: z
     .record(tagName, tagValue)
     .refine((tags) => Object.keys(tags).length <= MAX_TAGS, { error: `must be at most ${MAX_TAGS} tags` }),
   enabled: z.boolean(),
   expiresAt: z.iso.datetime({ offset: true }),
   quota: price,
-  allowModels: z.array(z.string().min(1)),
+  allowModels: z.array(text.min(1)),
 }
 
 const key = z.strictObject({

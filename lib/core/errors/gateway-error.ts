@@ -64,11 +64,15 @@ export class GatewayError extends Error {
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     checkArguments(code, options)
     const row = errorRow(code)
-    super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
+    // A text that was cut may end with half a character, which some readers of JSON refuse.
+    const message = String(options.message ?? row.message).toWellFormed()
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.status = options.status ?? row.status
     this.tier = row.tier
-    this.param = PARAMETER_CODES.has(code) ? options.param?.slice(0, MAX_PARAM_LENGTH) : undefined
+    this.param = PARAMETER_CODES.has(code)
+      ? options.param?.slice(0, MAX_PARAM_LENGTH).toWellFormed()
+      : undefined
     this.details = options.details
     this.retryAfterMs = waitOf(row.status, options.retryAfterMs)
     this.foreseen = options.foreseen ?? false

@@ -121,6 +121,9 @@ export interface Translation extends Translator {
   withoutForeign(json: JsonObject): JsonObject
 }
 
+/** A caller may name a member by megabytes. */
+const MAX_PARAM_LENGTH = 200
+
 /** Thrown if a request asks for something that the other protocol cannot express. */
 export class Untranslatable extends Error {
   override readonly name = 'Untranslatable'
@@ -132,8 +135,9 @@ export class Untranslatable extends Error {
   readonly dispensable: boolean
 
   constructor(param: string, what?: string, dispensable = false) {
-    super(`${what === undefined ? param : `${what} (${param})`} has no counterpart`)
-    this.param = param
+    const name = param.slice(0, MAX_PARAM_LENGTH).toWellFormed()
+    super(`${what === undefined ? name : `${what} (${name})`} has no counterpart`)
+    this.param = name
     this.what = what
     this.dispensable = dispensable
   }

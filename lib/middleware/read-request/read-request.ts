@@ -47,7 +47,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       next(given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found'))
       return
     }
-    if (modelOf) call.model = modelOf(req).slice(0, 200)
+    if (modelOf) call.model = modelOf(req).slice(0, 200).toWellFormed()
     try {
       if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
     } catch (refusal) {
@@ -137,7 +137,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const { provider } = body.json
     const header = headers['x-gateway-provider']
     const policy = headers['x-gateway-unsupported']
-    call.model = facts.model.slice(0, 200)
+    call.model = facts.model.slice(0, 200).toWellFormed()
     const model = known.models.get(facts.model)
     if (!model) throw new GatewayError('model_not_found')
     if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')

@@ -192,7 +192,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   #detailOf(detail: string, unknownPath = false): string | null {
     if (detail === '' && !this.resent) return null
     const notes = [
-      detail.slice(0, MAX_DETAIL_LENGTH),
+      detail.slice(0, MAX_DETAIL_LENGTH).toWellFormed(),
       unknownPath && !this.target.line.endpoints ? MAY_LACK_ENDPOINT : '',
       this.resent ? RESENT : '',
     ]

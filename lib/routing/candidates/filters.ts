@@ -141,7 +141,7 @@ const MAX_DETAIL_LENGTH = 200
 
 function removal({ id }: Line, reason: EliminationReason, detail: string): Elimination {
   const kept = detail.length > MAX_DETAIL_LENGTH ? `${detail.slice(0, MAX_DETAIL_LENGTH - 1)}…` : detail
-  return { line: id, reason, detail: kept }
+  return { line: id, reason, detail: kept.toWellFormed() }
 }
 
 /**

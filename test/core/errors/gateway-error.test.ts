@@ -81,6 +81,15 @@ describe('GatewayError', () => {
     assert.equal(param('conflict'), undefined)
   })
 
+  it('has no half of a character in its texts, wherever they were cut', () => {
+    for (let before = 0; before < 4; before++) {
+      const text = `${'x'.repeat(before)}${'😀'.repeat(150)}`
+      const error = new GatewayError('invalid_request', { param: text, message: text.slice(0, 101) })
+      assert.ok(error.param?.isWellFormed() && error.message.isWellFormed())
+      assert.deepEqual([error.param.length, error.message.length], [200, 101])
+    }
+  })
+
   it('is known by others that have another copy of the package', () => {
     assert.ok(new GatewayError('conflict') instanceof GatewayError)
     for (const other of [null, undefined, 7, {}, new Error('conflict')])

@@ -46,5 +46,5 @@ function ofTask(body: VideoTaskBody): Partial<VideoFacts> {
 }
 
 function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value.slice(0, 40) : null
+  return typeof value === 'string' ? value.slice(0, 40).toWellFormed() : null
 }

@@ -140,7 +140,7 @@ export function numberOf(value: unknown): number | undefined {
 
 /** Returns a status or a size of a line; undefined if the value is no text or too long. */
 export function shortText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && value.length <= 40 ? value : undefined
+  return typeof value === 'string' && value !== '' && value.length <= 40 ? value.toWellFormed() : undefined
 }
 
 /** Leaves out undefined members, so that they do not overwrite known values. */
