@@ -29,6 +29,15 @@ describe('a whole stream that is read at once', () => {
       assert.deepEqual(read(text), { events, error: undefined }, text)
   })
 
+  it('may be cut behind its finish reason, and only there', () => {
+    const events = dataOf(WORD, STOP)
+    for (let kept = 0; kept < DONE.length; kept++)
+      assert.deepEqual(read(WORD + STOP + DONE.slice(0, kept)), { events, error: undefined })
+    const two = (text: string) => readEvents(text, new ChatStreamReader({ answers: 2, relayUsage: false }))
+    assert.deepEqual(two(WORD + STOP).events, events, 'there are fewer answers than were asked for')
+    assert.throws(() => two(`${WORD}${STOP}data: {`), { message: /ended without a finish reason/ })
+  })
+
   it('tells the error that it names, with what came before', () => {
     const error = { code: 429, message: 'slow' }
     const text = `${WORD}data: ${JSON.stringify({ error })}\n\n${STOP}${DONE}`

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/ind
 import type { StreamReader } from '../../../core/operations/index.ts'
 import { endOfFrame, readFrame } from '../../../core/protocols/index.ts'
 import type { AnswerContext } from '../../../core/translate/index.ts'
+import { isCutEvent } from '../relay/cut-event.ts'
 
 /** Returns what a translation of an answer needs to know of its request. */
 export function contextOf({ body, estimatedInputTokens }: CallRequest): AnswerContext {
@@ -19,6 +20,8 @@ export function looksLikeStream(text: string): boolean {
   return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(text.slice(0, 1000))
 }
 
+const UNFINISHED = 'the stream ended without a finish reason'
+
 /**
  * Reads a whole stream.
  *
@@ -31,17 +34,24 @@ export function readEvents(
 ): { readonly events: readonly JsonObject[]; readonly error: unknown } {
   const events: JsonObject[] = []
   const hasReturns = text.includes('\r')
+  let isFinished = false
   for (let at = 0; at < text.length; ) {
     const found = endOfFrame(text, at, hasReturns)
     const end = found < 0 ? text.length : found
+    // The answer is complete without an event behind its finish reason.
+    if (found < 0 && isCutEvent(text.slice(at))) {
+      if (isFinished) break
+      throw new SyntaxError(UNFINISHED)
+    }
     const frame = readFrame(text.slice(at, end))
-    const { error, last } = reader.read(frame)
+    const { error, last, finished } = reader.read(frame)
+    isFinished ||= finished
     if (error !== undefined) return { events, error }
     const json = parseJson(frame.data)
     if (isJsonObject(json)) events.push(json)
     at = end
     if (last) return { events, error: undefined }
   }
-  if (!reader.whole) throw new SyntaxError('the stream ended without a finish reason')
+  if (!reader.whole) throw new SyntaxError(UNFINISHED)
   return { events, error: undefined }
 }

@@ -10,6 +10,7 @@ import {
   malformed,
 } from '../../../routing/attempt/failure.ts'
 import { failureOfError } from '../../../routing/attempt/outcome.ts'
+import { isCutEvent } from './cut-event.ts'
 import { DeltaTemplate } from './delta-template.ts'
 import { EventBounds } from './event-bounds.ts'
 import { PartialEvent } from './partial-event.ts'
@@ -55,7 +56,13 @@ export class StreamRelay {
   /** Copied together: thousands of small events would take far more memory than their bytes, and a write each. */
   #held = new BodyCollector(MAX_HELD_BYTES)
   readonly #bounds = new EventBounds()
-  #committed = false
+  /** Whether output has been sent to the caller. */
+  committed = false
+  /**
+   * Whether all answers that were asked for are finished: then the answer is complete even if the upstream's stream breaks
+   * off. That there are fewer shows only at a regular end.
+   */
+  whole = false
   #sawLast = false
   #end: RelayEnd | undefined
 
@@ -84,11 +91,6 @@ export class StreamRelay {
     this.#takeText = takeText
   }
 
-  /** Whether output has been sent to the caller. */
-  get committed(): boolean {
-    return this.#committed
-  }
-
   /** Takes a chunk of the upstream's stream. Returns the end once there is one. */
   push(chunk: Buffer): RelayEnd | undefined {
     const { seam, size } = this.#partial
@@ -107,23 +109,18 @@ export class StreamRelay {
 
   /** Handles the end of the upstream's stream. */
   finish(): RelayEnd {
-    const closed = this.#partial.takeWith(Buffer.from('\n\n'))
-    const text = closed.toString('latin1')
-    if (text.trim() !== '') {
-      const end = this.#relay(closed, text)
-      if (end) return end
-    }
+    const rest = this.#partial.takeWith(Buffer.from('\n\n'))
+    const text = rest.toString()
+    const isCut = isCutEvent(text)
+    const end = isCut || text.trim() === '' ? undefined : this.#relay(rest, rest.toString('latin1'))
+    if (end) return end
+    const isOver = this.whole || (this.#reader.whole && !isCut)
     // Usage may come after the finish reason, and tell why there is no output.
-    if (this.#state === 'waiting' && this.#reader.whole) this.#decide(false, true)
+    if (this.#state === 'waiting' && isOver) this.#decide(false, true)
     if (this.#end) return this.#end
-    if (this.whole) return this.#complete()
+    if (isOver) return this.#complete()
     if (this.#state === 'flowing') return this.#fail(malformed('the stream ended without a finish reason'))
     return this.#fail(malformed('the stream ended before it began'))
-  }
-
-  /** Whether the answer is complete even if the upstream's stream did not end regularly. */
-  get whole(): boolean {
-    return this.#state === 'holding' || (this.#state !== 'ended' && this.#reader.whole)
   }
 
   /** Relays whole events. `text` is `bytes` up to the end of the last one, read as latin1. */
@@ -173,6 +170,7 @@ export class StreamRelay {
       this.#fail(failureOfError({ error: reading.error }, this.#headers))
       return false
     }
+    this.whole ||= reading.finished || reading.last
     if (this.#state === 'waiting')
       this.#decide(reading.output, reading.last || (reading.finished && !this.#mayExplain))
     if (this.#end) return false
@@ -216,7 +214,7 @@ export class StreamRelay {
       this.#fail(substance === 'filtered' ? filteredAnswer() : emptyAnswer())
       return
     }
-    this.#committed = true
+    this.committed = true
     this.#sink.commit()
     for (const frame of this.#takeHeld()) this.#sink.write(frame)
     this.#state = 'flowing'
