@@ -38,6 +38,8 @@ export interface EndReceiver<End> {
 
 /** How long a connection may take to end its response after the answer is complete, before it is cut. */
 const LINGER_MS = 1000
+/** A shorter body leaves at once. */
+const LONG_BODY_BYTES = 16 * 1024
 const OVER = new Error('the exchange is over')
 
 /** One request sent with undici, and its answer. */
@@ -202,6 +204,9 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     if (controller !== this.#controller) return
     this.#responseOver = true
     clearTimeout(this.#lingering)
+    const { body } = this.#request
+    // Some upstreams answer before they have read the request.
+    if (Buffer.isBuffer(body) && body.length > LONG_BODY_BYTES) this.connection?.closeUnsent()
     if (this.#decoder) this.#decoder.end()
     else this.#finish()
   }

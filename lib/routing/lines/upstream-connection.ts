@@ -19,6 +19,8 @@ export interface WatchedConnection {
   begin(bodyBytes: number): boolean
   /** Whether a connection that closed now was dead before the request: it has said nothing, and closed at once. */
   readonly wasDead: boolean
+  /** Closes the connection if a part of the request has not left: the next request would wait behind it. */
+  closeUnsent(): void
 }
 
 /** A handler that the pool gives the connection that serves it. */
@@ -69,6 +71,10 @@ export class UpstreamConnection extends Client implements WatchedConnection {
 
   get wasDead(): boolean {
     return !this.#heard && performance.now() - this.#sentAt <= DEAD_AT_ONCE_MS
+  }
+
+  closeUnsent(): void {
+    if (this.#socket && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
   #watch(socket: Socket): void {
