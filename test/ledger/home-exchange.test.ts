@@ -22,7 +22,13 @@ function exchanging({ waits = false } = {}) {
   const applied: { answer: ShareAnswer; report: ShareReport }[] = []
   const asked: (readonly ShareRequest[])[] = []
   const open: (() => void)[] = []
-  const state = { isAway: false, running: 0, most: 0, unknown: new Set<WalletId>() }
+  const state = {
+    isAway: false,
+    running: 0,
+    most: 0,
+    unknown: new Set<WalletId>(),
+    unasked: [] as ShareAnswer[],
+  }
   const shares = {
     async prepare(given: readonly { wallet: WalletId }[]) {
       return given.map(
@@ -52,6 +58,7 @@ function exchanging({ waits = false } = {}) {
       return requests
         .filter(({ wallet }) => !state.unknown.has(wallet))
         .map(({ wallet, received, want }) => ({ wallet, granted: received + want, elsewhere: 7n }))
+        .concat(state.unasked)
     },
     ping: async () => {},
   }
@@ -171,6 +178,16 @@ describe('what the home has answered', () => {
     state.unknown.add(ACME)
     const answers = await Promise.all([exchange.demand(ACME, 1n, 1n), exchange.demand(GLOBEX, 1n, 1n)])
     assert.deepEqual([answers[0], answers[1]?.moved, applied.length], [undefined, 1n, 1])
+  })
+
+  it('is left alone of a wallet that was not asked for', async () => {
+    const { exchange, state, applied } = exchanging()
+    state.unasked = [{ wallet: GLOBEX, granted: 5n, elsewhere: 7n }]
+    assert.deepEqual(await exchange.demand(ACME, 1n, 1n), { moved: 1n, elsewhere: 7n })
+    assert.deepEqual(
+      applied.map(({ answer }) => answer.wallet),
+      [ACME],
+    )
   })
 
   it('is told to those who wait where there is none, and others are asked for again', async () => {

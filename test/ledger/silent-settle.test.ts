@@ -47,8 +47,8 @@ async function poolOver(gathers: boolean) {
       return what
     })
   }
-  const answerLate = () => {
-    for (const answer of late.splice(0)) answer()
+  const answerLate = (many = late.length) => {
+    for (const answer of late.splice(0, many)) answer()
   }
   const spent = async (accounts: readonly string[]) =>
     (await ledger.wallets(accounts.map(accountWallet))).map((wallet) => Number(wallet.spent / units(1)))
@@ -131,6 +131,22 @@ for (const gathers of [true, false]) {
       )
     })
 
+    it('takes no answer that comes late where the charges were answered meanwhile', async () => {
+      const { pool, clock, pass, state, charge, spent, answerLate } = await poolOver(gathers)
+      await charge(['mine', ...OTHERS])
+      await clock.advance(100)
+      state.isSilent = (account) => account === 'mine'
+      const [slow] = await charge(['mine', ...OTHERS])
+      await clock.advance(100)
+      state.isSilent = () => false
+      await pass(600)
+      assert.deepEqual([slow?.outcome, pool.stats.heldUp], ['confirmed', 0])
+      answerLate()
+      await clock.advance(1000)
+      assert.deepEqual([pool.stats.queuedBytes, pool.stats.queued], [0, 0])
+      assert.deepEqual(await spent(['mine']), [2])
+    })
+
     it('takes an answer that comes late, once', async () => {
       const { pool, clock, state, charge, spent, answerLate } = await poolOver(gathers)
       await charge(['mine', ...OTHERS])
@@ -150,3 +166,28 @@ for (const gathers of [true, false]) {
     })
   })
 }
+
+describe('a ledger that has the charges of many accounts, and does not answer', () => {
+  it('takes an answer that comes late for accounts that have not had their turn, which need none then', async () => {
+    const { pool, clock, state, charge, spent, answerLate } = await poolOver(true)
+    await charge(['acme', ...OTHERS])
+    await clock.advance(100)
+    state.isSilent = (account) => account !== 'acme'
+    const slow = await charge(OTHERS)
+    await clock.advance(100)
+    await charge(['acme'])
+    await clock.advance(200)
+    assert.deepEqual([pool.stats.heldUp, pool.away], [OTHERS.length, false])
+    answerLate(1)
+    await clock.advance(10)
+    const confirmed = slow.filter(({ outcome }) => outcome === 'confirmed')
+    assert.ok(confirmed.length >= OTHERS.length - 6, `${confirmed.length} confirmed`)
+    state.isSilent = () => false
+    answerLate()
+    await clock.advance(5000)
+    assert.deepEqual(
+      await spent(OTHERS),
+      OTHERS.map(() => 2),
+    )
+  })
+})
