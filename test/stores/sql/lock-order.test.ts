@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { NOT_KNOWN, shareOfCharge } from '../../../lib/core/usage/index.ts'
 import type { DepositResult } from '../../../lib/ledger/index.ts'
 import { labelRows, WRITE_LABELS } from '../../../lib/stores/sql/calls/call-labels.ts'
 import {
@@ -11,8 +12,9 @@ import {
   SqlIdempotencyStore,
   SqlLedger,
 } from '../../../lib/stores/sql/index.ts'
+import { addUsage, UsageTally } from '../../../lib/stores/sql/usage/usage-tally.ts'
 import { entryAt } from '../../contracts/call-store.ts'
-import { figures } from '../../contracts/ledger-money.ts'
+import { charge, figures } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -64,6 +66,31 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
     })
     assert.equal(await depositing.promise, 'known')
     assert.deepEqual(await figures(ledger, 'acme'), [8n, 0n, 0n, 0n])
+  })
+
+  it('add to usage of an hour in one order, whichever of its calls came first', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    const charges = (models: readonly string[]) =>
+      models.map((model) => charge('acme', 1n, { at: NOW, usage: { ...NOT_KNOWN, model } }))
+    const add = (models: readonly string[]) =>
+      addUsage(other, new UsageTally(charges(models).map(shareOfCharge)))
+    await add(['one', 'two'])
+    const rows = db.selectFrom('usage').select('model').where('grain', '=', 0).orderBy('digest')
+    const [first = '', last = ''] = (await rows.execute()).map(({ model }) => model)
+    for (const models of [
+      [first, last],
+      [last, first],
+    ]) {
+      const adding = await db.transaction().execute(async (trx) => {
+        await sql`select from usage where grain = 0 and model = ${last} for update`.execute(trx)
+        const adding = add(models)
+        await somebodyWaits(db)
+        assert.deepEqual(await rows.forUpdate().skipLocked().execute(), [])
+        return { adding }
+      })
+      await adding.adding
+    }
   })
 
   it('prune each what the others do not', async (t) => {

@@ -14,6 +14,7 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge, voidOf } from '../../contracts/ledger-money.ts'
+import { untilAsync } from '../../support/until.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
@@ -114,6 +115,20 @@ for (const { name, url, skip } of BACKENDS) {
         ['acme', 'ann', 2n],
         ['globex', 'ann', 2n],
       ])
+    })
+
+    it('is deleted by a process that lives for long, too, within an hour', async (t) => {
+      const db = await open(t, await url(t))
+      const after = setTimeout
+      const inTime = (ms?: number) => (ms === 3_600_000 ? 5 : ms)
+      const soon = (run: () => void, ms?: number) => after(run, inTime(ms))
+      t.mock.method(globalThis, 'setTimeout', soon as typeof setTimeout)
+      const counter = new SqlUsageCounter(db)
+      t.after(() => counter.close())
+      await counter.counted()
+      await filled(db)
+      await untilAsync(async () => (await byUser(db)).every((row) => `${row}`.endsWith(',ann,26')))
+      await counter.close()
     })
 
     it('of what was there is counted to an end, however many calls are made meanwhile', async (t) => {
