@@ -11,10 +11,12 @@ import {
   SqlCallStore,
   SqlIdempotencyStore,
   SqlLedger,
+  SqlTaskStore,
 } from '../../../lib/stores/sql/index.ts'
 import { addUsage, UsageTally } from '../../../lib/stores/sql/usage/usage-tally.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge, figures } from '../../contracts/ledger-money.ts'
+import { created, intentOf } from '../../contracts/task-samples.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -91,6 +93,26 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
       })
       await adding.adding
     }
+  })
+
+  it('log the call of a video before what it is searched by', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    const store = new SqlTaskStore(other)
+    const intent = intentOf({ account: 'acme', key: 'k' }, { hold: 0n })
+    assert.equal((await store.intend(intent)).kind, 'held')
+    const entry = entryAt(NOW, { id: intent.requestId })
+    await new SqlCallStore(db).append([entry])
+    const [label] = await db.deleteFrom('call_labels').returningAll().execute()
+    assert.ok(label)
+    const { creating } = await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('calls').select('id').where('id', '=', entry.id).forUpdate().execute()
+      const creating = store.created(intent.id, { ...created(), entry }, NOW)
+      await somebodyWaits(db)
+      await trx.insertInto('call_labels').values(label).execute()
+      return { creating }
+    })
+    assert.equal((await creating)?.state, 'queued')
   })
 
   it('prune each what the others do not', async (t) => {
