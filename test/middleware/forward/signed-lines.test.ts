@@ -5,11 +5,15 @@ import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { forward, forwardTo } from '../../../lib/middleware/forward/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
-import { byteUpstream } from '../../support/byte-upstream.ts'
+import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { type ChainServer, serveChain } from '../../support/chain-server.ts'
 import { KEY } from '../../support/gateway.ts'
 
 const AWS = { AWS_ACCESS_KEY_ID: 'AKIA0000000000000000', AWS_SECRET_ACCESS_KEY: 'shared' }
+
+const forgetAws = (): void => {
+  for (const name of Object.keys(AWS)) delete process.env[name]
+}
 
 /** A handler that pins its requests to a line without a key of its own. */
 async function pinned(
@@ -78,48 +82,48 @@ describe('what is passed on to a line whose requests are signed', () => {
       assert.doesNotMatch(JSON.stringify([attempt, error]), /sk-secret/)
     })
 
-  it('goes to the next line where that function fails', async (t) => {
-    const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
-    const config = loadConfig({
-      accounts: [{ id: 'acme' }],
-      keys: [{ id: 'k', account: 'acme', secret: KEY }],
-      models: [{ id: 'm', kind: 'chat' }],
-      lines: ['signed', 'next'].map((id) => {
-        const baseUrl = `${upstream.url}/${id}`
-        return {
-          id,
-          provider: id,
-          protocol: 'openai',
-          baseUrl,
-          models: {},
-          ...(id === 'next' && { apiKey: 'k' }),
-        }
-      }),
+  for (const [what, fails, body] of [
+    ['that function fails', true, undefined],
+    ['a body would have to be signed', false, 'a new clip'],
+  ] as const)
+    it(`goes to the next line where ${what}`, async (t) => {
+      Object.assign(process.env, AWS)
+      t.after(forgetAws)
+      const upstream = await byteUpstream(t, async (req, res) => void res.end(await bytesOf(req)))
+      const lineOf = (id: string, more: object) => {
+        return { id, provider: id, protocol: 'openai', baseUrl: `${upstream.url}/${id}`, models: {}, ...more }
+      }
+      const config = loadConfig({
+        accounts: [{ id: 'acme' }],
+        keys: [{ id: 'k', account: 'acme', secret: KEY }],
+        models: [{ id: 'm', kind: 'chat' }],
+        lines: [
+          lineOf('signed', fails ? {} : { apiKey: { aws: { region: 'eu-west-1' } } }),
+          lineOf('next', { apiKey: 'k' }),
+        ],
+      })
+      const { models, lines } = config.catalog
+      const [signed, next] = lines as [Line, Line]
+      const first = { ...signed, ...(fails && { sign: () => assert.fail('no key') }) }
+      const catalog = createCatalog([...models.values()], [first, next])
+      const chain = await serveChain(config, (app, { lines }) => {
+        app.use('/v1/clips', forward({ catalog, lines, rule: { lines: ['signed', 'next'] } }))
+        app.use(errorEnvelope())
+      })
+      t.after(() => chain.close())
+      const headers = { authorization: `Bearer ${KEY}` }
+      const init = { headers, ...(body !== undefined && { method: 'POST', body }) }
+      const answer = await fetch(`${chain.url}/v1/clips/ours`, init)
+      assert.deepEqual([answer.status, await answer.text()], [200, body ?? ''])
+      assert.deepEqual(
+        upstream.requests.map(({ url }) => url),
+        ['/next/clips/ours'],
+      )
     })
-    const { models, lines } = config.catalog
-    const [signed, next] = lines as [Line, Line]
-    const catalog = createCatalog(
-      [...models.values()],
-      [{ ...signed, sign: () => assert.fail('no key') }, next],
-    )
-    const chain = await serveChain(config, (app, { lines }) => {
-      app.use('/v1/clips', forward({ catalog, lines, rule: { lines: ['signed', 'next'] } }))
-      app.use(errorEnvelope())
-    })
-    t.after(() => chain.close())
-    const answer = await fetch(`${chain.url}/v1/clips/ours`, { headers: { authorization: `Bearer ${KEY}` } })
-    assert.deepEqual([answer.status, await answer.text()], [200, 'a clip'])
-    assert.deepEqual(
-      upstream.requests.map(({ url }) => url),
-      ['/next/clips/ours'],
-    )
-  })
 
   it('has a signature of AWS without a body, and is not sent with one, which is not read', async (t) => {
     Object.assign(process.env, AWS)
-    t.after(() => {
-      for (const name of Object.keys(AWS)) delete process.env[name]
-    })
+    t.after(forgetAws)
     const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
     const server = await pinned(t, upstream.url, { apiKey: { aws: { region: 'eu-west-1' } } })
     assert.equal(await (await server.ask()).text(), 'a clip')
