@@ -138,8 +138,10 @@ function closeRows(held: bigint, requestId: string): RowWrite[] {
 /**
  * Frees what budgets hold for videos that are over: a process that knows no budgets, as in the middle of an upgrade, has
  * ended those holds. It charged no budget either, which stays so. What somebody else has locked is left for another time.
+ *
+ * @returns whether there may be more.
  */
-export async function freeAbandonedHolds(db: Database): Promise<void> {
+export async function freeAbandonedHolds(db: Database): Promise<boolean> {
   const abandoned = (trx: Database) =>
     trx
       .selectFrom('budget_holds')
@@ -153,16 +155,16 @@ export async function freeAbandonedHolds(db: Database): Promise<void> {
       )
       .limit(MAX_FREED)
   const found = await abandoned(db).execute()
-  if (found.length === 0) return
-  await db.transaction().execute(async (trx) => {
+  if (found.length === 0) return false
+  return db.transaction().execute(async (trx) => {
     const ids = found.map(({ wallet }) => wallet)
     const wallets = trx.selectFrom('wallets').select('id').where('id', 'in', ids).orderBy('id')
     const rows = await lockFreeRows(trx, wallets).execute()
     const locked = new Set(rows.map(({ id }) => id))
     // Who opens or closes holds has locked their wallets.
     const free = await lockFreeRows(trx, abandoned(trx)).execute()
-    for (const { request_id, wallet, amount } of free) {
-      if (!locked.has(wallet)) continue
+    const own = free.filter(({ wallet }) => locked.has(wallet))
+    for (const { request_id, wallet, amount } of own) {
       await trx
         .deleteFrom('budget_holds')
         .where('request_id', '=', request_id)
@@ -174,5 +176,6 @@ export async function freeAbandonedHolds(db: Database): Promise<void> {
         .where('id', '=', wallet)
         .execute()
     }
+    return own.length === MAX_FREED
   })
 }

@@ -123,9 +123,9 @@ export class Leasing {
       .deleteFrom('leases')
       .where('id', 'in', lockFreeRows(db, ended))
       .executeTakeFirst()
-    await freeAbandonedHolds(db)
+    const isMore = await freeAbandonedHolds(db)
     // The next renewal goes on. The more leases end, the more there were to renew.
-    if (numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY
+    if (isMore || numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY
   }
 }
 
