@@ -52,8 +52,8 @@ export interface MadeThing extends KeptName {
 /** Kinds of things that upstreams delete by themselves. */
 const PASSING: ReadonlySet<string> = new Set(['response', 'message', 'item', 'container', 'audio'])
 
-/** Longer ids are neither recorded nor looked up; no upstream is known to send one. */
-const MAX_ID_LENGTH = 1024
+/** Longer ids are neither recorded nor looked up; no upstream is known to send one, and a key of Postgres has no room for it. */
+const MAX_ID_BYTES = 1024
 
 /** Looked up to learn whether the store is back. */
 const PROBED: KeptName = { kind: 'response', id: '' }
@@ -242,7 +242,7 @@ function accountOf({ principal }: Call): string {
 }
 
 function isUsable(id: string): boolean {
-  return id !== '' && id.length <= MAX_ID_LENGTH
+  return id !== '' && Buffer.byteLength(id) <= MAX_ID_BYTES && id.isWellFormed()
 }
 
 /** An id behind its collection. Nothing else may stand before it: an upstream could find another id there. */

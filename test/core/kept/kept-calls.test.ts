@@ -84,11 +84,11 @@ describe('what a line has made', () => {
   it('is not recorded, and not looked up, by an id that none has', async (t) => {
     const { kept, store } = opened(t)
     const [remember, find] = [t.mock.method(store, 'remember'), t.mock.method(store, 'find')]
-    const odd = ['', 'x'.repeat(1025)].map((id) => ({ kind: 'file', id }))
+    const odd = ['', 'x'.repeat(1025), '漢'.repeat(342), 'a\ud800'].map((id) => ({ kind: 'file', id }))
     await kept.remember(acme, 'l', odd)
     assert.deepEqual(await kept.find(acme, odd), [])
     assert.deepEqual([remember.mock.callCount(), find.mock.callCount()], [0, 0])
-    const longest = { kind: 'file', id: 'x'.repeat(1024) }
+    const longest = { kind: 'file', id: `x${'漢'.repeat(341)}` }
     await kept.remember(acme, 'l', [...odd, longest])
     assert.deepEqual(
       (await kept.find(acme, [...odd, longest])).map(({ id }) => id),
