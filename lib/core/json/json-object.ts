@@ -80,7 +80,7 @@ const UNREAD = 'logprobs'
 
 /**
  * Parses a text as JSON. Returns undefined if it is not valid, or too large to be parsed ({@link jsonExcess}); a text that
- * is too large for its log probabilities is parsed without them.
+ * is too large for its log probabilities is parsed without them. A byte order mark before it is ignored, as clients do.
  *
  * @param raw the bytes of the text, if they are at hand.
  * @param parse how a text is parsed. Defaults to {@link parseExactly}.
@@ -100,11 +100,13 @@ export function parseJson(
     }
   }
   try {
-    return parse(read)
+    return parse(read.startsWith(BYTE_ORDER_MARK) ? read.slice(1) : read)
   } catch {
     return undefined
   }
 }
+
+const BYTE_ORDER_MARK = '\ufeff'
 
 /** What is wrong with a body, in words for its caller. */
 export class JsonFault extends Error {

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
-import { parseJson } from '../../core/json/index.ts'
 import { endOfFrame, MAX_BLANK_LENGTH, readFrame } from '../../core/protocols/index.ts'
 import { decoded, decoderFor } from '../../routing/attempt/content-decoding.ts'
 import { type Failure, malformed } from '../../routing/attempt/failure.ts'
+import { parseErrorBody } from '../../routing/attempt/upstream-error.ts'
 
 interface Answering {
   /** Resolves when the exchange has ended, which may be before its answer was passed on. */
@@ -51,11 +51,11 @@ export async function relayAnswer(
 /** An error body is read only up to this size. */
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** Reads an error body as JSON. Returns undefined if it is not valid JSON or too long. */
+/** Reads an error body. Returns undefined if it is not valid JSON or too long. */
 export async function readError(exchange: Answering, response: IncomingMessage): Promise<unknown> {
   const { body } = await readBody(exchange, response, MAX_ERROR_BYTES)
   try {
-    return parseJson(decoded(body, response.headers?.['content-encoding']).toString())
+    return parseErrorBody(decoded(body, response.headers?.['content-encoding']).toString())
   } catch {
     return undefined
   }

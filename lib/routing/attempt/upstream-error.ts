@@ -11,6 +11,11 @@ export interface UpstreamError {
   readonly status: number | undefined
 }
 
+/** Parses the body of an error. Some upstreams answer a call for a stream with one, whatever its status is. */
+export function parseErrorBody(text: string): unknown {
+  return parseJson(text) ?? parseJson(/^data:(.*)/m.exec(text)?.[1] ?? '')
+}
+
 /**
  * Returns the error object of a body. A body without one gives empty members.
  *

@@ -62,6 +62,16 @@ describe('what an account owns', () => {
     }
   })
 
+  it('is what an answer says behind a byte order mark', async (t) => {
+    const { make, isOwned } = await keeping(
+      t,
+      () => {},
+      (_req, res) => void res.writeHead(200, JSON_TYPE).end(`\ufeff${MADE}`),
+    )
+    assert.deepEqual(await (await make()).json(), JSON.parse(MADE))
+    assert.equal(await isOwned(), true)
+  })
+
   it('is recorded before its answer is sent, or there is no answer', async (t) => {
     const { make, store, gateway, upstream } = await keeping(t, () => {})
     t.mock.method(store, 'remember', async () => {

@@ -17,7 +17,7 @@ import {
   unreadable,
 } from '../../../routing/attempt/failure.ts'
 import { failureOfError, failureOfStatus } from '../../../routing/attempt/outcome.ts'
-import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
+import { errorInPlaceOf, parseErrorBody } from '../../../routing/attempt/upstream-error.ts'
 import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import type { AnswerEnd, StreamOpener } from './answer-end.ts'
@@ -246,7 +246,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   /** Handles a status other than 200 with the part of its body that came. */
   #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
-    const body = parseJson(wholeOf(this.#body).toString())
+    const body = parseErrorBody(wholeOf(this.#body).toString())
     const failure = failureOfStatus(this.#status as number, this.#headers ?? {}, body)
     // The caller did not send the members of a translated request.
     return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)
