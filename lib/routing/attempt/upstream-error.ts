@@ -134,12 +134,12 @@ const MAX_TEXT_LENGTH = 4000
 
 function text(value: unknown): string {
   return typeof value === 'string'
-    ? value.slice(0, MAX_TEXT_LENGTH)
+    ? value.slice(0, MAX_TEXT_LENGTH).toWellFormed()
     : typeof value === 'number'
       ? String(value)
       : ''
 }
 
 function nonEmpty(value: unknown): string | undefined {
-  return nonEmptyString(value)?.slice(0, MAX_TEXT_LENGTH)
+  return nonEmptyString(value)?.slice(0, MAX_TEXT_LENGTH).toWellFormed()
 }

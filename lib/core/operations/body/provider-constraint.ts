@@ -2,7 +2,12 @@ import { z } from 'zod'
 import { parseAmount } from '../../catalog/index.ts'
 import { listOf } from './list-of.ts'
 
-const names = listOf(z.string().min(1).max(200), 0, 100)
+/** The log entry keeps it. */
+const name = z
+  .string()
+  .min(1)
+  .refine((text) => text.isWellFormed(), { error: 'must be well-formed Unicode' })
+const names = listOf(name.max(200), 0, 100)
 const ceiling = z
   .union([z.number().min(0), z.string().regex(/^\d{1,12}(\.\d{1,9})?$/)], {
     error: 'must be a price: a number, or a decimal string such as "0.15"',
@@ -22,7 +27,7 @@ export const providerConstraintSchema = z.strictObject({
   max_price: z
     .strictObject({ prompt: ceiling, completion: ceiling, request: ceiling, image: ceiling })
     .optional(),
-  region: z.union([z.string().min(1), names], { error: 'must be a region or a list of regions' }).optional(),
+  region: z.union([name, names], { error: 'must be a region or a list of regions' }).optional(),
 })
 
 /** The highest accepted prices in nano-units: per million tokens, per request and per image. */
