@@ -17,7 +17,9 @@ const id = z
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
 const amount = z
   .string()
-  .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places' })
+  .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places', abort: true })
+  // What 64 bits hold of nano-units.
+  .refine((text) => Math.abs(Number(text)) < 9_223_372_036, { error: 'must be below 9223372036' })
 const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })
 /** A text that all databases store unchanged. */
 const text = z.string().refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })

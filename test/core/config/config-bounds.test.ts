@@ -22,6 +22,8 @@ const line = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })
 
 const DAY = 86_400_000
 const LONG = 'x'.repeat(200)
+/** Amounts that 64 bits hold, and those that they do not. */
+const [MOST, BEYOND] = ['9223372035.99', '9223372036']
 const NO_TEXTS = ['', 'a b', 'é', 7, null]
 
 /** Where a member stands, how it gets there, values that fit, values that do not. */
@@ -74,7 +76,12 @@ const ROWS: Row[] = [
   ],
   ['$schema', plain(top, '$schema'), ['./x.json'], [7]],
   ['accounts[0].name', plain(account, 'name'), ['', 'Acme'], [7]],
-  ['accounts[0].balance', plain(account, 'balance'), ['-1', '0', '1.000000001'], ['1,5', '']],
+  [
+    'accounts[0].balance',
+    plain(account, 'balance'),
+    ['-1', '0', '1.000000001', MOST],
+    ['1,5', '', BEYOND, `-${BEYOND}`],
+  ],
   ['accounts[0].regions', plain(account, 'regions'), [[], ['eu']], ['eu']],
   ['accounts[0].lineRegions', plain(account, 'lineRegions'), [[], ['eu']], ['eu']],
   ...['rpm', 'tpm', 'concurrency'].map(
@@ -88,7 +95,7 @@ const ROWS: Row[] = [
   ['keys[0].id', plain(key, 'id'), ['a', LONG], [...NO_TEXTS, `${LONG}x`]],
   ['keys[0].secret', plain(key, 'secret'), ['a', 'x'.repeat(512)], [...NO_TEXTS, 'x'.repeat(513)]],
   ['keys[0].enabled', plain(key, 'enabled'), [true, false], [1, null]],
-  ['keys[0].quota', plain(key, 'quota'), ['0', '1.5'], ['-0.1', 1]],
+  ['keys[0].quota', plain(key, 'quota'), ['0', '1.5', MOST], ['-0.1', 1, BEYOND]],
   ['keys[0].allowModels', plain(key, 'allowModels'), [[], ['*', 'a']], ['*', null]],
   ['keys[0].allowIps', plain(key, 'allowIps'), [[], ['::1', '10.0.0.0/8']], ['::1', null]],
   ...['rpm', 'tpm'].map(
@@ -109,7 +116,12 @@ const ROWS: Row[] = [
     ['stream', null],
   ],
   ...PRICE_UNITS.map(
-    (unit): Row => [`models[0].price.${unit}`, nested(model, 'price', unit), ['0', '1'], ['-1', 1]],
+    (unit): Row => [
+      `models[0].price.${unit}`,
+      nested(model, 'price', unit),
+      ['0', '1', MOST],
+      ['-1', 1, BEYOND],
+    ],
   ),
   ['lines[0].apiKey', plain(line, 'apiKey'), ['k'], ['', 7]],
   ['lines[0].region', plain(line, 'region'), ['eu'], NO_TEXTS],

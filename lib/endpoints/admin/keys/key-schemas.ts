@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { isAddressOrBlock, isAmount, parseAmount } from '../../../core/catalog/index.ts'
+import { isAddressOrBlock } from '../../../core/catalog/index.ts'
 import { keyMembers } from '../../../core/config/index.ts'
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { id, limit } from '../accounts/account-schemas.ts'
 import { rotationSchema } from '../rotation-schema.ts'
 
@@ -17,9 +16,6 @@ const settings = {
     .nullable()
     .describe('ISO 8601; null: never.'),
   quota: keyMembers.quota
-    .refine((text) => !isAmount(text) || parseAmount(text) <= MAX_AMOUNT, {
-      error: 'must be below 9223372036',
-    })
     .nullable()
     .describe('What the key may spend in all, as a decimal string; null: no quota.'),
   allow_ips: z
