@@ -7,6 +7,7 @@ import {
   MAX_TAG_BYTES,
   MAX_TAGS,
 } from '../catalog/index.ts'
+import { WELL_FORMED } from '../json/index.ts'
 import { accessMembers } from './access-members.ts'
 import { dialectMembers } from './dialect-members.ts'
 import { serviceMembers } from './service-members.ts'
@@ -22,7 +23,7 @@ const amount = z
   .refine((text) => Math.abs(Number(text)) < 9_223_372_036, { error: 'must be below 9223372036' })
 const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })
 /** A text that all databases store unchanged. */
-const text = z.string().refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+const text = z.string().refine(...WELL_FORMED)
 const count = z.int().min(0)
 const limit = z.int().min(1).nullable()
 const milliseconds = z.int().min(1).max(86_400_000)

@@ -12,4 +12,4 @@ export {
 } from './json-object.ts'
 export { endOfString, type JsonTally, jsonExcess, newTally, parseExactly } from './json-text.ts'
 export { isKeptInteger, keepingIntegers, parseKeepingIntegers } from './kept-integers.ts'
-export { withoutLoneSurrogates } from './well-formed.ts'
+export { WELL_FORMED, withoutLoneSurrogates } from './well-formed.ts'

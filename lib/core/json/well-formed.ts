@@ -8,6 +8,12 @@ const LOWER_CASE = 0x20
 /** Behind an escape, so many bytes are looked at one by one before the text is searched natively. */
 const NEAR = 64
 
+/** What `refine` of a schema takes for a text that is kept: all databases store it unchanged, and JSON has no escape for it. */
+export const WELL_FORMED = [
+  (text: string): boolean => text.isWellFormed(),
+  { error: 'must be well-formed Unicode' },
+] as const
+
 /**
  * Replaces lone surrogates in a parsed JSON text by U+FFFD, which is what their UTF-8 is. `JSON.stringify` writes each as an
  * escape and takes fifteen times as long as to parse it. Changes what it is given; use what it returns.

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
+import { WELL_FORMED } from '../../core/json/index.ts'
 import { pageMembers } from '../../core/json-api/index.ts'
 import { isTicketId } from './ticket-id.ts'
 import { TICKET_STATUSES } from './ticket-store.ts'
@@ -10,7 +11,7 @@ const text = z
   .string()
   .max(MAX_TEXT_LENGTH)
   .refine((value) => value.trim() !== '', { error: 'must not be empty' })
-  .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+  .refine(...WELL_FORMED)
 
 const statusError = `must be one of ${TICKET_STATUSES.join(', ')}`
 const accountError = 'must be the id of an account, sent once'

@@ -14,6 +14,7 @@ import type {
 } from '../ledger.ts'
 import type { WalletId } from '../wallet.ts'
 import type { HomeExchange } from './home-exchange.ts'
+import { KnownHomes } from './known-homes.ts'
 import type { ShareStore } from './region-store.ts'
 
 /** The parts that {@link RegionalLedger} works with. */
@@ -51,8 +52,7 @@ export class RegionalLedger implements Ledger, LedgerBooks {
   readonly #ledger: Ledger & LedgerBooks
   readonly #shares: Pick<ShareStore, 'homesOf'>
   readonly #exchanges: RegionalLedgerOptions['homes']
-  /** The homes of wallets; null: it is here. */
-  readonly #homes = new Map<WalletId, string | null>()
+  readonly #homes: KnownHomes<WalletId>
   readonly #told = new Map<WalletId, Told>()
   readonly #asking = new Set<WalletId>()
   #used = new Set<WalletId>()
@@ -60,6 +60,7 @@ export class RegionalLedger implements Ledger, LedgerBooks {
   constructor({ ledger, shares, homes }: RegionalLedgerOptions) {
     this.#ledger = ledger
     this.#shares = shares
+    this.#homes = new KnownHomes((wallets) => shares.homesOf(wallets))
     this.#exchanges = homes
   }
 
@@ -86,7 +87,9 @@ export class RegionalLedger implements Ledger, LedgerBooks {
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     if (this.#asking.size > 0) this.#holdUp(changes.filter(({ wallet }) => this.#asking.has(wallet)))
     const answers = await this.#ledger.change(owner, changes)
-    const homes = await this.#homesOf(changes, answers)
+    // A wallet that is not there may come, as that of another region.
+    const open = changes.filter((_change, i) => answers[i]?.state !== undefined)
+    const homes = await this.#homes.of(changes.map(walletIn), open.map(walletIn))
     const lacking: LeaseChange[] = []
     const told = changes.map((change, i) => {
       const answer = answers[i] as LeaseAnswer
@@ -153,27 +156,6 @@ export class RegionalLedger implements Ledger, LedgerBooks {
     throw new WalletsHeldUp(new Set(changes.map(({ wallet }) => wallet)), { own: true })
   }
 
-  /** Returns the homes of wallets, as far as they are known by now. */
-  async #homesOf(
-    changes: readonly LeaseChange[],
-    answers: readonly LeaseAnswer[],
-  ): Promise<ReadonlyMap<WalletId, string | null | undefined>> {
-    const homes = new Map(changes.map(({ wallet }) => [wallet, this.#homes.get(wallet)]))
-    // A wallet that is not there may come, as that of another region.
-    const isOpen = (_change: LeaseChange, i: number) => answers[i]?.state !== undefined
-    const open = changes.filter(isOpen).map(({ wallet }) => wallet)
-    const unknown = open.filter((wallet) => homes.get(wallet) === undefined)
-    if (unknown.length === 0) return homes
-    const found = await this.#shares.homesOf(unknown)
-    if (this.#homes.size > MAX_WALLETS) this.#homes.clear()
-    for (const wallet of unknown) {
-      const home = found.get(wallet) ?? null
-      this.#homes.set(wallet, home)
-      homes.set(wallet, home)
-    }
-    return homes
-  }
-
   /** Asks a home for what a call needs. Returns false if it was asked a moment ago, or is away. */
   #ask(home: string, { wallet, change }: LeaseChange): boolean {
     const now = performance.now()
@@ -217,4 +199,8 @@ export class RegionalLedger implements Ledger, LedgerBooks {
 function lacks({ change }: LeaseChange, { moved, lost, state }: LeaseAnswer): boolean {
   if (change.kind !== 'take' || change.need === 0n || moved > 0n || lost || !state) return false
   return state.funds - state.spent - state.leased < change.need
+}
+
+function walletIn({ wallet }: LeaseChange): WalletId {
+  return wallet
 }

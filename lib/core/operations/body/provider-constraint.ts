@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { parseAmount } from '../../catalog/index.ts'
+import { WELL_FORMED } from '../../json/index.ts'
 import { listOf } from './list-of.ts'
 
 /** The log entry keeps it. */
 const name = z
   .string()
   .min(1)
-  .refine((text) => text.isWellFormed(), { error: 'must be well-formed Unicode' })
+  .refine(...WELL_FORMED)
 const names = listOf(name.max(200), 0, 100)
 const ceiling = z
   .union([z.number().min(0), z.string().regex(/^\d{1,12}(\.\d{1,9})?$/)], {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isAmount, parseAmount } from '../../../core/catalog/index.ts'
+import { WELL_FORMED } from '../../../core/json/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { ACCOUNT_STATUSES } from './account-store.ts'
 
@@ -14,7 +15,7 @@ const text = z
   .string()
   .min(1)
   .max(200)
-  .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+  .refine(...WELL_FORMED)
 
 /** A limit; null means unlimited. */
 export const limit = z.int().min(1).nullable()

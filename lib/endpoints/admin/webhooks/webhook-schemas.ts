@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WELL_FORMED } from '../../../core/json/index.ts'
 import { pageMembers } from '../../../core/json-api/index.ts'
 import { WEBHOOK_EVENTS } from '../../../webhooks/index.ts'
 import { rotationSchema } from '../rotation-schema.ts'
@@ -19,7 +20,7 @@ export const newWebhookSchema = z.strictObject({
     .string()
     .min(1)
     .max(200)
-    .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+    .refine(...WELL_FORMED)
     .nullable()
     .default(null),
 })

@@ -1,4 +1,5 @@
 import type { HomeExchange } from '../../../ledger/regions/home-exchange.ts'
+import { KnownHomes } from '../../../ledger/regions/known-homes.ts'
 import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
 import type { HomeKey } from './mirror-rows.ts'
@@ -43,20 +44,21 @@ const MAX_USED = 50_000
 export class RegionalKeys implements KeyDirectory {
   readonly #options: RegionalKeysOptions
   readonly #askers: readonly SecretQuestions[]
-  /** The homes of accounts, of which none moves; null: it is here. */
-  readonly #homes = new Map<string, string | null>()
+  /** Of accounts. Those that are unknown are asked for: other processes of this region copy, too. */
+  readonly #homes: KnownHomes<string>
   /** When copied keys were used here, by a monotonic clock. */
   readonly #usedAt = new Map<string, number>()
 
   constructor(options: RegionalKeysOptions) {
     this.#options = options
+    this.#homes = new KnownHomes((accounts) => options.mirrors.homesOf(accounts))
     this.#askers = options.regions.map((region) => new SecretQuestions(region))
   }
 
   async find(secretHash: string): Promise<KeyRecord | undefined> {
     const found = await this.#options.keys.find(secretHash)
     if (!found) return this.#findElsewhere(secretHash)
-    const home = (await this.#homesOf([found])).get(found.account.id)
+    const home = (await this.#homes.of([found.account.id])).get(found.account.id)
     if (!home) return found
     const isKnown = this.#isConfirmed(found.id)
     this.#noteUse([found.id])
@@ -70,24 +72,9 @@ export class RegionalKeys implements KeyDirectory {
     const { keys } = this.#options
     const found = keys.findAll ? await keys.findAll(secretHashes) : new Map<string, KeyRecord>()
     const all = [...found.values()]
-    const homes = await this.#homesOf(all)
+    const homes = await this.#homes.of(all.map(({ account }) => account.id))
     this.#noteUse(all.filter(({ account }) => homes.get(account.id)).map(({ id }) => id))
     return found
-  }
-
-  /** Returns the homes of accounts. It asks for those that are unknown: other processes of this region copy, too. */
-  async #homesOf(keys: readonly KeyRecord[]): Promise<ReadonlyMap<string, string | null | undefined>> {
-    const homes = new Map(keys.map(({ account: { id } }) => [id, this.#homes.get(id)]))
-    const unknown = [...homes.keys()].filter((id) => homes.get(id) === undefined)
-    if (unknown.length === 0) return homes
-    const found = await this.#options.mirrors.homesOf(unknown)
-    if (this.#homes.size > MAX_USED) this.#homes.clear()
-    for (const id of unknown) {
-      const home = found.get(id) ?? null
-      this.#homes.set(id, home)
-      homes.set(id, home)
-    }
-    return homes
   }
 
   /** @throws if a region that may have the key does not answer. */
@@ -99,7 +86,7 @@ export class RegionalKeys implements KeyDirectory {
       if (answer.status !== 'fulfilled' || !answer.value) continue
       if (!(await this.#copy(name, answer.value))) continue
       const { key, account } = answer.value.key
-      this.#homes.set(account.id, name)
+      this.#homes.note(account.id, name)
       this.#noteUse([key.id])
       return keys.find(secretHash)
     }
