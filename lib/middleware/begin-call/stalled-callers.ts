@@ -14,10 +14,12 @@ interface Progress {
   done: number
   /** The bytes of the running write that the system had not taken. */
   queued: number
-  /** When that was first seen, on the monotonic clock. */
-  since: number
+  /** How often that was seen again. */
+  again: number
 }
 
+/** How often a caller is looked at, at least, in the time that it has. */
+const LOOKS = 4
 const MAX_INTERVAL_MS = 5000
 
 /**
@@ -40,28 +42,32 @@ export function cutStalledCallers(server: Server, options: StalledCallersOptions
   const open = new Map<Socket, Progress>()
   server.on('connection', (socket: Socket) => {
     // No count is like this one: its time begins when it is first looked at.
-    open.set(socket, { done: -1, queued: 0, since: 0 })
+    open.set(socket, { done: -1, queued: 0, again: 0 })
     socket.once('close', () => open.delete(socket))
   })
+  const looks = Math.max(LOOKS, Math.ceil(afterMs / MAX_INTERVAL_MS))
+  // Looks are counted, and not the time: what callers take shows only while this process runs, which can be stopped.
   const look = (): void => {
-    const now = performance.now()
     for (const [socket, progress] of open) {
-      noteProgress(socket, progress, now)
-      if (now - progress.since >= afterMs) socket.destroy()
+      noteProgress(socket, progress)
+      if (progress.again >= looks) socket.destroy()
     }
   }
-  const timer = setInterval(look, Math.min(MAX_INTERVAL_MS, afterMs / 4)).unref()
+  const timer = setInterval(look, Math.min(MAX_INTERVAL_MS, afterMs / LOOKS)).unref()
   server.once('close', () => clearInterval(timer))
 }
 
-/** Notes what the caller has taken, unless something waits for it and it has taken no byte since the last look. */
-function noteProgress(socket: Socket, progress: Progress, now: number): void {
+/** Notes what the caller has taken, and whether something waits for it and it has taken no byte since the last look. */
+function noteProgress(socket: Socket, progress: Progress): void {
   const queued = queuedBytes(socket)
   const done = socket.bytesWritten - socket.writableLength
-  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) return
+  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) {
+    progress.again++
+    return
+  }
   progress.done = done
   progress.queued = queued
-  progress.since = now
+  progress.again = 0
 }
 
 /**

@@ -58,7 +58,7 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
       })
     },
   )
-  const ids = [...KINDS.flatMap((kind) => [kind, `slow-${kind}`]), 'waits']
+  const ids = [...KINDS.flatMap((kind) => [kind, `slow-${kind}`]), 'paused', 'waits']
   const gateway = await sessionGateway(cleanUp, {
     upstream: upstream.url,
     stalledMs: STALLED_MS,
@@ -96,7 +96,7 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
       // It goes on sending, which is no reason to keep it.
       const sending = setInterval(() => socket.write(kind === 'websocket' ? PING : '\r\n'), 50)
       cleanUp.after(() => clearInterval(sending))
-      await until(() => callOf(kind) === undefined, 'the end of the call', 10 * STALLED_MS)
+      await until(() => callOf(kind) === undefined, 'the end of the call', 100 * STALLED_MS)
       clearInterval(sending)
       const [entry] = await gateway.entriesOf(kind)
       assert.deepEqual([entry?.error_code, entry?.outcome], ['client_closed_request', 'interrupted'])
@@ -126,6 +126,19 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
       socket.destroy()
     })
   }
+
+  it('is none whose process was stopped for longer', async () => {
+    const { socket } = begin('stream', 'paused')
+    const closed = once(socket, 'close').then(() => true)
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.pause()
+    // It has been seen to take nothing, for a part of its time.
+    await sleep(STALLED_MS / 2)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * STALLED_MS)
+    socket.resume()
+    assert.notEqual(await Promise.race([closed, sleep(STALLED_MS)]), true)
+    socket.destroy()
+  })
 
   it('is none while nothing is sent to it', async () => {
     const silent = rawClient(
