@@ -1,6 +1,7 @@
 import { ConfigError } from 'express-model-gateway/config'
 import { readConfigFile } from './config-file.ts'
 import { configOf, readSettings } from './settings.ts'
+import { requireStartable } from './startable-config.ts'
 
 /**
  * Prints each fault of the environment and of the config, or that there is none. Returns the exit code.
@@ -14,8 +15,10 @@ export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string)
   if (configFile !== undefined) {
     const origin = configOption === undefined ? 'GATEWAY_CONFIG' : '--config'
     const source = await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
-    if (source)
-      collect(faults, () => configOf(source, settings ?? { region: env.GATEWAY_REGION || undefined }))
+    const region = env.GATEWAY_REGION || undefined
+    const config = source && collect(faults, () => configOf(source, settings ?? { region }))
+    if (config)
+      await requireStartable(config, settings?.regions).catch((error: unknown) => note(faults, error))
   }
   for (const fault of faults) console.error(fault)
   if (faults.length === 0) console.log(`${configFile ?? 'the demo config'} is valid`)

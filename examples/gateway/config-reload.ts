@@ -12,8 +12,8 @@ export interface ConfigReloadOptions {
   readonly logger: Logger
   /** Reads the config. Rejects with a ConfigError. */
   read(): Promise<object>
-  /** Loads a config. Throws a ConfigError. */
-  load(source: object): GatewayConfig
+  /** Loads a config. Rejects with a ConfigError. */
+  load(source: object): Promise<GatewayConfig>
   /** Applies a valid config. */
   apply(config: GatewayConfig): Promise<void>
 }
@@ -54,11 +54,9 @@ export class ConfigReload {
     this.#queue(true)
   }
 
-  /** Notes that another config was applied. */
-  applied(config: GatewayConfig): void {
-    this.#applied = { resolved: config.resolved }
-    this.#lastRead = this.#applied
-    this.#follow(config)
+  /** Applies another config, behind the reloads that have begun. Rejects with a ConfigError. */
+  replace(source: object): Promise<void> {
+    return this.#inTurn(async () => this.#adopt(await this.#options.load(source)))
   }
 
   close(): void {
@@ -70,12 +68,25 @@ export class ConfigReload {
     this.#watched?.follow([...this.#options.files, ...secretFiles])
   }
 
-  /** Runs reloads one after another, so that the last one read is applied last. */
   #queue(forced: boolean): void {
     const { logger } = this.#options
-    this.#last = this.#last
-      .then(() => this.#reload(forced))
-      .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded'))
+    this.#inTurn(() => this.#reload(forced)).catch((error: unknown) =>
+      logger.error({ err: error }, 'config not reloaded'),
+    )
+  }
+
+  /** Runs reloads one after another, so that the last one read is applied last. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(run)
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  #adopt(config: GatewayConfig): Promise<void> {
+    this.#applied = { resolved: config.resolved }
+    this.#lastRead = this.#applied
+    this.#follow(config)
+    return this.#options.apply(config)
   }
 
   async #reload(forced: boolean): Promise<void> {
@@ -83,7 +94,7 @@ export class ConfigReload {
     const unchanged = isDeepStrictEqual(content, this.#lastRead)
     this.#lastRead = content
     if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
-    const { logger, started, apply } = this.#options
+    const { logger, started } = this.#options
     if ('faults' in content || !config) {
       for (const fault of 'faults' in content ? content.faults : [])
         logger.error({ fault }, 'config not reloaded, all stays as it is')
@@ -92,8 +103,7 @@ export class ConfigReload {
     const members = needsRestart(started, config)
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
-    this.applied(config)
-    await apply(config)
+    await this.#adopt(config)
     const { models, lines } = config.catalog
     logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
   }
@@ -101,7 +111,7 @@ export class ConfigReload {
   async #read(): Promise<{ content: Content; config?: GatewayConfig }> {
     const { read, load } = this.#options
     try {
-      const config = load(await read())
+      const config = await load(await read())
       return { content: { resolved: config.resolved }, config }
     } catch (error) {
       if (error instanceof ConfigError) return { content: { faults: error.faults } }

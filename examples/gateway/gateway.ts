@@ -21,6 +21,7 @@ import {
 } from './settings.ts'
 import { drainServer } from './shutdown.ts'
 import { completeProvider, type GivenProvider, providerFaults } from './single-sign-on/provider-settings.ts'
+import { requireStartable } from './startable-config.ts'
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions {
@@ -112,7 +113,12 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     started: valid,
     logger,
     read: async () => source,
-    load: (next) => loadConfig(next, env),
+    load: async (next) => {
+      const loaded = loadConfig(next, env)
+      await requireStartable(loaded)
+      source = next
+      return loaded
+    },
     apply: (next) => opened.reload(next),
   })
   secrets.watch()
@@ -139,12 +145,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
     upgrade: upgrades.handle,
-    async reload(next: object) {
-      const loaded = loadConfig(next, env)
-      source = next
-      secrets.applied(loaded)
-      await opened.reload(loaded)
-    },
+    reload: (next: object) => secrets.replace(next),
     close: () => (closed ??= end()),
   })
 }

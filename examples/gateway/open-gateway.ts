@@ -1,7 +1,6 @@
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
 import { type Assembly, assemble } from './app.ts'
-import { requireConfigPackages } from './config-packages.ts'
 import type { DurableStores } from './durable-stores.ts'
 import { errorText } from './error-text.ts'
 import type { LimitStores } from './limit-stores.ts'
@@ -16,6 +15,7 @@ import { reconcile } from './reconcile.ts'
 import type { RegionSettings } from './region-settings.ts'
 import type { RegionalStores } from './regional-stores.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
+import { requireStartable } from './startable-config.ts'
 import { openDurableStores } from './stores.ts'
 
 const RECONCILE_AGAIN_MS = 5000
@@ -103,7 +103,8 @@ async function closeAll(opened: readonly Closes[]): Promise<unknown[]> {
 /** @param opened is given what to close, the last first. */
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
   const { databaseUrl, databaseConnections, limits, regions } = options
-  const own = (given: GatewayConfig) => (regions ? ownPart(given, regionOf(given)) : given)
+  // A reload may name another region, which only a restart takes over.
+  const own = (given: GatewayConfig) => (regions ? ownPart(given, regionOf(options.config)) : given)
   const config = own(options.config)
   const { adminToken, signInProvider, webhookAllowPrivate } = options
   const { ledgerStallMs: stallMs, ledgerConfirmMs: confirmMs } = options
@@ -112,7 +113,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
-  await requireConfigPackages(config)
+  await requireStartable(options.config, regions)
   const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
   const plain = await opening.catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])

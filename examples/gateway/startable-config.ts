@@ -1,0 +1,14 @@
+import type { GatewayConfig } from 'express-model-gateway'
+import { requireConfigPackages } from './config-packages.ts'
+import { ownPart } from './own-region.ts'
+
+/**
+ * Throws what a start would: a running gateway must not take over a config that it, or the next worker, could not start with.
+ *
+ * @param regions the other regions; undefined if there are none.
+ * @throws {ConfigError} if accounts have no home where there are several regions, or if packages are not installed.
+ */
+export async function requireStartable(config: GatewayConfig, regions?: object): Promise<void> {
+  if (regions) ownPart(config, config.region)
+  await requireConfigPackages(config)
+}
