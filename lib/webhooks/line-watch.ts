@@ -40,6 +40,8 @@ export class LineWatch {
         this.#down.delete(id)
       }
     }
+    // A line that the config has no more begins anew if it comes back.
+    for (const id of this.#down.keys()) if (!lines.some((line) => line.id === id)) this.#down.delete(id)
     if (now - this.#confirmedAt >= CONFIRM_EVERY_MS) await this.#announceForgotten(lines, now)
   }
 
