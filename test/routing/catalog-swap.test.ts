@@ -126,6 +126,33 @@ describe('a catalogue in the place of another', () => {
     await until(() => upstream.connections.size === 0, 'the end of its connections')
   })
 
+  it('shares the circuit of a line with a call that had the former lines in mind, and is the first to need it', async (t) => {
+    const { gateway, upstream, line, swap } = await swapping(t)
+    const next = { ...line, weight: 9 }
+    gateway.lines.adopt(createCatalog([], [next]))
+    assert.equal(gateway.lines.status(next).circuit, 'closed')
+    upstream.script = (res) => answerJson(res, 500, {})
+    await exchange(gateway)
+    assert.equal(gateway.lines.status(next).circuit, 'open')
+    const last = { ...line, weight: 10 }
+    swap(last)
+    assert.equal(gateway.lines.status(last).circuit, 'open')
+    assert.equal((await exchange(gateway)).errorCode, 'circuit_open')
+    assert.equal(upstream.requests.length, 1)
+  })
+
+  it('leaves nothing of a line that is gone to a call that comes for it later', async (t) => {
+    const { gateway, line } = await swapping(t)
+    const shared: string[] = []
+    gateway.lines.share({ addLine: () => {}, addModel: (_, id) => shared.push(id) })
+    const state = gateway.lines.stateOf(line)
+    gateway.lines.adopt(createCatalog([], [{ ...line, id: 'other' }]))
+    const { circuit } = state.modelState('late')
+    circuit.fail(circuit.enter('acme'), 'acme')
+    assert.equal(circuit.state, 'closed')
+    assert.deepEqual(shared, [])
+  })
+
   it('leaves a line as an operator switched it', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     gateway.lines.applySwitches(new Map([[line.id, false]]))

@@ -49,12 +49,25 @@ export class LineRegistry {
   stateOf(line: Line): LineState {
     const known = this.#states.get(line)
     if (known) return known
+    // A call may be the first to need a line of the catalogue before.
+    const state = this.#inUseAs(line) ?? this.#newState(line)
+    this.#states.set(line, state)
+    return state
+  }
+
+  #newState(line: Line): LineState {
     const state = new LineState(line)
     this.#switch(state)
-    this.#states.set(line, state)
     this.#inUse.add(state)
     if (this.#sharing) state.share(this.#sharing)
     return state
+  }
+
+  /** Returns the state that a line shares with the one of another catalogue: same id, same upstream. */
+  #inUseAs(line: Line): LineState | undefined {
+    for (const state of this.#inUse)
+      if (state.line.id === line.id && sameUpstream(state.line, line)) return state
+    return undefined
   }
 
   /** Ties the circuits and rests to those of other processes. `LineSharing` calls it. */
@@ -121,11 +134,10 @@ export class LineRegistry {
    * current = next // behind route({ catalog: () => current, lines })
    */
   adopt({ lines }: Catalog): void {
-    const known = new Map([...this.#inUse].map((state) => [state.line.id, state]))
     const gone = new Set(this.#inUse)
     for (const line of lines) {
-      const state = known.get(line.id)
-      if (!state || !sameUpstream(state.line, line)) continue
+      const state = this.#inUseAs(line)
+      if (!state) continue
       state.adopt(line)
       this.#switch(state)
       this.#states.set(line, state)

@@ -43,6 +43,7 @@ export class LineState {
   /** Whether the line is on. Operators can switch it; it starts as configured. */
   enabled: boolean
   inFlight = 0
+  #isOver = false
   #sharing: StateSharing | undefined
   #firstByteMs: number | undefined
   #firstByteAt = 0
@@ -67,7 +68,9 @@ export class LineState {
     if (known) return known
     const state = new ModelState(this.line.circuit)
     this.models.set(id, state)
-    this.#sharing?.addModel(this, id, state)
+    // A call that began before the line was removed may come for it now.
+    if (this.#isOver) state.close()
+    else this.#sharing?.addModel(this, id, state)
     return state
   }
 
@@ -141,6 +144,7 @@ export class LineState {
   }
 
   #closeCircuits(): void {
+    this.#isOver = true
     this.circuit.close()
     for (const model of this.models.values()) model.close()
   }
