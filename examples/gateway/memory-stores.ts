@@ -27,7 +27,11 @@ export function memoryStores(config: GatewayConfig, logger: Logger): DurableStor
   const calls = new MemoryCallStore({ usage: ledger.usage })
   const claims = new MemoryIdempotencyStore()
   const changes = new MemoryChangeLog()
-  const added = seedsOf(config)
+  const added = new Map<string, ReturnType<typeof seedsOf>[number]>()
+  const add = (given: GatewayConfig): void => {
+    for (const seed of seedsOf(given)) added.set(`${seed.kind}:${seed.id}`, seed)
+  }
+  add(config)
   const webhooks = new MemoryWebhooks({ changes })
   const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts, changes })
   const adminKeys = new MemoryKeyStore({ ledger, directory: keys, accounts, keys: config.keys, changes })
@@ -46,7 +50,7 @@ export function memoryStores(config: GatewayConfig, logger: Logger): DurableStor
     lineSwitches: new MemoryLineSwitchStore({ changes }),
     operators: new MemoryOperatorStore({ changes }),
     sessions: new MemorySessionStore({ changes }),
-    seeds: { list: async () => added },
+    seeds: { list: async () => [...added.values()] },
     webhooks,
     outbox: webhooks,
     changes,
@@ -55,7 +59,7 @@ export function memoryStores(config: GatewayConfig, logger: Logger): DurableStor
     write: nothing,
     async seed(next) {
       // Where the config rules, it adds what is new.
-      if (next.authority === 'config') added.push(...seedsOf(next))
+      if (next.authority === 'config') add(next)
       else warnOfUnseeded(config, next, logger)
     },
     close: nothing,

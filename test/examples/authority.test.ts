@@ -87,6 +87,17 @@ describe('the authority of the config', () => {
     assert.deepEqual((await one.ask('/admin/drift')).body.data, [])
   })
 
+  it('tells each difference once in memory, however often the config was read', async (t) => {
+    const one = await gatewayOf(t, 'memory:', { ...FIRST, authority: 'config' })
+    for (let i = 0; i < 3; i++) await one.gateway.reload({ ...FIRST, authority: 'config' })
+    await one.gateway.reload({ ...NEXT, keys: [NEXT.keys[1]] })
+    const rows = (await one.ask('/admin/drift')).body.data
+    assert.deepEqual(
+      rows.map((row) => Reflect.get(row, 'id')),
+      ['leaked', 'rotated'],
+    )
+  })
+
   it('is the database’s by default: differences are told, and nothing changes', async (t) => {
     const { url, remove } = await temporaryDatabase()
     t.after(remove)
