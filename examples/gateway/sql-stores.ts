@@ -146,9 +146,10 @@ async function storesOf(
         .execute()
     },
     async seed(next) {
-      await seed(next)
+      // First: rows that are to be kept must not be deleted while the database cannot be written.
       counter.keepFor(next.retention.usage)
       retention.keepFor(timesOf(next))
+      await seed(next)
     },
     async close() {
       await retention.close()
