@@ -21,6 +21,9 @@ export interface ConfigReloadOptions {
 /** What was read: a valid config with its secrets, or faults. */
 type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
 
+/** What a config names beside its own file. */
+type Named = Pick<GatewayConfig, 'secretFiles'>
+
 /**
  * Applies a changed config, or changed secrets, while the gateway runs. The config is validated first. If it is not
  * valid, nothing changes and each fault is logged.
@@ -29,6 +32,7 @@ export class ConfigReload {
   readonly #options: ConfigReloadOptions
   #applied: Content
   #lastRead: Content
+  #appliedFiles: Named['secretFiles']
   #last: Promise<void> = Promise.resolve()
   #watched: WatchedFiles | undefined
 
@@ -36,6 +40,7 @@ export class ConfigReload {
     this.#options = options
     this.#applied = { resolved: options.started.resolved }
     this.#lastRead = this.#applied
+    this.#appliedFiles = options.started.secretFiles
   }
 
   /** Reloads the config whenever the content of its file, or of a file of its secrets, changes. */
@@ -64,8 +69,9 @@ export class ConfigReload {
     this.#watched = undefined
   }
 
-  #follow({ secretFiles }: GatewayConfig): void {
-    this.#watched?.follow([...this.#options.files, ...secretFiles])
+  /** @param named what a config names that is in use, or would be but for its faults. */
+  #follow({ secretFiles }: Named): void {
+    this.#watched?.follow(new Set([...this.#options.files, ...this.#appliedFiles, ...secretFiles]))
   }
 
   #queue(forced: boolean): void {
@@ -85,6 +91,7 @@ export class ConfigReload {
   #adopt(config: GatewayConfig): Promise<void> {
     this.#applied = { resolved: config.resolved }
     this.#lastRead = this.#applied
+    this.#appliedFiles = config.secretFiles
     this.#follow(config)
     return this.#options.apply(config)
   }
@@ -114,8 +121,9 @@ export class ConfigReload {
       const config = await load(await read())
       return { content: { resolved: config.resolved }, config }
     } catch (error) {
-      if (error instanceof ConfigError) return { content: { faults: error.faults } }
-      throw error
+      if (!(error instanceof ConfigError)) throw error
+      this.#follow(error)
+      return { content: { faults: error.faults } }
     }
   }
 }

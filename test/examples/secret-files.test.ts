@@ -3,8 +3,12 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { readConfigFile } from '../../examples/gateway/config-file.ts'
+import { ConfigReload } from '../../examples/gateway/config-reload.ts'
 import { readSettings } from '../../examples/gateway/settings.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import type { ConfigError } from '../../lib/index.ts'
+import { recordingLogger } from '../support/app-server.ts'
 import { type AssembledGateway, assembledGateway } from '../support/assembled-gateway.ts'
 import { chatBody } from '../support/gateway.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -116,6 +120,53 @@ describe('the key of a line in a file', () => {
     await until(() => served.logged.some(({ message }) => message === 'config reloaded'), 'the reload')
     assert.equal(await ask(), 200)
     assert.equal(used(line), 'Bearer key-5')
+  })
+})
+
+describe('a changed config that names a file which is not there yet', () => {
+  it('is taken over when the file comes', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'awaited-'))
+    t.after(() => rm(folder, { recursive: true }))
+    const [file, secret] = ['gateway.json', 'key'].map((name) => join(folder, name)) as [string, string]
+    const config = (apiKey?: string) => ({
+      models: [{ id: 'chat', kind: 'chat' }],
+      lines: [
+        {
+          ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1:9/v1' },
+          models: { chat: 'u' },
+          apiKey,
+        },
+      ],
+    })
+    await writeFile(file, JSON.stringify(config()))
+    const logger = recordingLogger()
+    const applied: (string | undefined)[] = []
+    let reads = 0
+    const reload = new ConfigReload({
+      files: [file],
+      started: loadConfig(config()),
+      logger,
+      read: () => {
+        reads++
+        return readConfigFile(file, '--config')
+      },
+      load: async (source) => loadConfig(source),
+      apply: async ({ catalog }) => void applied.push(catalog.lines[0]?.apiKey),
+    })
+    reload.watch()
+    t.after(() => reload.close())
+    await writeFile(file, JSON.stringify(config(`file:${secret}`)))
+    // The change of the config itself is noticed twice.
+    await until(() => reads === 2, 'the config')
+    assert.deepEqual(
+      logger.lines.map(({ level }) => level),
+      ['error'],
+    )
+    await writeFile(secret, 'key-1')
+    await until(() => applied.length === 1, 'the reload')
+    await writeFile(secret, 'key-2')
+    await until(() => applied.length === 2, 'the next one')
+    assert.deepEqual(applied, ['key-1', 'key-2'])
   })
 })
 

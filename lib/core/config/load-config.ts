@@ -32,11 +32,14 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   /** `"lines[2].baseUrl: must be an http(s) URL"`, … */
   readonly faults: readonly string[]
+  /** The files that the config names for secrets, read or not. */
+  readonly secretFiles: ReadonlySet<string>
 
-  constructor(faults: readonly string[]) {
+  constructor(faults: readonly string[], secretFiles: ReadonlySet<string> = new Set()) {
     const lines = faults.map(escapeControls)
     super(lines.join('\n'))
     this.faults = lines
+    this.secretFiles = secretFiles
   }
 }
 
@@ -89,7 +92,7 @@ function load(
   const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
   const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})
   const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults, ...proxyVariableFaults(env)]
-  if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults, secretFiles)
   const { models, lines, $schema: _, ...rest } = parsed.data
   return {
     ...rest,

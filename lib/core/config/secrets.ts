@@ -10,7 +10,7 @@ export type Variables = Readonly<Record<string, string | undefined>>
 export interface WithSecrets {
   readonly value: unknown
   readonly faults: readonly string[]
-  /** The files that were read. */
+  /** The files that were read, or should have been. */
   readonly files: ReadonlySet<string>
 }
 
@@ -32,7 +32,8 @@ export function withSecrets(source: unknown, env: Variables): WithSecrets {
   }
   const readFile = (file: string, path: Path, quoted = true): string => {
     const read = readSecretFile(file)
-    const isPath = quoted && file.length <= MAX_PATH && !/[\r\n]/.test(file)
+    const isPath = quoted && file.length <= MAX_PATH && !/[\r\n\0]/.test(file)
+    if (isPath) files.add(file)
     if ('fault' in read)
       return absent(path, isPath ? read.fault : 'must be the path of a file that can be read')
     files.add(file)
