@@ -62,6 +62,26 @@ export function limitWaitContract(
       assert.equal((await askFor(2)).refusedBy, undefined)
     })
 
+    it('ends the wait of a sender that came early with a raised limit, not with a lowered one', async () => {
+      const subject = fresh()
+      const sender = subject
+      const beside = limit('rpm', fresh(), 1)
+      const rpm = (max: number) => limit('rpm', subject, max)
+      await ask([rpm(2)], sender)
+      await ask([rpm(2)], sender)
+      await ask([beside], beside.key)
+      await ask([beside], beside.key)
+      for (let i = 0; i < 3; i++) await ask([rpm(2)], sender)
+      await opened.advance(5000)
+      about((await ask([rpm(2)], sender)).waitMs, 56_000)
+      about((await ask([rpm(1)], sender)).waitMs, 57_000)
+      assert.ok(await admitted([rpm(3)], sender))
+      const refused = await ask([rpm(3)], sender)
+      assert.deepEqual(refused.refusedBy, rpm(3))
+      about(refused.waitMs, 55_000)
+      assert.ok(!(await admitted([beside], beside.key)))
+    })
+
     it('prolongs the wait by a second for each request sent before its time', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)

@@ -18,8 +18,9 @@ interface Cooldown {
   readonly announcedEnd: number
   /** The end with all penalties. */
   readonly endsAt: number
-  /** The key of the limit that refused. */
+  /** The key of the limit that refused, and how high it was. */
   readonly limitKey: string
+  readonly limitMax: number
   /** Whether the sender retried early. From then on the cooldown itself refuses, whatever the limits say. */
   readonly isPenalized: boolean
   /** How many early retries are excused, because calls ended whose callers could not know of the refusal. */
@@ -57,7 +58,7 @@ export class Cooldowns {
   /** Notes that one of its limits refused a sender for `waitMs`. Returns the wait to announce, in milliseconds. */
   refused(
     sender: string,
-    { key: limitKey }: Limit,
+    { key: limitKey, max: limitMax }: Limit,
     { charges: limits, windowMs }: Demand,
     waitMs: number,
     now: number,
@@ -66,7 +67,7 @@ export class Cooldowns {
     const limitEnd = now + waitMs
     if (cooldown === undefined || now >= cooldown.announcedEnd || !limitOf(cooldown, limits)) {
       const begun = { startedAt: now, announcedEnd: limitEnd, endsAt: limitEnd }
-      this.#bySender.set(sender, { ...begun, limitKey, isPenalized: false, pardons: 0 }, now)
+      this.#bySender.set(sender, { ...begun, limitKey, limitMax, isPenalized: false, pardons: 0 }, now)
       return waitMs
     }
     const latestEnd = Math.max(limitEnd, cooldown.endsAt)
@@ -74,7 +75,8 @@ export class Cooldowns {
     const isPenalized = prolongedEnd > latestEnd && this.#isEarlyRetry(sender, cooldown, now)
     const endsAt = isPenalized ? prolongedEnd : limitEnd
     const announcedEnd = Math.min(cooldown.announcedEnd, limitEnd)
-    this.#bySender.set(sender, { ...usePardon(cooldown), announcedEnd, endsAt, limitKey, isPenalized }, now)
+    const latest = { announcedEnd, endsAt, limitKey, limitMax, isPenalized }
+    this.#bySender.set(sender, { ...usePardon(cooldown), ...latest }, now)
     return endsAt - now
   }
 
@@ -119,9 +121,9 @@ export class Cooldowns {
   }
 }
 
-/** Returns the limit that a sender waits for, if it is among these. */
-function limitOf({ limitKey }: Cooldown, limits: readonly Limit[]): Limit | undefined {
-  return limits.find(({ key }) => key === limitKey)
+/** Returns the limit that a sender waits for, if it is among these and was not raised since. */
+function limitOf({ limitKey, limitMax }: Cooldown, limits: readonly Limit[]): Limit | undefined {
+  return limits.find(({ key, max }) => key === limitKey && max <= limitMax)
 }
 
 /** Returns the end of a wait after an early retry. No penalty reaches further than {@link MAX_WAIT_MS}, and none shortens. */

@@ -53,7 +53,7 @@ local function whole(k, text)
 end
 
 local function waitOf(k)
-  local noted = run(k, 'HMGET', 'since', 'told', 'until', 'pardons', 'slotDue', 'earlyAt', 'by', 'prolonged')
+  local noted = run(k, 'HMGET', 'since', 'told', 'until', 'pardons', 'slotDue', 'earlyAt', 'by', 'prolonged', 'most')
   if not noted then return end
   for i = 1, 6 do noted[i] = whole(k, noted[i]) end
   if noted[2] and not (noted[1] and noted[3]) then broken[k] = true end
@@ -168,9 +168,12 @@ for _ = 1, demands do
     -- A wait that seems longer than any may be is from before the clock was set back.
     local waiting = told ~= nil and now < till and till - now <= math.max(${MAX_WAIT_MS}, window)
     waitless[sender] = not waiting
-    -- A wait belongs to the limit that refused, and concerns no demand without it.
-    local waitsFor = 0
-    for i = 1, charges do if KEYS[asked[costs + 3 * i - 3]] == noted[7] then waitsFor = i end end
+    -- A wait belongs to the limit that refused, and concerns no demand without it, nor one for which it was raised since.
+    local waitsFor, most = 0, tonumber(noted[9]) or math.huge
+    for i = 1, charges do
+      local isIt = KEYS[asked[costs + 3 * i - 3]] == noted[7]
+      if isIt and asked[costs + 3 * i - 1] <= most then waitsFor = i end
+    end
     waiting = waiting and waitsFor > 0
     pardons = waiting and noted[4] or 0
     rest = waiting and math.max(0, told - now) or 0
@@ -197,7 +200,7 @@ for _ = 1, demands do
     end
     if refusedBy > 0 and not fault then
       redis.call('HSET', waitKey, 'since', since, 'told', told, 'until', till,
-        'by', KEYS[asked[costs + 3 * refusedBy - 3]],
+        'by', KEYS[asked[costs + 3 * refusedBy - 3]], 'most', asked[costs + 3 * refusedBy - 1],
         'prolonged', owed and '1' or '0', 'pardons', math.max(pardons - 1, 0))
       if early then redis.call('HSET', waitKey, 'earlyAt', now) end
       redis.call('PEXPIRE', waitKey, wait)

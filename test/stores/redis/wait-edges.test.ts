@@ -52,9 +52,9 @@ describe('the wait of a sender in Redis, to the millisecond', { skip: WITHOUT_RE
   }
   const ask = (limits: readonly Limit[], windowMs = 60_000): Promise<Verdict> =>
     store.admit(demand(limits, { sender: (limits[0] as Limit).subject, windowMs }))
-  /** What is noted of the wait now, as it is given above. */
+  /** What is noted of the wait now, as it is given above, but for the limit that it belongs to. */
   async function notedOf({ subject }: Limit): Promise<Record<string, number | string>> {
-    const { by: _, ...fields } = await redis.hgetall(`${PREFIX}wait:${subject}`)
+    const { by: _, most: __, ...fields } = await redis.hgetall(`${PREFIX}wait:${subject}`)
     const entries = Object.entries(fields).map(([name, value]) => [
       name,
       TIMES.includes(name) ? Number(value) - NOW : name === 'prolonged' ? value : Number(value),
