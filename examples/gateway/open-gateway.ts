@@ -128,7 +128,8 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     closed = true
     clearTimeout(again)
   })
-  const rule = () => reconcile(authority, logger, peers?.logsForAll ?? true)
+  const isOver = (): boolean => closed
+  const rule = () => reconcile(authority, logger, { isTold: peers?.logsForAll ?? true, isOver })
   const reconciled = async (): Promise<void> => {
     clearTimeout(again)
     if (!(await rule()) && !closed) again = setTimeout(() => void reconciled(), RECONCILE_AGAIN_MS).unref()
@@ -188,11 +189,13 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     upgrades: assembly.upgrades,
     readiness,
     async reload(given) {
+      if (closed) return
       const next = own(given)
       assembly.adopt(next)
       authority.adopt(next)
       warn(next)
       await durable.seed(next).catch((error: unknown) => {
+        if (closed) return
         logger.error(
           { reason: errorText(error) },
           'new accounts and keys of the config are not in the database: send SIGHUP to try again',

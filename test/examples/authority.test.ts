@@ -87,6 +87,21 @@ describe('the authority of the config', () => {
     assert.deepEqual((await one.ask('/admin/drift')).body.data, [])
   })
 
+  it('tells no failure of a reload that the end of the gateway cuts short, or that comes behind it', async (t) => {
+    const { url, remove } = await temporaryDatabase()
+    t.after(remove)
+    const { gateway, logger } = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
+    const accounts = Array.from({ length: 300 }, (_, i) => ({ id: `acme-${i}` }))
+    const next = { ...FIRST, authority: 'config', accounts: [...FIRST.accounts, ...accounts] }
+    const reloads = [gateway.reload(next), gateway.reload(FIRST)]
+    await gateway.close()
+    await Promise.all([...reloads, gateway.reload(next)])
+    assert.deepEqual(
+      logger.lines.filter(({ level }) => level === 'error'),
+      [],
+    )
+  })
+
   it('tells each difference once in memory, however often the config was read', async (t) => {
     const one = await gatewayOf(t, 'memory:', { ...FIRST, authority: 'config' })
     for (let i = 0; i < 3; i++) await one.gateway.reload({ ...FIRST, authority: 'config' })
