@@ -169,17 +169,20 @@ describe('the settler', () => {
     assert.deepEqual(await dueBy(3_700_000), [old.id, resting.id])
   })
 
-  it('tells once of a line that is not there any more, and its tasks wait', async (t) => {
+  it('tells once of a line that is not there any more, and once more if it goes again; its tasks wait', async (t) => {
     const tested = await memory.open(t)
     const [store] = tested.stores
     const who = await payer(tested, 1000n)
     const task = await dueTask(store, who, { line: 'gone' })
-    const [logger, line] = [new KeptLog(), new ScriptedLine(() => answered({ state: 'succeeded' }))]
     let asked = 0
-    const settler = settlerOn(t, store, line, { logger, clients: () => (++asked > 3 ? line : undefined) })
+    const logger = new KeptLog()
+    const line = new ScriptedLine(() => answered({ state: asked > 6 ? 'succeeded' : 'running' }))
+    const isThere = () => ++asked === 4 || asked > 6
+    const settler = settlerOn(t, store, line, { logger, clients: () => (isThere() ? line : undefined) })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
     await settler.close()
-    assert.deepEqual(logger.about(/line that the config does not have/), [{ line: 'gone', task: task.id }])
+    const told = { line: 'gone', task: task.id }
+    assert.deepEqual(logger.about(/line that the config does not have/), [told, told])
   })
 
   it('goes on when its store is there again, and tells of the outage once', async (t) => {

@@ -85,6 +85,7 @@ export class TaskSettler {
   readonly #logger: Logger
   readonly #closing = new AbortController()
   readonly #polls = new Set<Promise<void>>()
+  /** The lines that the config did not have when they were last needed. */
   readonly #unknownLines = new Set<string>()
   readonly #places: PollPlaces
   /** Runs beside the polls, which must not wait for a task that cannot be written. */
@@ -196,6 +197,7 @@ export class TaskSettler {
       this.#logUnknownLine(task)
       return { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: 'no such line' }
     }
+    this.#unknownLines.delete(task.line)
     const { readMs } = this.#settings
     return client.read(task, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(readMs)]))
   }
