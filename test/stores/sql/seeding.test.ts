@@ -103,7 +103,7 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
       )
     })
 
-    it('a key whose secret is taken stays out, and its owner keeps it', async (t) => {
+    it('a key whose secret is taken stays out, and its owner keeps it; with another secret it comes', async (t) => {
       const db = await open(t, await databaseUrl(t))
       await seedAccountsAndKeys(db, SEED)
       const { logger, warnings } = recorder()
@@ -114,6 +114,14 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
         warnings.map(({ fields }) => fields),
         [{ keys: ['thief'] }],
       )
+      const keys = [
+        { id: 'thief', account: 'globex', secret: 'sk-3' },
+        { id: 'k2', account: 'globex', secret: 'sk-4' },
+      ]
+      assert.deepEqual(await seedAccountsAndKeys(db, { ...SEED, keys }, { logger }), { accounts: 0, keys: 1 })
+      assert.equal((await find(db, 'sk-3'))?.id, 'thief')
+      assert.equal(await find(db, 'sk-4'), undefined)
+      assert.equal(warnings.length, 1)
     })
 
     it('an amount the database cannot hold is named, and nothing is written', async (t) => {

@@ -101,6 +101,7 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
     )
   if (added.size < rows.length) {
     const left = idsOf(fresh).filter((id) => !added.has(id))
+    await unclaimAbsent(trx, left)
     logger.warn({ keys: left }, 'keys not seeded: the database has a key with this id or secret')
   }
   return added.size
@@ -122,6 +123,17 @@ async function claim<T extends { id: string }>(
     .execute()
   const fresh = new Set(claimed.map(({ id }) => id))
   return items.filter(({ id }) => fresh.has(id))
+}
+
+/** Takes the mark from keys that are not there, because another key has their secret: the config may give them another one. */
+async function unclaimAbsent(trx: Database, ids: readonly string[]): Promise<void> {
+  const there = trx.selectFrom('keys').select('id').where('id', 'in', ids)
+  await trx
+    .deleteFrom('seeds')
+    .where('kind', '=', 'key')
+    .where('id', 'in', ids)
+    .where('id', 'not in', there)
+    .execute()
 }
 
 async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promise<Set<string>> {
