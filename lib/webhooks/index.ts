@@ -13,6 +13,7 @@ export {
   MAX_WAITING,
   type WebhookOutbox,
 } from './outbox.ts'
+export { LONGEST_WAIT_MS } from './retries.ts'
 export { newWebhookSecret } from './signed-message.ts'
 export type { EndingKey, WatchedBalance, WatchSource } from './watch-source.ts'
 export {

@@ -34,15 +34,15 @@ export class LineWatch {
     for (const { id, down } of lines) {
       const saidAt = this.#down.get(id)
       if (down && saidAt === undefined) await this.#announceDown(id, now)
-      else if (down && now - Number(saidAt) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
+      else if (down && Math.abs(now - Number(saidAt)) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
       else if (!down && saidAt !== undefined) {
-        await this.#announceUp(id, now, now)
+        await this.#announceUp(id, now, Number.POSITIVE_INFINITY)
         this.#down.delete(id)
       }
     }
     // A line that the config has no more begins anew if it comes back.
     for (const id of this.#down.keys()) if (!lines.some((line) => line.id === id)) this.#down.delete(id)
-    if (now - this.#confirmedAt >= CONFIRM_EVERY_MS) await this.#announceForgotten(lines, now)
+    if (Math.abs(now - this.#confirmedAt) >= CONFIRM_EVERY_MS) await this.#announceForgotten(lines, now)
   }
 
   async #announceDown(id: string, at: number): Promise<void> {

@@ -13,6 +13,7 @@ import {
   MAX_WAITING,
   type WebhookOutbox,
 } from './outbox.ts'
+import { LONGEST_WAIT_MS } from './retries.ts'
 import {
   type Delivery,
   type DeliveryQuery,
@@ -176,7 +177,7 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
   }
 
   async due(now: number): Promise<readonly string[]> {
-    const due = [...this.#deliveries.values()].filter(({ nextAt }) => nextAt !== null && nextAt <= now)
+    const due = [...this.#deliveries.values()].filter((delivery) => isDue(delivery, now))
     return [...new Set(due.map(({ webhook }) => webhook))]
   }
 
@@ -184,10 +185,11 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
     const known = this.#webhooks.get(webhook)
     const waits = new Set<string>()
     const claimed: ClaimedDelivery[] = []
-    for (const [position, { webhook: of, event, nextAt, attempts }] of this.#deliveries) {
+    for (const [position, delivery] of this.#deliveries) {
+      const { webhook: of, event, nextAt, attempts } = delivery
       if (of !== webhook || nextAt === null || waits.has(event.subject)) continue
       waits.add(event.subject)
-      if (!known || nextAt > now || claimed.length === limit) continue
+      if (!known || !isDue(delivery, now) || claimed.length === limit) continue
       this.#set(position, { owner, nextAt: until, attempts: attempts + 1 })
       const { secret, oldSecret, url } = known
       const secrets = oldSecret && oldSecret.until > now ? [secret, oldSecret.secret] : [secret]
@@ -242,4 +244,9 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
       if (delivery.webhook === webhook && delivery.nextAt !== null)
         this.#set(position, { owner: null, nextAt: null, status, error: GONE_ERROR })
   }
+}
+
+/** Whether an attempt is due. One that seems further ahead than any was planned before the clock was set back. */
+function isDue({ owner, nextAt }: KnownDelivery, now: number): boolean {
+  return nextAt !== null && (nextAt <= now || (owner === null && nextAt > now + LONGEST_WAIT_MS))
 }

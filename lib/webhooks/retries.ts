@@ -1,5 +1,9 @@
 const FIRST_WAIT_MS = 5000
 const MAX_WAIT_MS = 60 * 60_000
+/** The share by which a wait is longer or shorter by chance. */
+const JITTER = 0.2
+/** No attempt is planned further ahead. */
+export const LONGEST_WAIT_MS = MAX_WAIT_MS * (1 + JITTER)
 /** How long an event is worth another attempt. */
 const RETRY_FOR_MS = 24 * 60 * 60_000
 
@@ -10,5 +14,5 @@ const RETRY_FOR_MS = 24 * 60 * 60_000
 export function nextAttemptAt(attempts: number, eventAt: number, now: number): number | null {
   if (now - eventAt >= RETRY_FOR_MS) return null
   const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1))
-  return now + Math.round(wait * (0.8 + 0.4 * Math.random()))
+  return now + Math.round(wait * (1 - JITTER + 2 * JITTER * Math.random()))
 }

@@ -162,7 +162,7 @@ export class WebhookSender {
         'too many deliveries wait for a webhook: the oldest were dropped',
       )
     }
-    if (now() - this.#lookedAt >= LOOK_EVERY_MS) {
+    if (Math.abs(now() - this.#lookedAt) >= LOOK_EVERY_MS) {
       this.#oldestAt = await this.#outbox.oldestWaiting()
       this.#lookedAt = now()
     }
@@ -179,7 +179,7 @@ export class WebhookSender {
   }
 
   async #prune(now: number): Promise<void> {
-    if (now - this.#prunedAt < PRUNE_EVERY_MS) return
+    if (Math.abs(now - this.#prunedAt) < PRUNE_EVERY_MS) return
     const pruned = await this.#outbox.prune(now - this.#settings.retainMs, PRUNED_ROWS)
     if (pruned < PRUNED_ROWS) this.#prunedAt = now
   }

@@ -150,7 +150,9 @@ export class WebhookWatch {
 
   /** Whether it is this process's turn. While it is another's, asks twice in that time: the other may have ended. */
   async #claimTurn(name: 'balances' | 'keys', now: number, everyMs: number): Promise<boolean> {
-    if (now < this.#askedAgainAt[name]) return false
+    const waitMs = this.#askedAgainAt[name] - now
+    // One that seems longer than any was noted before the clock was set back.
+    if (waitMs > 0 && waitMs <= everyMs) return false
     const isOurs = await this.#outbox.claimTurn(name, now, everyMs)
     this.#askedAgainAt[name] = now + (isOurs ? everyMs : everyMs / 2)
     return isOurs

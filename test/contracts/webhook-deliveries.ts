@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import {
   type ClaimedDelivery,
+  LONGEST_WAIT_MS,
   newWebhookSecret,
   type WebhookOutbox,
   type WebhookStore,
 } from '../../lib/webhooks/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
-import { eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'
+import { DAY_MS, eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'
 
 /** What every store of webhooks tells of them and of their deliveries, to the millisecond. */
 export function webhookDeliveriesContract(
@@ -123,6 +124,19 @@ export function webhookDeliveriesContract(
       assert.equal((await claim(NOW + 80, 9)).length, 2)
       assert.equal((await claim(NOW + 100, 1)).length, 1)
       assert.equal((await claim(NOW + 100, 9)).length, 1)
+    })
+
+    it('that wait for a retry are due when the clock is set back further than any retry waits, each once', async () => {
+      await create('wh')
+      await create('wh_other')
+      await addressed(eventOf(1), eventOf(2))
+      const [first] = await claim()
+      assert.ok(first)
+      await fail(first, NOW + LONGEST_WAIT_MS)
+      assert.deepEqual(numbers(await claim(NOW)), [])
+      assert.deepEqual(await outbox.due(NOW - DAY_MS), ['wh', 'wh_other'])
+      assert.deepEqual(numbers(await claim(NOW - DAY_MS)), [1])
+      assert.deepEqual(numbers(await claim(NOW - DAY_MS)), [])
     })
   })
 }

@@ -9,7 +9,7 @@ import type {
   WebhookEvent,
   WebhookOutbox,
 } from '../../../webhooks/index.ts'
-import { GONE_ERROR, LASTING_STATES } from '../../../webhooks/index.ts'
+import { GONE_ERROR, LASTING_STATES, LONGEST_WAIT_MS } from '../../../webhooks/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { toBigint, toNumber } from '../driver/nullable-cells.ts'
 import { lockFreeRows, lockRows } from '../driver/row-locks.ts'
@@ -236,11 +236,12 @@ export class SqlWebhookOutbox implements WebhookOutbox {
 }
 
 /**
- * Whether a delivery is due: its next attempt, or the end of a claim. A claim that seems longer than any is was made before the
+ * Whether a delivery is due: its next attempt, or the end of a claim. What seems further ahead than any is was noted before the
  * clock was set back.
  */
 function isFree(now: number) {
-  return sql<boolean>`(next_at <= ${BigInt(now)} or (owner is not null and next_at > ${BigInt(now + MAX_CLAIM_MS)}))`
+  return sql<boolean>`(next_at <= ${BigInt(now)} or next_at > ${BigInt(now + LONGEST_WAIT_MS)}
+    or (owner is not null and next_at > ${BigInt(now + MAX_CLAIM_MS)}))`
 }
 
 interface OwnDelivery {
