@@ -23,7 +23,8 @@ export class RecordPruner {
    */
   async prune(forMs: number): Promise<void> {
     const now = Date.now()
-    if (now - this.#prunedAt < INTERVAL_MS) return
+    // The clock may have been set back since.
+    if (Math.abs(now - this.#prunedAt) < INTERVAL_MS) return
     const until = performance.now() + forMs
     let pruned = BATCH_SIZE
     while (pruned === BATCH_SIZE && performance.now() < until) {

@@ -112,7 +112,8 @@ export class Leasing {
 
   async #tidy(db: Database): Promise<void> {
     const now = Date.now()
-    if (now - this.#tidiedAt < TIDY_EVERY_MS) return
+    // The clock may have been set back since.
+    if (Math.abs(now - this.#tidiedAt) < TIDY_EVERY_MS) return
     this.#tidiedAt = now
     const ended = db
       .selectFrom('leases')

@@ -52,6 +52,15 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await leasesLeft(), ['open'])
     })
 
+    it('deletes them also after its clock was set back', async (t) => {
+      const { db, now, ledger, lease, leasesLeft } = await world(t, url)
+      await ledger.renew([], now)
+      t.mock.timers.setTime(now - 86_400_000)
+      await saveLeases(db, [lease('old', 1)])
+      await ledger.renew([], now)
+      assert.deepEqual(await leasesLeft(), [])
+    })
+
     it('deletes a thousand of them at a time, and goes on with the next renewal while there are more', async (t) => {
       const { db, now, ledger, lease, leasesLeft } = await world(t, url)
       await saveLeases(
