@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
-import { retryAfterOf } from './retry-after.ts'
+import { retryAfterOf, toldWait } from './retry-after.ts'
 import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
@@ -25,8 +25,6 @@ export function statusOfError(body: unknown): number {
   return statusNamedBy(errorIn(body))
 }
 
-const MAX_OVERLOAD_WAIT_MS = 60_000
-
 function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
   const meant = meantBy(status, error)
   const failure = { ...classify(meant, error, detailOf(status, error)), ...(hasWords(error) && { error }) }
@@ -34,9 +32,7 @@ function judge(status: number, error: UpstreamError, headers: IncomingHttpHeader
   if (failure.code === 'upstream_rate_limited')
     return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
   if (failure.code !== 'upstream_overloaded') return { ...failure, cheap }
-  const waitMs = retryAfterOf(headers, body)
-  // Clients heed no longer wait, and a page about maintenance may ask for a day.
-  return { ...failure, cheap, retryAfterMs: waitMs && Math.min(waitMs, MAX_OVERLOAD_WAIT_MS) }
+  return { ...failure, cheap, retryAfterMs: toldWait(retryAfterOf(headers, body)) }
 }
 
 /** Returns the status that says what an upstream means: some 4xx are not the request's fault. */

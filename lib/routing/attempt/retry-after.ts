@@ -3,6 +3,8 @@ import { isJsonObject } from '../../core/json/index.ts'
 
 /** The wait of an upstream that asks for none, for one in the past, or for something that is no time. */
 const SENSELESS_MS = 1000
+/** Clients heed no longer wait, and a page about maintenance may ask for a day. */
+const MAX_TOLD_MS = 60_000
 
 /**
  * Returns how long an upstream asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date, else
@@ -16,6 +18,11 @@ export function retryAfterOf(headers: IncomingHttpHeaders, body: unknown): numbe
   ].filter((ms) => ms !== undefined)
   if (said.length === 0) return undefined
   return said.find((ms) => ms > 0) ?? SENSELESS_MS
+}
+
+/** Returns the wait to tell callers where an upstream asks for one. */
+export function toldWait(askedMs: number | undefined): number | undefined {
+  return askedMs && Math.min(askedMs, MAX_TOLD_MS)
 }
 
 /** Returns undefined if nothing is said, and 0 if it makes no sense. */

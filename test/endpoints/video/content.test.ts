@@ -66,6 +66,25 @@ describe('the content of a video', () => {
       }
     })
 
+    it(`${kind} line: the wait that the line asks for is told, a minute at most, and of other refusals none`, async (t) => {
+      const { upstream, gateway, id } = await finishedVideo(t, kind)
+      for (const [status, asked, told] of [
+        [429, '7', '7'],
+        [429, '86400', '60'],
+        [429, 'Fri, 01 Jan 2100 00:00:00 GMT', '60'],
+        [503, '86400', '60'],
+        [403, '7', null],
+      ] as const) {
+        upstream.script = (req, res) => {
+          if (!/content$|files/.test(req.path.split('?')[0] ?? '')) return false
+          res.writeHead(status, { 'retry-after': asked }).end()
+          return true
+        }
+        const { headers } = await gateway.send('GET', `/v1/videos/${id}/content`)
+        assert.equal(headers.get('retry-after'), told, `${status}: ${asked}`)
+      }
+    })
+
     it(`${kind} line: breaks off where the line does, and is not made to look whole`, async (t) => {
       const { upstream, gateway, id } = await finishedVideo(t, kind)
       upstream.script = (req, res) => {

@@ -146,6 +146,26 @@ describe('a line that does not answer about its task', () => {
       assert.ok((await gateway.money()).leased > 0n)
     })
 
+    it(`${name}: a cancel is told to wait as long as the line asks, a minute at most`, async (t) => {
+      const upstream = await videoUpstreamFor(t)
+      const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
+      for (const limited of ['GET', 'DELETE'])
+        for (const [asked, told] of [
+          ['7', '7'],
+          ['86400', '60'],
+          ['Infinity', '60'],
+          ['Fri, 01 Jan 2100 00:00:00 GMT', '60'],
+        ] as const) {
+          upstream.script = ({ method }, res) => {
+            if (method === limited) json(res, 429, {}, { 'retry-after': asked })
+            return method === limited
+          }
+          const { status, headers } = await gateway.send('DELETE', `${caller.path}/${id}`)
+          assert.deepEqual([status, headers.get('retry-after')], [429, told], `${limited}: ${asked}`)
+        }
+    })
+
     it(`${name}: one that has forgotten it for a moment has not lost it`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })

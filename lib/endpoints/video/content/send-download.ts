@@ -6,6 +6,7 @@ import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { retryAfterOf, toldWait } from '../../../routing/attempt/retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** A file to send and the line that has it. */
@@ -54,13 +55,13 @@ export async function sendDownload(
   try {
     const failure = await download.run(source.note)
     if (!failure || call.left) return
-    const { code, detail } = failure
+    const { code, detail, retryAfterMs } = failure
     if (detail !== null)
       call.logger.warn(
         { requestId: call.id, line: source.line.id, reason: detail },
         'video: a download failed',
       )
-    throw call.refuse(code)
+    throw call.refuse(code, { retryAfterMs: toldWait(retryAfterMs) })
   } finally {
     source.signal.removeEventListener('abort', leave)
     release()
@@ -108,7 +109,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
     const { location } = headers
     if (REDIRECTS.has(status) && typeof location === 'string') return this.#follow(location)
     this.#exchange.noteProgress()
-    if (!PASSED_ON.has(status)) return failed({ ...malformed(''), code: codeOf(status), detail: null })
+    if (!PASSED_ON.has(status)) return failed(refused(status, headers))
     this.#writeHead(status, headers)
     if (this.#req.method !== 'HEAD' && status !== 304 && status !== 416) return undefined
     if (status === 416) this.#res.removeHeader('content-length')
@@ -162,6 +163,13 @@ class Download implements ResponseHandler<ExchangeEnd> {
 
 function failed(failure: Failure): ExchangeEnd {
   return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault: false }
+}
+
+function refused(status: number, headers: IncomingHttpHeaders): Failure {
+  const code = codeOf(status)
+  const isAsked = code === 'upstream_rate_limited' || code === 'upstream_overloaded'
+  const retryAfterMs = isAsked ? retryAfterOf(headers, undefined) : undefined
+  return { ...malformed(''), code, detail: null, retryAfterMs }
 }
 
 function headerOf(req: Request, name: string): [string, string][] {

@@ -1,4 +1,5 @@
 import type { AttemptNote, Call, Logger, RoutingTrace } from '../../../core/call/index.ts'
+import { toldWait } from '../../../routing/attempt/retry-after.ts'
 import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
 import { inTime, storedFor } from './store-wait.ts'
 import { isFinished, type VideoTask } from './task.ts'
@@ -95,14 +96,14 @@ export class TaskService {
     const { task, outcome } = await this.#refresh(call, known)
     if (isFinished(task)) return this.#remove(call, task)
     if (task.state !== 'queued') throw call.refuse('conflict', { message: RUNNING })
-    if (outcome?.kind === 'away') throw call.refuse(outcome.code, { retryAfterMs: outcome.retryAfterMs })
+    if (outcome?.kind === 'away') throw refusedAway(call, outcome)
     const client = this.clientOf(call, task)
     if (!client) throw call.refuse('no_candidate')
     return this.#takenBack(call, task, await client.cancel(task, NEVER))
   }
 
   async #takenBack(call: Call, task: VideoTask, outcome: CancelOutcome): Promise<void> {
-    if (outcome.kind === 'away') throw call.refuse(outcome.code, { retryAfterMs: outcome.retryAfterMs })
+    if (outcome.kind === 'away') throw refusedAway(call, outcome)
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
       const { tasks } = this.#deps
       const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
@@ -162,6 +163,11 @@ export class TaskService {
     const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))
     return { task: observed?.task ?? task, outcome }
   }
+}
+
+/** Returns the error of a line that did not answer, or refused. */
+function refusedAway(call: Call, { code, retryAfterMs }: Extract<CancelOutcome, { kind: 'away' }>) {
+  return call.refuse(code, { retryAfterMs: toldWait(retryAfterMs) })
 }
 
 const RUNNING =
