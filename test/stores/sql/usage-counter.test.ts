@@ -103,6 +103,17 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
+    it('is kept for good if it is to be kept for longer than dates reach, and nothing fails', async (t) => {
+      const db = await open(t, await url(t))
+      await filled(db)
+      for (const time of [Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER])
+        assert.deepEqual(await run(t, db, time), [])
+      assert.deepEqual(await byUser(db), [
+        ['acme', 'ann', 53n],
+        ['globex', 'ann', 53n],
+      ])
+    })
+
     it('is kept for another time at once when that is changed', async (t) => {
       const db = await open(t, await url(t))
       await filled(db)

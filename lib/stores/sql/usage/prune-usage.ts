@@ -16,7 +16,8 @@ const FINE_FROM = 'fine_from'
  * @returns whether there may be more.
  */
 export async function pruneUsage(db: Database, before: number): Promise<boolean> {
-  const hour = monthOf(Math.floor(before / HOUR_MS))
+  // A time that is out of range is before all usage.
+  const hour = monthOf(Math.floor(Math.max(0, before) / HOUR_MS))
   const [oldest] = await db
     .selectFrom('usage')
     .select('hour')
