@@ -15,7 +15,7 @@ export class TaskUpkeep {
   readonly #times: { readonly keepMs: number; readonly retainMs: number }
   readonly #logger: Logger
   #running: Promise<void> | undefined
-  #at = Number.NEGATIVE_INFINITY
+  #at = 0
   #fails = false
 
   /** @param times how long a task is kept after its end, and the Idempotency-Key of one that expired. */
@@ -32,9 +32,10 @@ export class TaskUpkeep {
   /** Begins, unless it runs or has just run. Never throws: a failure is logged once, until it succeeds again. */
   begin(): void {
     const now = Date.now()
-    if (this.#running || (now - this.#at < UPKEEP_MS && now >= this.#at)) return
+    const before = this.#at
+    if (this.#running || (now - before < UPKEEP_MS && now >= before)) return
     this.#at = now
-    this.#running = this.#run(now).finally(() => {
+    this.#running = this.#run(now, Math.min(before, now)).finally(() => {
       this.#running = undefined
     })
   }
@@ -44,9 +45,9 @@ export class TaskUpkeep {
     await this.#running
   }
 
-  async #run(now: number): Promise<void> {
+  async #run(now: number, before: number): Promise<void> {
     try {
-      await this.#endOld(now)
+      await this.#endOld(now, before)
       this.#fails = false
     } catch (error) {
       if (!this.#fails) this.#logger.error({ err: error }, 'old video tasks cannot be ended')
@@ -54,7 +55,11 @@ export class TaskUpkeep {
     }
   }
 
-  async #endOld(now: number): Promise<void> {
+  /**
+   * @param before when this was done last. What became too old since then is polled first: nobody may have run for days, and the
+   *   line may have finished it.
+   */
+  async #endOld(now: number, before: number): Promise<void> {
     const { keepMs, retainMs } = this.#times
     const store = this.#store
     const steps = [
@@ -66,7 +71,7 @@ export class TaskUpkeep {
       () => store.prune(now - retainMs, UPKEEP_TASKS),
       async () =>
         this.#warn(
-          await store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
+          await store.expire(before - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
           `a video task was given up after 48 hours: ${GIVEN_UP}`,
         ),
     ]

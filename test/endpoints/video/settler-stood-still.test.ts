@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MAX_HOLD_MS, type TaskStore } from '../../../lib/endpoints/video/index.ts'
+import { assertSound } from '../../contracts/ledger-money.ts'
+import { leasedOf, payer, spentOf } from '../../contracts/task-samples.ts'
+import { untilAsync } from '../../support/until.ts'
+import { answered, ScriptedLine } from './scripted-line.ts'
+import { dueTask, KeptLog, settlerOn } from './settler-run.ts'
+import { TASK_BACKENDS } from './task-backends.ts'
+
+/** How long a line takes to answer. */
+const LINE_MS = 100
+
+const stateOf = async (store: TaskStore, { account, id }: { account: string; id: string }) =>
+  (await store.find(account, id))?.state
+
+for (const { name, skip, open } of TASK_BACKENDS) {
+  describe(`a task that became too old while nobody polled it, on ${name}`, { skip }, () => {
+    it('is charged if its line has finished it, and only another is given up, after the line was asked', async (t) => {
+      const tested = await open(t)
+      const [store] = tested.stores
+      const [who, other] = [await payer(tested, 1000n), await payer(tested, 1000n)]
+      const createdAt = Date.now() - MAX_HOLD_MS - 3_600_000
+      const [done, running] = [
+        await dueTask(store, who, { createdAt }),
+        await dueTask(store, other, { createdAt }),
+      ]
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const logger = new KeptLog()
+      const line = new ScriptedLine(async ({ id }) => {
+        await sleep(LINE_MS)
+        return answered({ state: id === done.id ? 'succeeded' : 'running' })
+      })
+      settlerOn(t, store, line, { logger })
+      await untilAsync(async () => (await stateOf(store, done)) === 'succeeded', 'the charge')
+      await untilAsync(async () => (await stateOf(store, running)) === 'running', 'the poll of the other')
+      t.mock.timers.tick(10_000)
+      await untilAsync(async () => (await stateOf(store, running)) === 'expired', 'the end of the other')
+      assert.deepEqual(
+        [await spentOf(tested, who), await spentOf(tested, other), await leasedOf(tested, other)],
+        [
+          [85n, 85n],
+          [0n, 0n],
+          [0n, 0n],
+        ],
+      )
+      assert.deepEqual(
+        logger.about(/given up/).map(({ task }) => task),
+        [running.id],
+      )
+      await assertSound(tested.ledger)
+    })
+
+    it('is asked about first, too, if the process stood still meanwhile', async (t) => {
+      const tested = await open(t)
+      const [store] = tested.stores
+      const who = await payer(tested, 1000n)
+      const task = await dueTask(store, who)
+      let state: 'running' | 'succeeded' = 'running'
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const line = new ScriptedLine(async () => {
+        await sleep(LINE_MS)
+        return answered({ state })
+      })
+      settlerOn(t, store, line, { shortestPollMs: 60_000, longestPollMs: 60_000 })
+      await untilAsync(async () => (await stateOf(store, task)) === 'running', 'the first poll')
+      state = 'succeeded'
+      t.mock.timers.tick(MAX_HOLD_MS)
+      await untilAsync(async () => (await stateOf(store, task)) !== 'running', 'its end')
+      assert.equal(await stateOf(store, task), 'succeeded')
+    })
+  })
+}
