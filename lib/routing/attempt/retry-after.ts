@@ -11,10 +11,12 @@ const MAX_TOLD_MS = 60_000
  * Google's RetryInfo in the body. Undefined if it says nothing.
  */
 export function retryAfterOf(headers: IncomingHttpHeaders, body: unknown): number | undefined {
+  // A date is one of the upstream's clock.
+  const sentAt = Date.parse(headers.date ?? '') || Date.now()
   const said = [
-    millisecondsOf(headers['retry-after-ms'], 1),
-    millisecondsOf(headers['retry-after'], 1000),
-    millisecondsOf(retryInfoOf(body), 1000),
+    millisecondsOf(headers['retry-after-ms'], 1, sentAt),
+    millisecondsOf(headers['retry-after'], 1000, sentAt),
+    millisecondsOf(retryInfoOf(body), 1000, sentAt),
   ].filter((ms) => ms !== undefined)
   if (said.length === 0) return undefined
   return said.find((ms) => ms > 0) ?? SENSELESS_MS
@@ -26,12 +28,16 @@ export function toldWait(askedMs: number | undefined): number | undefined {
 }
 
 /** Returns undefined if nothing is said, and 0 if it makes no sense. */
-function millisecondsOf(said: string | readonly string[] | undefined, unit: number): number | undefined {
+function millisecondsOf(
+  said: string | readonly string[] | undefined,
+  unit: number,
+  sentAt: number,
+): number | undefined {
   // undici gives the values of a repeated header as a list.
   const value = (typeof said === 'string' ? said : said?.[0])?.trim()
   if (value === undefined || value === '') return undefined
   const number = Number(value)
-  const ms = Number.isNaN(number) ? Date.parse(value) - Date.now() : number * unit
+  const ms = Number.isNaN(number) ? Date.parse(value) - sentAt : number * unit
   return Math.max(0, ms) || 0
 }
 
