@@ -6,6 +6,7 @@ import {
   aLogger,
   anObjectWith,
   aString,
+  aWholeNumber,
   checkOptions,
   type OptionRules,
   oneOf,
@@ -25,7 +26,7 @@ export interface WebhookSenderOptions {
   outbox: WebhookOutbox
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
   allowPrivate?: boolean
-  /** How long a receiver may take to answer. Defaults to 10000. */
+  /** How long a receiver may take to answer, at most five minutes. Defaults to 10000. */
   timeoutMs?: number
   /** How often the outbox is asked for new events and due deliveries. Defaults to 1000. */
   roundMs?: number
@@ -39,10 +40,17 @@ export interface WebhookSenderOptions {
   now?: () => number
 }
 
+/** An outbox takes a claim that lasts much longer for one from before the clock was set back. */
+const MAX_TIMEOUT_MS = 300_000
+
 const RULES: OptionRules<WebhookSenderOptions> = {
   outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'claim')),
   allowPrivate: oneOf(true, false),
-  timeoutMs: someMilliseconds,
+  timeoutMs: aWholeNumber(
+    `a positive whole number of milliseconds, at most ${MAX_TIMEOUT_MS} (5 minutes)`,
+    1,
+    MAX_TIMEOUT_MS,
+  ),
   roundMs: someMilliseconds,
   retainMs: aKeepTime,
   owner: aString(),

@@ -126,6 +126,14 @@ export function webhookDeliveriesContract(
       assert.equal((await claim(NOW + 100, 9)).length, 1)
     })
 
+    it('are nobody else’s for as long as a receiver may take', async () => {
+      await create('wh')
+      await addressed(eventOf(1))
+      const longest = { webhook: 'wh', owner: 'one', now: NOW, until: NOW + 320_000, limit: 9 }
+      assert.deepEqual(numbers(await outbox.claim(longest)), [1])
+      assert.deepEqual([await outbox.due(NOW), await claim(NOW)], [[], []])
+    })
+
     it('that wait for a retry are due when the clock is set back further than any retry waits, each once', async () => {
       await create('wh')
       await create('wh_other')

@@ -81,6 +81,16 @@ describe('a watch whose clock was ahead and is set back', () => {
   })
 })
 
+describe('a sender', () => {
+  it('gives a receiver no more time than a claim on its delivery may last', () => {
+    const options = { outbox: new MemoryWebhooks(), logger: quiet }
+    assert.throws(
+      () => new WebhookSender({ ...options, timeoutMs: 300_001 }),
+      /"timeoutMs" must be .*5 minutes/,
+    )
+  })
+})
+
 describe('a sender whose clock was ahead and is set back', () => {
   it('deletes old deliveries, and looks how long the oldest waits, as often as before', async (t) => {
     const outbox = new MemoryWebhooks()
