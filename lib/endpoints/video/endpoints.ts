@@ -191,7 +191,8 @@ const RULES: OptionRules<VideoEndpointsOptions> = {
       [value].flat().every((secret) => typeof secret === 'string' && secret.length >= 16) &&
       !(Array.isArray(value) && value.length === 0),
   },
-  signedForMs: aNumber('at least 1000 milliseconds', 1000),
+  // Beyond that, an address has no room for its end.
+  signedForMs: aNumber('from 1000 to 3155760000000 milliseconds (100 years)', 1000, 3_155_760_000_000),
   publicOrigin: {
     be: 'a URL, such as https://models.example.com',
     accepts: (value) => typeof value === 'string' && URL.canParse(value),

@@ -32,6 +32,18 @@ describe('the signed address that a task-style caller gets', () => {
     })
   }
 
+  it('is good as long as it may be made for at most, and none is made for longer', async (t) => {
+    const longest = 3_155_760_000_000
+    const upstream = await videoUpstreamFor(t)
+    const lines = [{ kind: 'openai' as const, url: upstream.url }]
+    const gateway = await startVideoGateway(t, { lines, video: { signedForMs: longest } })
+    const id = await createTask(gateway, OPENAI_VIDEO)
+    upstream.last.status = 'completed'
+    assert.equal((await fetch(await addressOf(gateway, ARK_VIDEO, id))).status, 200)
+    const longer = startVideoGateway(t, { lines, video: { signedForMs: longest + 1 } })
+    await assert.rejects(longer, /"signedForMs" must be from 1000 to /)
+  })
+
   it('is good for one video and until its time', async (t) => {
     const { upstream, gateway, id } = await finishedVideo(t, 'openai')
     const other = await createTask(gateway, OPENAI_VIDEO)
