@@ -50,6 +50,8 @@ const KEY_NOTICE_MS = 7 * DAY_MS
 /** Accounts announced in one round; the next round, not the next check, goes on. */
 const BALANCES_AT_A_TIME = 100
 const MAX_OUTAGES = 100
+/** Processes notice the end of an outage at different times, and clocks differ. */
+const MAX_LATER_MS = 600_000
 
 /**
  * Watches what no transaction records: lines, the ledger, balances and keys. Each process runs one. What several see
@@ -127,10 +129,12 @@ export class WebhookWatch {
     for (const { from, until } of [...this.#outages]) {
       const data = { from: new Date(from).toISOString(), until: new Date(until).toISOString() }
       const event = newEvent({ type: 'ledger.away', subject: 'ledger', at: until, data })
-      // Its state is the end of the last outage that was announced: another process has announced the same one.
-      await this.#outbox.announce('ledger', until, (last) =>
-        last && Number(last.state) >= from ? undefined : { state: String(until), event },
-      )
+      // Its state is the end of the last outage that was announced: another process has announced the same one. One that seems
+      // to end much later was announced before the clock was set back.
+      await this.#outbox.announce('ledger', until, (last) => {
+        const end = Number(last?.state ?? Number.NEGATIVE_INFINITY)
+        return end >= from && end <= until + MAX_LATER_MS ? undefined : { state: String(until), event }
+      })
       this.#outages.shift()
     }
   }

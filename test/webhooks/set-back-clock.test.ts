@@ -56,6 +56,23 @@ describe('a watch whose clock was ahead and is set back', () => {
     assert.deepEqual(told, ['key.expiring key:soon'])
   })
 
+  it('tells the outages of the ledger that follow, each once', async (t) => {
+    const { clock, told, watches, looked } = scene(t, 2)
+    const outage = async () => {
+      for (const watch of watches) watch.noteLedger(true)
+      clock.now += 5000
+      for (const watch of watches) watch.noteLedger(false)
+      await looked()
+    }
+    clock.now += DAY_MS
+    await outage()
+    clock.now = NOW
+    await outage()
+    clock.now += 5000
+    await outage()
+    assert.deepEqual(told, ['ledger.away ledger', 'ledger.away ledger', 'ledger.away ledger'])
+  })
+
   it('tells at once that a line is up which it said to be down', async (t) => {
     const { clock, told, down, looked } = scene(t, 1)
     clock.now += DAY_MS
