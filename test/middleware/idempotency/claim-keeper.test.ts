@@ -114,17 +114,6 @@ describe('a claim that is held', () => {
     assert.equal(only('renew').length, 2)
   })
 
-  it('has expired records forgotten once a minute, and at once when the clock is set back', async (t) => {
-    const { claim, pass, only } = keeperOf(t)
-    await claim('a')
-    for (let i = 0; i < 6; i++) await pass(15_000)
-    assert.deepEqual(only('prune'), ['15000 prune', '75000 prune'])
-    const { now } = Date
-    t.mock.method(Date, 'now', () => now() - 86_400_000)
-    for (let i = 0; i < 4; i++) await pass(15_000)
-    assert.deepEqual(only('prune').slice(2), ['105000 prune'])
-  })
-
   it('that the store knows nothing of any more is lost, which is told', async (t) => {
     const { keeper, claim, pass, messages, only } = keeperOf(t)
     const [lost, kept] = [await claim('lost'), await claim('kept')]

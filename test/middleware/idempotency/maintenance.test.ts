@@ -114,6 +114,30 @@ it('renewals do not wait for all that is to be forgotten after a long time away'
   }
 })
 
+it('what has expired is forgotten once a minute, and at once when the clock is set back', async (t) => {
+  const clock = clockOf(t)
+  const began = performance.now()
+  const store = new MemoryIdempotencyStore()
+  const pruned: number[] = []
+  t.mock.method(store, 'prune', async () => {
+    pruned.push(performance.now() - began)
+    return 0
+  })
+  const pass = async (quarters: number) => {
+    for (let i = 0; i < quarters; i++) {
+      clock.tick(LEASE_MS / 4)
+      await settled()
+    }
+  }
+  await keeperOf(store).claim('a')
+  await pass(6)
+  assert.deepEqual(pruned, [15_000, 75_000])
+  const { now } = Date
+  t.mock.method(Date, 'now', () => now() - 86_400_000)
+  await pass(4)
+  assert.deepEqual(pruned, [15_000, 75_000, 105_000])
+})
+
 /** Remembers how many claims were renewed at a time, and fails while it is told to. */
 class RenewingStore extends MemoryIdempotencyStore {
   readonly renewed: number[] = []
