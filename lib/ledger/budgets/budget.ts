@@ -64,7 +64,7 @@ export function isLongPast(wallet: WalletId, at: number): boolean {
   return start > 0 && start < at - KEPT_MS
 }
 
-/** Returns ids between which all wallets of a budget are that are long past. */
-export function longPast(budget: string, at: number): [after: WalletId, before: WalletId] {
-  return [budgetWallet(budget, 0), budgetWallet(budget, at - KEPT_MS)]
+/** Returns ids between which all wallets of a budget are that are long past, and one behind all of its wallets. */
+export function longPast(budget: string, at: number): [after: WalletId, before: WalletId, last: WalletId] {
+  return [budgetWallet(budget, 0), budgetWallet(budget, at - KEPT_MS), `budget:${budget}:~`]
 }

@@ -72,6 +72,13 @@ describe('the wallets of budgets', () => {
         .values({ ...sums, home: 'us', received: 0n, ...told })
         .execute()
     }
+    // As many newer ones as stay in any case, with that of 90 days ago.
+    const newer = Array.from({ length: 9 }, (_, i) => at(80 + i))
+    const empty = { limited: 1, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+    await db
+      .insertInto('wallets')
+      .values(newer.map((id) => ({ id, ...empty })))
+      .execute()
     // The period of one never ends; something is still leased of another.
     const kept = [at(90), at(200, 'b2'), budgetWallet('b1', 0), at(300)]
     for (const [i, wallet] of [at(101), at(150), ...kept].entries()) {
@@ -85,8 +92,9 @@ describe('the wallets of budgets', () => {
     }
     // Opening the last of these has deleted those before it already.
     await ledger.change('p', [take('now', at(0), 10n)])
-    const left = (await wallets()).filter((id) => id.startsWith('budget:'))
+    const left = (await wallets()).filter((id) => id.startsWith('budget:') && !newer.includes(id))
     assert.deepEqual(left, [...kept, at(0)].sort())
+    assert.equal((await wallets()).filter((id) => newer.includes(id)).length, newer.length)
     const notices = await db.selectFrom('budget_notices').select('wallet').distinct().execute()
     assert.deepEqual(notices.map(({ wallet }) => wallet).sort(), left)
     for (const table of ['shares', 'lent_shares'] as const)
@@ -100,6 +108,26 @@ describe('the wallets of budgets', () => {
       String((await ledger.check()).violations),
       /budget:b1:\d+" has entries, and is not there itself/,
     )
+  })
+
+  onBoth('of the newest ten periods stay, however far the clock of a process leaps', async (t, url) => {
+    const { ledger, sound } = await world(t, await url(t))
+    const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+    const [own, beside] = [budgetWallet('b1', today), budgetWallet('b2', today)]
+    for (const [wallet, account] of [
+      [own, 'acme'],
+      [beside, 'beside'],
+    ] as const)
+      await ledger.settle([charge(account, 900n, { budgets: [wallet] })])
+    t.mock.timers.enable({ apis: ['Date'], now: today + 1000 * DAY_MS })
+    for (let days = 1000; days < 1009; days++) {
+      const wallet = budgetWallet('b1', today + days * DAY_MS)
+      await ledger.change('p', [take(`ahead-${days}`, wallet, 10n)])
+    }
+    t.mock.timers.reset()
+    const spent = (await ledger.wallets([own, beside])).map((each) => each.spent)
+    assert.deepEqual(spent, [900n, 900n])
+    await sound()
   })
 
   onBoth('are free of a video that a process without budgets has ended', async (t, url) => {

@@ -16,11 +16,16 @@ const FIND_TERMS = RowStatement.select<BudgetsTable>(
   'select found.* from given join budgets as found on found.id = given.id where found.deleted = 0',
 )
 
-/** The wallets between two ids of which nothing is leased. */
+/** So many of the newest wallets of a budget stay: the clock of this process may be far ahead of the others', who spend of them. */
+const NEWEST = 10
+
+/** The wallets of budgets between two ids of which nothing is leased, but for the newest. */
 const FIND_PAST = RowStatement.select<{ id: WalletId }>(
-  { after: 'text', before: 'text' },
+  { after: 'text', before: 'text', last: 'text' },
   `select found.id from given join wallets as found on found.id > given.after and found.id < given.before
-    where found.leased = 0`,
+    where found.leased = 0 and exists (
+      select 1 from wallets as newer where newer.id > found.id and newer.id < given.last
+      order by newer.id limit 1 offset ${NEWEST - 1})`,
 )
 
 /** Leaves out those that somebody else has opened, by the same terms. */
