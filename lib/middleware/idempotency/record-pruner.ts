@@ -2,9 +2,11 @@ import type { StoreGuard } from '../../core/store-guard/index.ts'
 import type { IdempotencyStore } from './idempotency-store.ts'
 
 const INTERVAL_MS = 60_000
+/** How long ago a record expired by then: the clock of the process that has it may be behind. */
+const SPARE_MS = 3_600_000
 const BATCH_SIZE = 500
 
-/** Removes expired records once a minute. */
+/** Removes records that expired an hour ago, once a minute. */
 export class RecordPruner {
   readonly #store: IdempotencyStore
   readonly #guard: StoreGuard
@@ -16,7 +18,7 @@ export class RecordPruner {
   }
 
   /**
-   * Removes expired records, if a minute has passed.
+   * Removes such records, if a minute has passed.
    *
    * @param forMs how long it may take. After a long outage the rest is removed by later runs.
    * @throws {StoreAway} when the store does not answer.
@@ -28,7 +30,7 @@ export class RecordPruner {
     const until = performance.now() + forMs
     let pruned = BATCH_SIZE
     while (pruned === BATCH_SIZE && performance.now() < until) {
-      pruned = await this.#guard.retry(() => this.#store.prune(now, BATCH_SIZE))
+      pruned = await this.#guard.retry(() => this.#store.prune(now - SPARE_MS, BATCH_SIZE))
     }
     if (pruned < BATCH_SIZE) this.#prunedAt = now
   }

@@ -5,6 +5,7 @@ import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
 import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
+import { RecordPruner } from '../../../lib/middleware/idempotency/record-pruner.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
 import { clockOf } from './faked-clock.ts'
@@ -112,6 +113,20 @@ it('renewals do not wait for all that is to be forgotten after a long time away'
     assert.ok(keeper.maySend(held))
     assert.equal(held.state, 'running')
   }
+})
+
+it('a process whose clock is ahead removes no claim that another renews', async (t) => {
+  const store = new MemoryIdempotencyStore()
+  const { claim, guard } = keeperOf(store)
+  const own = await claim('a')
+  const { now } = Date
+  const ahead = t.mock.method(Date, 'now', () => now() + 30 * 60_000)
+  await new RecordPruner(store, guard).prune(1000)
+  ahead.mock.restore()
+  assert.deepEqual(await store.renew([own], now() + LEASE_MS), [true])
+  t.mock.method(Date, 'now', () => now() + 3_600_000 + 2 * LEASE_MS)
+  await new RecordPruner(store, guard).prune(1000)
+  assert.equal(store.size, 0, 'one that nobody renews goes')
 })
 
 it('what has expired is forgotten once a minute, and at once when the clock is set back', async (t) => {
