@@ -61,6 +61,16 @@ describe('a tunnel through a proxy', () => {
       )
     })
 
+  it('is open if the proxy answered in time, and this process stood still until it was over', async (t) => {
+    const proxy = await proxyOf(t, (socket) => {
+      opens(socket)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1600)
+    })
+    const socket = await openTunnel(END, { proxy: proxy.at(), timeoutMs: 500 })
+    assert.equal(socket.destroyed, false)
+    socket.destroy()
+  })
+
   it('passes bytes on in both directions', async (t) => {
     const proxy = await proxyOf(t, (socket) => {
       opens(socket)

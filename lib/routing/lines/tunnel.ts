@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { http } from '../../core/call/node-http.ts'
+import { timeLimit } from '../../core/time-limit/index.ts'
 import { UnsentError } from '../attempt/unsent-error.ts'
 
 /** The host that a tunnel leads to. */
@@ -34,9 +35,9 @@ export function openTunnel(
     agent: false,
     ...(ca && { ca }),
   })
-  const late = setTimeout(() => {
+  const inTime = timeLimit(timeoutMs, () => {
     request.destroy(new UnsentError('the proxy took too long', true))
-  }, timeoutMs)
+  })
   return new Promise<Socket>((resolve, reject) => {
     request
       .on('connect', ({ statusCode = 0 }, socket) => {
@@ -52,7 +53,7 @@ export function openTunnel(
         reject(error instanceof UnsentError ? error : new UnsentError(fault))
       })
       .end()
-  }).finally(() => clearTimeout(late))
+  }).finally(inTime)
 }
 
 function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {
