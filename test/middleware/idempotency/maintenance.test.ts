@@ -115,6 +115,18 @@ it('renewals do not wait for all that is to be forgotten after a long time away'
   }
 })
 
+it('a clock that leaps beyond the leases costs the call that is just ending its key, and no other', async (t) => {
+  const clock = clockOf(t)
+  const { keeper, claim } = keeperOf(new MemoryIdempotencyStore())
+  const [ending, other] = [await claim('a'), await claim('b')]
+  const { now } = Date
+  t.mock.method(Date, 'now', () => now() + LEASE_MS)
+  assert.equal(keeper.maySend(ending), false)
+  clock.tick(1)
+  await settled()
+  assert.equal(keeper.maySend(other), true)
+})
+
 it('a process whose clock is ahead removes no claim that another renews', async (t) => {
   const store = new MemoryIdempotencyStore()
   const { claim, guard } = keeperOf(store)
