@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
+import { type OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { bytesOf, sendMost } from './last-bytes.ts'
 
@@ -78,7 +78,14 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
       else if (held.byLength) held.byLength = 'ended'
       return held.res
     }
-    holder.onSend?.(given[0], given[1])
+    const { statusCode: status, headersSent } = held.res
+    const [chunk] = given as readonly unknown[]
+    const isNone = chunk === undefined || chunk === null || typeof chunk === 'function'
+    const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
+    // Node throws, before anything is recorded or charged for an answer that cannot be sent.
+    if (!isChunk || !(headersSent || (status >= 100 && status <= 999)))
+      return ServerResponse.prototype.end.apply(held.res, given)
+    holder.onSend?.(chunk, given[1])
     held.isOpen = false
     let waiting: Promise<void> | undefined
     try {
@@ -104,7 +111,8 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
       heldEnd.apply(held.res, given as EndArguments)
       return true
     }
-    holder.onSend?.(given[0], given[1])
+    const chunk: unknown = given[0]
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) holder.onSend?.(chunk, given[1])
     return held.write.apply(this, given)
   }
   res.write = heldWrite as ServerResponse['write']
@@ -153,7 +161,7 @@ function hold(
     held.isWaiting = false
   }
   void waiting.then(over, over)
-  holdBack(held.res, waiting, then, otherwise)
+  holdBack(held, waiting, then, otherwise)
 }
 
 /**
@@ -161,9 +169,10 @@ function hold(
  * length that it has declared. Nearly all other bytes have gone out then.
  *
  * @param run must not reject.
+ * @param next receives the error if the answer cannot be sent: Express's `next`.
  */
-export function holdLastByte(res: HeldAnswer, run: BeforeLastByte): void {
-  holdEnd(res, NOTHING_BEFORE, nothing)
+export function holdLastByte(res: HeldAnswer, run: BeforeLastByte, next: (error: unknown) => void): void {
+  holdEnd(res, NOTHING_BEFORE, next)
   res[LAST_BYTE] = run
 }
 
@@ -185,11 +194,12 @@ function nothing(): undefined {}
 const NOTHING_BEFORE: EndHolder = { beforeEnd: nothing, onSend: nothing }
 
 function holdBack(
-  res: HeldAnswer,
+  held: Held,
   waiting: Promise<void>,
   end: () => void,
-  next: (error: unknown) => void,
+  otherwise: (error: unknown) => void,
 ): void {
+  const { res } = held
   res[HELD_BACK] = true
   const head = new FrozenHead(res)
   const openWrite = res.write
@@ -202,12 +212,17 @@ function holdBack(
   const hand = (): void => {
     release()
     head.restore()
-    end()
+    try {
+      end()
+    } catch (error) {
+      // Nobody who called it is there any more to take the error.
+      fail(held, error)
+    }
   }
   const handOther = (error: unknown): void => {
     head.melt()
     release()
-    next(error)
+    otherwise(error)
   }
   waiting.then(hand, handOther)
 }

@@ -112,7 +112,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
       verdict = Promise.reject(error)
     }
     if ('then' in verdict) void applyLater(call, demand, verdict, req, res, next)
-    else next(apply(call, demand, verdict, req, res))
+    else next(apply(call, demand, verdict, req, res, next))
   }
 
   /** How many tokens the body has is unknown; it has one at least. */
@@ -153,7 +153,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   ): Promise<void> {
     let refusal: GatewayError | undefined
     try {
-      refusal = apply(call, demand, await verdictOn(demand, asked), req, res)
+      refusal = apply(call, demand, await verdictOn(demand, asked), req, res, next)
       // The caller has left and needs no handler.
       if (call.left) refusal = call.refuse('client_closed_request')
     } catch (error) {
@@ -183,6 +183,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     verdict: Verdict,
     req: Request,
     res: Response,
+    next: NextFunction,
   ): GatewayError | undefined {
     spent?.note(demand, verdict)
     if (verdict.refusedBy) return shown(res, refuse(call, demand, verdict, styleOf(call)))
@@ -190,7 +191,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
       // If the store goes away meanwhile, the running calls must count here.
       if (store !== local) local.hold(demand)
       if (isShared) {
-        releaseBeforeLastByte(call, store, demand, req, res)
+        releaseBeforeLastByte(call, store, demand, req, res, next)
         // What the shared store gives back early is no longer taken here either.
         call.onLastByte(() => void local.release(demand))
       }
@@ -240,10 +241,11 @@ function releaseBeforeLastByte(
   demand: Demand,
   req: Request,
   res: Response,
+  next: NextFunction,
 ): void {
   call.onLastByte(() => store.release(demand) || undefined)
   const run = () => call.lastByte()
-  holdLastByte(res, run)
+  holdLastByte(res, run, next)
   const upgrade = upgradeOf(req)
   if (upgrade) holdLastByteOf(upgrade.socket, run)
 }

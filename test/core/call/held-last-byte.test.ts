@@ -33,10 +33,11 @@ describe('an answer of a declared length', () => {
     let answer: ServerResponse | undefined
     const client = await caller(t, (res) => {
       answer = res
-      holdLastByte(res, () => {
+      const run = () => {
         asked++
         return go.promise
-      })
+      }
+      holdLastByte(res, run, () => assert.fail())
       begin(res)
       assert.equal(asked, 0)
       assert.equal(res.write('ef'), true)
@@ -58,7 +59,11 @@ describe('an answer of a declared length', () => {
     let answer: ServerResponse | undefined
     const client = await caller(t, (res) => {
       answer = res
-      holdLastByte(res, () => go.promise)
+      holdLastByte(
+        res,
+        () => go.promise,
+        () => assert.fail(),
+      )
       begin(res)
       res.write('ef')
       assert.equal(res.end(), res)
@@ -74,7 +79,11 @@ describe('an answer of a declared length', () => {
   it('goes out at once where nothing is to be waited for', async (t) => {
     let asked = 0
     const client = await caller(t, (res) => {
-      holdLastByte(res, () => void asked++ as undefined)
+      holdLastByte(
+        res,
+        () => void asked++ as undefined,
+        () => assert.fail(),
+      )
       begin(res)
       res.end('ef')
     })
@@ -97,7 +106,11 @@ describe('an answer of a declared length', () => {
           },
           () => assert.fail(),
         )
-      holdLastByte(res, () => void happened.push('last byte') as undefined)
+      holdLastByte(
+        res,
+        () => void happened.push('last byte') as undefined,
+        () => assert.fail(),
+      )
       hold('inner')
       hold('outer')
       res.setHeader('content-length', 4)
@@ -155,10 +168,11 @@ describe('an answer without a length', () => {
     const go = Promise.withResolvers<void>()
     let asked = 0
     const client = await caller(t, (res) => {
-      holdLastByte(res, () => {
+      const run = () => {
         asked++
         return go.promise
-      })
+      }
+      holdLastByte(res, run, () => assert.fail())
       res.write('ab')
       res.end('cd')
     })
@@ -174,7 +188,11 @@ describe('an answer without a length', () => {
     const go = Promise.withResolvers<void>()
     const body = `${'x'.repeat(40_000)}!`
     const client = await caller(t, (res) => {
-      holdLastByte(res, () => go.promise)
+      holdLastByte(
+        res,
+        () => go.promise,
+        () => assert.fail(),
+      )
       res.end(body)
     })
     await client.until('xxx')
