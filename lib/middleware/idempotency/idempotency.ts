@@ -87,18 +87,18 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     }
 
     const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | 'over' | undefined => {
+      if (res.writableEnded) {
+        if (claimed instanceof HeldClaim) void keeper.release(claimed)
+        return 'over'
+      }
       if (!(claimed instanceof HeldClaim)) {
         trace.originalRequestId = claimed.owner
-        if (replay && sendAgain(claimed, fingerprint, res)) return 'over'
+        if (replay && !res.headersSent && sendAgain(claimed, fingerprint, res)) return 'over'
         return refuseFor(call, claimed, fingerprint)
       }
       if (call.left) {
         void keeper.release(claimed)
         return call.refuse('client_closed_request')
-      }
-      if (res.writableEnded) {
-        void keeper.release(claimed)
-        return 'over'
       }
       const keyedCall = replay
         ? new ReplayedCall(call, trace, claimed, answerLimitBytes, res, keyed)
@@ -113,7 +113,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       .then((refusal) => {
         // The answer has been given: again, or by an earlier middleware, such as a timeout.
         if (refusal !== 'over') next(refusal)
-      })
+      }, next)
   }
 }
 

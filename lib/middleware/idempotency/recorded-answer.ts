@@ -47,7 +47,13 @@ export class RecordedAnswer {
     const { writeHead } = res
     const recordingHead = (...given: unknown[]): ServerResponse => {
       this.#noteHead(given)
-      return (writeHead as (...all: unknown[]) => ServerResponse).apply(res, given)
+      try {
+        return (writeHead as (...all: unknown[]) => ServerResponse).apply(res, given)
+      } catch (error) {
+        // Nothing of this answer is sent. Another follows.
+        if (!res.headersSent) this.#restart()
+        throw error
+      }
     }
     res.writeHead = recordingHead as ServerResponse['writeHead']
   }
@@ -73,6 +79,13 @@ export class RecordedAnswer {
     const body = Buffer.concat(this.#chunks)
     const encoding = isUtf8(body) ? 'utf8' : 'base64'
     return JSON.stringify({ ...this.#head, body: body.toString(encoding), encoding } satisfies KeptAnswer)
+  }
+
+  #restart(): void {
+    this.#head = undefined
+    this.#declared = undefined
+    this.#chunks = []
+    this.#bytes = 0
   }
 
   /** @param given the arguments of `writeHead`. */

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 
 /** A store whose first claim waits until the test lets it go. */
 class LateStore extends MemoryIdempotencyStore {
-  readonly go = Promise.withResolvers<void>()
+  go = Promise.withResolvers<void>()
   claims = 0
   released = 0
 
@@ -28,12 +28,12 @@ class LateStore extends MemoryIdempotencyStore {
 }
 
 /** An app whose handler counts its runs, behind `front` and a key that is claimed late. */
-async function lateApp(t: TestContext, front: RequestHandler) {
+async function lateApp(t: TestContext, front: RequestHandler, replay = false) {
   const store = new LateStore()
   const runs: string[] = []
   const app = await serveApp((app) => {
     app.use(front)
-    app.post('/', express.json(), idempotency({ store, storeTimeoutMs: 10_000 }), (req, res) => {
+    app.post('/', express.json(), idempotency({ store, storeTimeoutMs: 10_000, replay }), (req, res) => {
       runs.push(req.path)
       res.status(201).end()
     })
@@ -76,3 +76,28 @@ it('a request whose caller has left before its key is claimed does not run, and 
   assert.equal(await ask(), 201)
   assert.equal(runs.length, 1)
 })
+
+for (const replay of [true, false])
+  it(`a repetition that a time limit in front has answered is over: with "replay" ${replay}`, async (t) => {
+    const late = Promise.withResolvers<void>()
+    let isLate = false
+    const { store, runs, ask } = await lateApp(
+      t,
+      (_req, res, next) => {
+        if (isLate) void late.promise.then(() => res.status(504).end(() => store.go.resolve()))
+        next()
+      },
+      replay,
+    )
+    store.go.resolve()
+    assert.equal(await ask(), 201)
+    store.go = Promise.withResolvers<void>()
+    isLate = true
+    const asked = ask()
+    await until(() => store.claims === 2, 'the claim of the repetition')
+    late.resolve()
+    assert.equal(await asked, 504)
+    isLate = false
+    assert.equal(await ask(), replay ? 201 : 409, 'the process lives')
+    assert.equal(runs.length, 1)
+  })

@@ -63,6 +63,24 @@ describe('idempotency({ replay: true })', () => {
     assert.equal(app.runs, 1)
   })
 
+  for (const [what, broken] of Object.entries({
+    'an object as its body': (_req, res) => void res.status(201).end({ paid: true } as never),
+    'an object as a piece of it': (_req, res) => void res.status(201).write({ paid: true } as never),
+    'a header of two lines': (_req, res) => void res.writeHead(201, { 'x-paid': 'a\nb' }),
+    'a reason that is no Latin-1': (_req, res) => void res.writeHead(201, '大'),
+  } satisfies Record<string, RequestHandler>))
+    it(`gives again what was answered in place of one that Node refuses: ${what}`, async (t) => {
+      const app = await payments(t, broken)
+      const first = await app.pay('a')
+      const again = await app.pay('a')
+      for (const answer of [first, again]) {
+        assert.deepEqual([answer.status, answer.headers.get('x-paid')], [500, null])
+        assert.match(await answer.text(), /internal_error/)
+      }
+      assert.equal(again.headers.get('idempotent-replayed'), 'true')
+      assert.equal(app.runs, 1)
+    })
+
   it('does not run again an answer that is larger than its limit', async (t) => {
     const app = await payments(t, (req, res) => void res.send('x'.repeat(Number(req.get('x-size')))), {
       answerLimitBytes: 1000,
