@@ -14,7 +14,7 @@ import { BUDGET_ENDPOINTS } from './budget-endpoints.ts'
 import { ADMIN, adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
-import { usageList } from './usage-schema.ts'
+import { USAGE_ANSWERS } from './usage-schema.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
 /** The endpoints of operators. */
@@ -88,7 +88,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/usage', 'getUsage', {
     summary: 'What calls have come to; filters by tags are `tag:<name>`',
     query: allUsageQuerySchema,
-    answers: answersWith('UsageList', usageList),
+    answers: USAGE_ANSWERS,
   }),
   adminEndpoint('get', '/admin/tickets', 'listTickets', {
     summary: 'Tickets, newest first, each with its call',

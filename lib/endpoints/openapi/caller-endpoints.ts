@@ -7,7 +7,7 @@ import { taskList, videoList } from '../video/protocols/list-query.ts'
 import * as schemas from './answer-schemas.ts'
 import { type Answer, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
-import { usageList } from './usage-schema.ts'
+import { USAGE_ANSWERS } from './usage-schema.ts'
 
 const TAGS = { openai: 'OpenAI-style', anthropic: 'Anthropic-style', ark: 'Task-style video' } as const
 const RELAYED: Answer = { status: 200, description: 'As the API of this protocol answers.' }
@@ -176,7 +176,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: "What the account's calls have come to; filters by tags are `tag:<name>`",
     ...own,
     query: usageQuerySchema,
-    answers: answersWith('UsageList', usageList),
+    answers: USAGE_ANSWERS,
   },
   {
     id: 'createTicket',

@@ -81,9 +81,11 @@ function parametersOf({ path, query, idempotencyKey }: Endpoint): Part[] {
     return { name, in: 'path', required: true, schema: { type: 'string' } }
   })
   const members = query ? (jsonSchemaOf(query).properties as Readonly<Record<string, Part>>) : {}
-  const inQuery = Object.entries(members).map(
-    ([name, schema]) => PAGING[name] ?? { name, in: 'query', required: false, schema },
-  )
+  const inQuery = Object.entries(members).map(([name, schema]) => {
+    // A limit that describes itself is not that of other lists.
+    const shared = schema.description === undefined ? PAGING[name] : undefined
+    return shared ?? { name, in: 'query', required: false, schema }
+  })
   return [
     ...inPath,
     ...inQuery,

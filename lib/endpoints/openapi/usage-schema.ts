@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Answer } from './endpoint.ts'
 
 const amount = z.string().describe('A decimal string.')
 
@@ -19,10 +20,20 @@ const usageRow = z
   })
   .describe('The groups are members of their names.')
 
-export const usageList = z.strictObject({
+const usageList = z.strictObject({
   object: z.literal('list'),
   from: z.iso.datetime(),
   to: z.iso.datetime(),
   data: z.array(usageRow),
   next_cursor: z.string().nullable(),
 })
+
+/** The answers of usage. */
+export const USAGE_ANSWERS: readonly Answer[] = [
+  {
+    status: 200,
+    description: 'A list; with `format=csv` a table, whose `next_cursor` is the header `X-Next-Cursor`.',
+    schema: ['UsageList', usageList],
+    media: ['application/json', 'text/csv'],
+  },
+]

@@ -49,7 +49,10 @@ const common = {
     .regex(/^[1-9]\d{0,3}$/, limitError)
     .transform(Number)
     .refine((count) => count <= MAX_LIMIT, { error: limitError })
-    .optional(),
+    .optional()
+    .describe(
+      `A whole number from 1 to ${MAX_LIMIT}. Defaults to ${DEFAULT_LIMIT}, with csv to ${MAX_CSV_ROWS}.`,
+    ),
   cursor: z.string({ error: 'must be the next_cursor of a list' }).max(4000).optional(),
 }
 

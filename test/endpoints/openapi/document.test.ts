@@ -39,6 +39,11 @@ const operations = Object.entries(document.paths as Record<string, object>).flat
   Object.keys(methods).map((method) => ({ method, path: path.replaceAll(/\{\w+\}/g, 'some') })),
 )
 
+interface UsageOperation {
+  readonly parameters: readonly { name?: string; schema: { description?: string; pattern?: string } }[]
+  readonly responses: { readonly 200: { readonly content: object } }
+}
+
 async function gateway() {
   const logger = recordingLogger()
   const durable = await openDurableStores('memory:', config, logger)
@@ -119,4 +124,14 @@ describe('the OpenAPI document', () => {
     assert.match(errorsOf('/v1/chat/completions'), /responses\/Error/)
     assert.match(errorsOf('/admin/keys'), /responses\/Error/)
   })
+
+  for (const path of ['/v1/usage', '/admin/usage'])
+    it(`says which pages ${path} has, and that it is a table, too`, () => {
+      const { parameters, responses } =
+        (document.paths as Record<string, { get: UsageOperation }>)[path]?.get ?? {}
+      const limit = parameters?.find(({ name }) => name === 'limit')
+      assert.match(limit?.schema.description ?? '', /from 1 to 1000\. Defaults to 100, with csv to 10000/)
+      assert.match('1000', new RegExp(limit?.schema.pattern ?? 'none'))
+      assert.deepEqual(Object.keys(responses?.['200'].content ?? {}), ['application/json', 'text/csv'])
+    })
 })
