@@ -5,7 +5,8 @@ import type { IdempotencyRecord } from './idempotency-store.ts'
 /** An answer as a store keeps it, as JSON. */
 interface KeptAnswer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | number | readonly string[]>>
+  /** null: it stood there before, and the handler has removed it. */
+  readonly headers: Readonly<Record<string, string | number | readonly string[] | null>>
   readonly body: string
   readonly encoding: 'utf8' | 'base64'
 }
@@ -93,7 +94,9 @@ export class RecordedAnswer {
     if (this.#head) return
     const status = typeof given[0] === 'number' ? given[0] : this.#res.statusCode
     const all = { ...this.#res.getHeaders(), ...headersIn(given.at(-1)) }
-    const headers: Record<string, string | number | readonly string[]> = {}
+    const headers: Record<string, string | number | readonly string[] | null> = {}
+    for (const name of Object.keys(this.#before))
+      if (all[name] === undefined && !NOT_KEPT.has(name)) headers[name] = null
     for (const [name, value] of Object.entries(all)) {
       if (value === undefined || NOT_KEPT.has(name) || String(value) === String(this.#before[name])) continue
       headers[name] = value
@@ -136,7 +139,10 @@ export function sendAgain(record: IdempotencyRecord, fingerprint: string, res: S
     return false
   const { status, headers, body, encoding } = JSON.parse(record.answer) as KeptAnswer
   res.statusCode = status
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === null) res.removeHeader(name)
+    else res.setHeader(name, value)
+  }
   res.setHeader('idempotent-replayed', 'true')
   res.setHeader('x-original-request-id', record.owner)
   const bytes = Buffer.from(body, encoding)

@@ -135,7 +135,7 @@ describe('the head of an answer that is given again', () => {
       },
       { before },
     )
-    assert.deepEqual(told.headers, { 'x-changed': 'b', 'x-new': 'c' })
+    assert.deepEqual(told.headers, { 'x-changed': 'b', 'x-new': 'c', 'x-removed': null })
   })
 })
 

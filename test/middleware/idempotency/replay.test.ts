@@ -201,6 +201,27 @@ describe('idempotency({ replay: true })', () => {
     assert.deepEqual([first.headers.get('x-asked'), again.headers.get('x-asked')], ['1', '2'])
   })
 
+  it('lacks what the handler has removed of what stands in front of it, as the first', async (t) => {
+    const framed: RequestHandler = (_req, res, next) => {
+      res.set({ 'x-frame-options': 'DENY', 'x-front': '1' })
+      next()
+    }
+    const app = await payments(
+      t,
+      (_req, res) => {
+        res.removeHeader('x-frame-options')
+        res.json({})
+      },
+      {},
+      { before: [framed] },
+    )
+    for (const replayed of [null, 'true']) {
+      const { headers } = await app.pay('a')
+      const got = ['idempotent-replayed', 'x-frame-options', 'x-front'].map((name) => headers.get(name))
+      assert.deepEqual(got, [replayed, null, '1'])
+    }
+  })
+
   it('tells the operator once that callers share their keys, where callers say who they are', async (t) => {
     const app = await payments(t, (_req, res) => void res.end())
     await app.pay('a')
