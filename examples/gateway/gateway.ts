@@ -72,7 +72,10 @@ export interface GatewayOptions {
  * WebSockets and answers broken requests with an envelope.
  */
 export interface Gateway extends Express {
-  /** Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. */
+  /**
+   * Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. Behind `app.use('/llm', gateway)`
+   * they have that path, too.
+   */
   readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void
   /**
    * Applies the models, lines, prices and rules of another config; calls that run keep the one they began with.
@@ -144,7 +147,14 @@ export async function createGateway(config: object, options: GatewayOptions = {}
         bounded.server.once('error', told).once('listening', () => bounded.server.off('error', told))
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
-    upgrade: upgrades.handle,
+    upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+      // The server gives it to the gateway, past the app that would take the path of the mount off.
+      const baseUrl = app.path()
+      const originalUrl = req.url ?? ''
+      if (baseUrl !== '' && originalUrl.startsWith(`${baseUrl}/`))
+        Object.assign(req, { originalUrl, baseUrl, url: originalUrl.slice(baseUrl.length) })
+      upgrades.handle(req, socket, head)
+    },
     reload: (next: object) => secrets.replace(next),
     close: () => (closed ??= end()),
   })

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import express from 'express'
+import { createGateway } from 'express-model-gateway/gateway'
+import { WebSocket } from 'ws'
+import { recordingLogger, serveApp } from '../support/app-server.ts'
+import { webSocketUpstream } from '../support/websocket-upstream.ts'
+
+/** A gateway whose callers may open sessions, and an upstream that says back what it is told. */
+async function realtimeGateway(t: TestContext) {
+  const upstream = await webSocketUpstream(t)
+  const config = {
+    accounts: [{ id: 'acme' }],
+    keys: [{ id: 'k', account: 'acme', secret: 'sk-1' }],
+    models: [{ id: 'm', kind: 'chat' }],
+    lines: [
+      { id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: { m: 'up' } },
+    ],
+    passThrough: [{ path: '/v1/realtime', lines: ['l'] }],
+  }
+  const gateway = await createGateway(config, { databaseUrl: 'memory:', logger: recordingLogger(), env: {} })
+  t.after(() => gateway.close())
+  return gateway
+}
+
+/** Returns what the other side answers to a first message, or the status that refuses the session. */
+function said(url: string, secret = 'sk-1'): Promise<string | number | undefined> {
+  const session = new WebSocket(url, { headers: { authorization: `Bearer ${secret}` } })
+  return new Promise((resolve, reject) => {
+    session.on('open', () => session.send('hello'))
+    session.on('message', (data) => {
+      resolve(String(data))
+      session.close()
+    })
+    session.on('unexpected-response', (req, res) => {
+      resolve(res.statusCode)
+      req.destroy()
+    })
+    session.on('error', reject)
+  })
+}
+
+describe('WebSockets of a gateway in another app', () => {
+  for (const [what, mount, path] of [
+    ['at its root', '/', ''],
+    ['under a path', '/llm', '/llm'],
+    ['under the path of an app in an app', '/in/llm', '/in/llm'],
+  ] as const)
+    it(`have the paths of its other requests: ${what}`, async (t) => {
+      const gateway = await realtimeGateway(t)
+      const server = await serveApp((app) => {
+        const inner = express()
+        if (mount === '/in/llm') app.use('/in', inner.use('/llm', gateway))
+        else app.use(mount, gateway)
+      })
+      t.after(() => server.close())
+      server.server.on('upgrade', gateway.upgrade)
+      assert.equal((await fetch(`${server.url}${path}/healthz`)).status, 200)
+      const url = `${server.url.replace('http', 'ws')}${path}/v1/realtime?model=m`
+      assert.equal(await said(url), 'hello')
+      assert.equal(await said(url, 'sk-none'), 401)
+      assert.equal(await said(url.replace('realtime', 'none')), 404)
+    })
+})
