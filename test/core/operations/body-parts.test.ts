@@ -35,8 +35,11 @@ const ROWS: [
     '/v1/chat/completions',
     'content',
     (content) => ({ messages: [said(content)] }),
-    [...SOUND_PARTS, null, undefined, part({ image_url: { url: '' } }), part({ image_url: null })],
-    [...ODD_PARTS, part({ image_url: {} }), part({ image_url: 'u' }), part({ image_url: { url: 7 } })],
+    [
+      ...[...SOUND_PARTS, null, undefined],
+      ...[part({ image_url: { url: '' } }), part({ image_url: 'u' }), part({ image_url: null })],
+    ],
+    [...ODD_PARTS, part({ image_url: {} }), part({ image_url: 7 }), part({ image_url: { url: 7 } })],
   ],
   [
     '/v1/chat/completions',

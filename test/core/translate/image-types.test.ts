@@ -6,14 +6,11 @@ const WEBP = Buffer.from([...Buffer.from('RIFF'), 0xff, 0xfe, 0xfd, 0xfc, ...Buf
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0])
 const JPEG = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0])
 
-const imageOf = (said: string, bytes: Buffer) => ({
-  messages: [
-    {
-      role: 'user',
-      content: [{ type: 'image_url', image_url: { url: `data:${said};base64,${bytes.toString('base64')}` } }],
-    },
-  ],
+const imageUrl = (said: string, bytes: Buffer) => `data:${said};base64,${bytes.toString('base64')}`
+const asked = (image_url: unknown) => ({
+  messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
 })
+const imageOf = (said: string, bytes: Buffer) => asked({ url: imageUrl(said, bytes) })
 
 describe('an image of a chat', () => {
   const IMAGES: [said: string, bytes: Buffer, type: string][] = [
@@ -35,6 +32,20 @@ describe('an image of a chat', () => {
       assert.deepEqual(messages, [{ role: 'user', content: [{ type: 'image', source }] }])
     })
   }
+
+  it('may be a URL without an object, as Mistral’s clients send it', () => {
+    const given = { type: 'base64', media_type: 'image/png', data: PNG.toString('base64') }
+    const sources = [
+      [asked(imageUrl('image/png', PNG)), given],
+      [asked('https://a.test/b.png'), { type: 'url', url: 'https://a.test/b.png' }],
+    ] as const
+    for (const [body, source] of sources)
+      assert.deepEqual(chat.translate(body).messages, [
+        { role: 'user', content: [{ type: 'image', source }] },
+      ])
+    const param = chat.refusedMember(asked(imageUrl('image/bmp', Buffer.from('BM'))))
+    assert.equal(param, 'messages[0].content[0].image_url')
+  })
 
   it('of another type is refused', () =>
     assert.equal(

@@ -22,7 +22,8 @@ import { ChatStreamReader } from './chat-stream.ts'
 const part = z.looseObject({
   type: z.string(),
   text: z.string().nullish(),
-  image_url: z.looseObject({ url: z.string() }).nullish(),
+  // Mistral's clients send the URL itself.
+  image_url: z.union([z.looseObject({ url: z.string() }), z.string()]).nullish(),
 })
 
 const message = z.looseObject({

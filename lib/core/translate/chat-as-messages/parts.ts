@@ -83,13 +83,14 @@ function textBlock(text: unknown): JsonObject | undefined {
 }
 
 function imageBlock(image: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {
-  const url = isJsonObject(image) ? nonEmptyString(image.url) : undefined
+  const [given, at] = isJsonObject(image) ? [image.url, `${path}.url`] : [image, path]
+  const url = nonEmptyString(given)
   if (url === undefined) throw new Untranslatable(path)
   if (!/^data:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image64 = readDataUrl(url)
   const mediaType = image64 && imageType(image64)
   if (!image64 || mediaType === undefined) {
-    leaveOut(`${path}.url`)
+    leaveOut(at)
     return undefined
   }
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: image64.data } }
