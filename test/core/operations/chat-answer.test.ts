@@ -91,6 +91,12 @@ describe('a chat completion', () => {
 
   it('estimates its output over text, reasoning and tool calls of all choices', () => {
     const one = answer({ content: 'one two three four' })
+    const text = 'one two three four'
+    for (const thinking of [text, [{ type: 'text', text }]])
+      assert.equal(
+        chatCompletions.readAnswer(answer({ content: [{ type: 'thinking', thinking }] })).estimateOutput(),
+        chatCompletions.readAnswer(one).estimateOutput(),
+      )
     assert.equal(chatCompletions.readAnswer(one).estimateOutput(), 4)
     const both = answer({ content: 'one two three four' }, { reasoning_content: 'one two three four' })
     assert.equal(chatCompletions.readAnswer(both).estimateOutput(), 8)

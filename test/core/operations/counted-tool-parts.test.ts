@@ -38,6 +38,19 @@ describe('a part of a chat that holds a tool of Anthropic’s', () => {
     })
 })
 
+describe('a part of a chat that says what was thought', () => {
+  const rows: [whose: string, part: Json, tokens: number][] = [
+    ['Mistral’s', { type: 'thinking', thinking: [{ text: 'ab' }] }, '[{"text":"ab"}]'.length],
+    ['Anthropic’s', { type: 'thinking', thinking: 'abc', signature: 's' }, 3],
+    ['one of nothing', { type: 'thinking' }, 0],
+  ]
+  for (const [whose, part, tokens] of rows)
+    it(`is counted by its text, not as a file: ${whose}`, () => {
+      const { estimatedInputTokens } = factsOf({ messages: [{ role: 'assistant', content: [part] }] })
+      assert.equal(estimatedInputTokens - PER_REQUEST - PER_MESSAGE, tokens)
+    })
+})
+
 describe('a chat that searches the web', () => {
   it('holds as many searches as it may come to', () => {
     const most = (members: Json) => factsOf(members).webSearches

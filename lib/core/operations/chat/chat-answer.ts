@@ -223,13 +223,20 @@ export function outputText(output: ChatOutput): string {
   for (const value of [output.content, output.reasoning_content ?? output.reasoning, output.refusal]) {
     if (typeof value === 'string') text += value
   }
-  if (Array.isArray(output.content)) for (const item of output.content) text += textIn(item, 'text')
+  if (Array.isArray(output.content)) for (const item of output.content) text += partText(item)
   if (Array.isArray(output.tool_calls)) {
     for (const call of output.tool_calls as { function?: unknown }[]) {
       text += textIn(call?.function, 'name') + textIn(call?.function, 'arguments')
     }
   }
   return text + textIn(output.function_call, 'name') + textIn(output.function_call, 'arguments')
+}
+
+/** Returns the text of a content part, and what was thought in it: Mistral's models have parts of that in a part. */
+function partText(part: unknown): string {
+  let text = textIn(part, 'text') + textIn(part, 'thinking')
+  if (isJsonObject(part)) for (const item of objectsIn(part.thinking)) text += textIn(item, 'text')
+  return text
 }
 
 /** Returns the tokens of the images of a message or delta. */

@@ -110,6 +110,8 @@ function chatFacts(
           } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
           else if (TOOL_PARTS.has(item.type)) tokens += estimateTokens(jsonText(item.input ?? item.content))
           else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
+          // What was thought, as Mistral's and Anthropic's models put it into the content.
+          else if (item.type === 'thinking') tokens += estimateTokens(jsonText(item.thinking))
           else tokens += TOKENS_PER_FILE
         }
       }
