@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FORGOTTEN_MS, MAX_HOLD_MS, TaskSettler, type TaskStore } from '../../../lib/endpoints/video/index.ts'
+import { FORGOTTEN_MS, MAX_HOLD_MS, type TaskStore } from '../../../lib/endpoints/video/index.ts'
 import { assertSound } from '../../contracts/ledger-money.ts'
 import { intended, intentOf, leasedOf, moneyOf, payer, spentOf } from '../../contracts/task-samples.ts'
 import { untilAsync } from '../../support/until.ts'
@@ -249,14 +249,5 @@ describe('the settler', () => {
     await untilAsync(async () => (await stateOf(store, old)) === undefined)
     assert.equal(await stateOf(store, young), 'succeeded')
     assert.deepEqual(await spentOf(tested, who), [170n, 170n])
-  })
-
-  it('is not made with options that cannot work', async (t) => {
-    const { stores } = await memory.open(t)
-    const clients = () => undefined
-    assert.throws(() => new TaskSettler({ clients } as never), /"store" must be a TaskStore/)
-    assert.throws(() => new TaskSettler({ store: stores[0] } as never), /"clients" must be a function/)
-    assert.throws(() => new TaskSettler({ store: stores[0], clients, concurrency: 0 }), /"concurrency"/)
-    assert.throws(() => new TaskSettler({ store: stores[0], clients, readMs: 1.5 }), /"readMs"/)
   })
 })
