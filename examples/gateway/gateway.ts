@@ -103,13 +103,14 @@ export interface Gateway extends Express {
 export async function createGateway(config: object, options: GatewayOptions = {}): Promise<Gateway> {
   const { env, logger, redisUrl, metrics, ...more } = validate(options)
   const valid = loadConfig(config, env)
+  // The caller may change its object, and reload it later.
+  let source = structuredClone(config)
   const limits = await openLimitStores(redisUrl, logger)
   const observability = metrics ? readObservability(env, []) : undefined
   const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
   const { app, serve, refused, upgrades, readiness } = opened
   const servers: { readonly server: Server; readonly connections: Connections }[] = []
   let closed: Promise<void> | undefined
-  let source = config
   // A secret in a file is read again when the file changes.
   const secrets = new ConfigReload({
     files: [],
@@ -119,7 +120,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     load: async (next) => {
       const loaded = loadConfig(next, env)
       await requireStartable(loaded)
-      source = next
+      source = structuredClone(next)
       return loaded
     },
     apply: (next) => opened.reload(next),

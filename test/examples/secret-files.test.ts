@@ -105,6 +105,19 @@ describe('the key of a line in a file', () => {
     assert.equal(used(line), 'Bearer key-3')
   })
 
+  it('is read again with the config that was given, whatever its object has become', async (t) => {
+    const { served, source, file, good, ask } = await rotating(t)
+    const { models } = source as { models: object[] }
+    models.push({ id: 'unfinished', kind: 'chat' })
+    good.add('key-6')
+    await writeFile(file, 'key-6')
+    await until(() => served.logged.some(({ message }) => message === 'config reloaded'), 'the reload')
+    assert.equal(await ask(), 200)
+    const answer = await served.send('/v1/chat/completions', { ...chatBody(), model: 'unfinished' })
+    assert.equal(answer.status, 404)
+    await answer.arrayBuffer()
+  })
+
   it('is read again by a reload, which then watches the files that it names', async (t) => {
     const line = await rotating(t)
     const { served, source, file, good, ask } = line
