@@ -120,7 +120,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     load: async (next) => {
       const loaded = loadConfig(next, env)
       await requireStartable(loaded)
-      source = structuredClone(next)
+      source = next
       return loaded
     },
     apply: (next) => opened.reload(next),
@@ -156,7 +156,11 @@ export async function createGateway(config: object, options: GatewayOptions = {}
         Object.assign(req, { originalUrl, baseUrl, url: originalUrl.slice(baseUrl.length) })
       upgrades.handle(req, socket, head)
     },
-    reload: (next: object) => secrets.replace(next),
+    async reload(next: object) {
+      // What cannot be cloned is a fault, too.
+      loadConfig(next, env)
+      await secrets.replace(structuredClone(next))
+    },
     close: () => (closed ??= end()),
   })
 }

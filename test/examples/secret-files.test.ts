@@ -108,7 +108,9 @@ describe('the key of a line in a file', () => {
   it('is read again with the config that was given, whatever its object has become', async (t) => {
     const { served, source, file, good, ask } = await rotating(t)
     const { models } = source as { models: object[] }
+    const reloaded = served.gateway.reload(source)
     models.push({ id: 'unfinished', kind: 'chat' })
+    await reloaded
     good.add('key-6')
     await writeFile(file, 'key-6')
     await until(() => served.logged.some(({ message }) => message === 'config reloaded'), 'the reload')
