@@ -34,6 +34,8 @@ export class BilledCall implements Bill, PartsOf {
   items = NO_ITEMS
   own: bigint | undefined
   readonly requestId: string
+  /** Each guard has parts of its own. */
+  readonly deps: BilledDeps
   amount = 0n
   at = 0
   claim: Settlement['claim'] = null
@@ -44,7 +46,6 @@ export class BilledCall implements Bill, PartsOf {
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
-  readonly #deps: BilledDeps
   /** How the call was to end, where the ledger writes the log entry. */
   #ending: CallEnding | undefined
   #settled = false
@@ -59,7 +60,7 @@ export class BilledCall implements Bill, PartsOf {
     this.#call = call
     this.#res = res
     this.#reservation = reservation
-    this.#deps = deps
+    this.deps = deps
     call.billing = this
     call.onSettle((ending) => this.settle(ending))
     call.onEnd('reservation', () => this.#end())
@@ -100,7 +101,7 @@ export class BilledCall implements Bill, PartsOf {
   }
 
   holdPart(item: ChargeItem): Promise<HeldPart | GatewayError> {
-    return holdPart(this.#call, this, this.#reservation, item, this.#deps)
+    return holdPart(this.#call, this, this.#reservation, item, this.deps)
   }
 
   /** Whether the call is free and holds no claim. It then needs no ledger. */
@@ -235,7 +236,7 @@ export class BilledCall implements Bill, PartsOf {
       this.#giveBack()
       return
     }
-    this.#handlerTimer = setTimeout(() => this.#giveBack(), this.#deps.handlerMs).unref()
+    this.#handlerTimer = setTimeout(() => this.#giveBack(), this.deps.handlerMs).unref()
     // A handler that has thrown does not go on.
     this.#call.onFail(() => this.#giveBack())
   }

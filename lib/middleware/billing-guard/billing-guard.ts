@@ -89,7 +89,11 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
 
   const guard = function billingGuard(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const { principal } = call
+    const { principal, billing } = call
+    if (billing instanceof BilledCall) {
+      next(billing.deps === billed ? undefined : new TypeError(TWO_GUARDS))
+      return
+    }
     const payer = account ? account(req, call) : principal?.accountId
     if (payer === undefined) {
       next(new TypeError('billingGuard: nobody to charge; mount authenticate before it, or give "account"'))
@@ -167,6 +171,9 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     next()
   }
 }
+
+const TWO_GUARDS =
+  'billingGuard: another billingGuard holds money for this call, and a call is charged once; mount one of them on each path'
 
 const AN_AMOUNT = {
   be: 'a decimal string, or a bigint of nano-units',
