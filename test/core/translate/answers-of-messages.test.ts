@@ -47,6 +47,8 @@ describe('an Anthropic-style answer, to a chat caller,', () => {
         total_tokens: 15,
         prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 },
       },
+      // OpenRouter's SDK demands it.
+      system_fingerprint: null,
     })
   })
 

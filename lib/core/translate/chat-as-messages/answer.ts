@@ -35,6 +35,8 @@ export function messageAsChatAnswer(
         },
       ],
       ...(counts && { usage: counts }),
+      // OpenRouter's SDK takes no answer without it.
+      system_fingerprint: null,
     },
     skipped: message.skipped,
   }
