@@ -47,6 +47,15 @@ describe('a member of a chat request', () => {
         },
       },
     ],
+    ...['json_object', 'json_schema'].map((type): [string, Body, Body] => [
+      `a schema in a format of the type ${type}, as Together has it`,
+      { response_format: { type, schema: { type: 'object' } } },
+      {
+        output_config: {
+          format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } },
+        },
+      },
+    ]),
     [
       'what is neutral',
       { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, logprobs: false },

@@ -90,6 +90,7 @@ describe('an answer that shall be a JSON object', () => {
       undefined,
       { type: 'text' },
       { type: 'json_schema', json_schema },
+      { type: 'json_object', schema: json_schema.schema },
       { type: 'grammar' },
     ])
       assert.equal(told(other), text)

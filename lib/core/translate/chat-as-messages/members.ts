@@ -23,7 +23,7 @@ export const CHAT_MEMBERS: MemberRules = {
   reasoning: becomes('`thinking`, where there is no `reasoning_effort`'),
   thinking: becomes('`thinking`, where there is neither of these'),
   response_format: becomes(
-    '`output_config.format`; `json_object`, and schemas that refer to themselves, an instruction in `system`',
+    '`output_config.format`; `json_object` without a `schema`, and schemas that refer to themselves, an instruction in `system`',
   ),
   user: becomes('`metadata.user_id`; an email address or a phone number is hashed'),
   safety_identifier: becomes('as `user`, where there is none'),

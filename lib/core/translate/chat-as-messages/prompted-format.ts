@@ -20,9 +20,10 @@ export interface MessageFormat {
  */
 export function messageFormatOf({ response_format: format }: JsonObject): MessageFormat | undefined {
   if (!isJsonObject(format) || format.type === 'text') return {}
-  if (format.type === 'json_object') return { instruction: INSTRUCTION }
-  const { schema } = isJsonObject(format.json_schema) ? format.json_schema : {}
-  if (format.type !== 'json_schema' || !isJsonObject(schema)) return undefined
+  if (format.type !== 'json_object' && format.type !== 'json_schema') return undefined
+  // Together, Fireworks and others have the schema in the format itself.
+  const { schema } = isJsonObject(format.json_schema) ? format.json_schema : format
+  if (!isJsonObject(schema)) return format.type === 'json_object' ? { instruction: INSTRUCTION } : undefined
   const fitted = fittedSchema(schema)
   if (fitted) return { format: { type: 'json_schema', schema: fitted } }
   return {
