@@ -41,10 +41,13 @@ async function world(t: TestContext, url: Backend['url'], meanwhile: (budgets: S
     db: db.withPlugin(interrupted) as Database,
     figures: async () =>
       (await new SqlLedger(db).wallets([B1, B2])).map(({ limited, funds }) => [limited, funds]),
-    notices: async () =>
-      (await db.selectFrom('budget_notices').select(['wallet', 'amount']).orderBy('amount').execute()).map(
-        ({ wallet, amount }) => `${wallet} ${amount}`,
-      ),
+    async notices() {
+      const found = db
+        .selectFrom('budget_notices')
+        .select(['wallet', 'amount'])
+        .where('wallet', 'in', [B1, B2])
+      return (await found.orderBy('amount').execute()).map(({ wallet, amount }) => `${wallet} ${amount}`)
+    },
     read: () => read,
   }
 }
@@ -118,9 +121,11 @@ for (const { name, url, skip } of BACKENDS) {
         const ids = Array.from({ length: count }, (_, i) => `b_${count}_${i}`)
         const insert = db.insertInto('budgets').values(ids.map((id) => ({ id, ...terms, ...when })))
         await insert.execute()
+        // The newest ten stay.
+        const days = [past, ...Array.from({ length: 10 }, (_, i) => midnight - (i + 1) * DAY_MS)]
         await openBudgetWallets(
           db,
-          ids.map((id) => budgetWallet(id, past)),
+          ids.flatMap((id) => days.map((start) => budgetWallet(id, start))),
         )
         statements = 0
         const wallets = ids.map((id) => budgetWallet(id, midnight))
