@@ -62,6 +62,11 @@ describe('a member of a chat request', () => {
       {},
     ],
     [
+      'what LangChain sends to Mistral',
+      { temperature: 0.7, top_p: 1, safe_prompt: false, random_seed: 1 },
+      { temperature: 0.7, top_p: undefined, safe_prompt: undefined, random_seed: undefined },
+    ],
+    [
       'what makes nothing other',
       { seed: 1, store: true, metadata: { a: 'b' }, prompt_cache_key: 'k', verbosity: 'low' },
       {},
@@ -120,6 +125,7 @@ describe('a member of a chat request', () => {
     ['top_logprobs', { top_logprobs: 3 }],
     ['logit_bias', { logit_bias: { 1: 5 } }],
     ['frequency_penalty', { frequency_penalty: 0.5 }],
+    ['safe_prompt', { safe_prompt: true }],
     ['presence_penalty', { presence_penalty: -1 }],
     ['modalities', { modalities: ['text', 'audio'] }],
     ['audio', { audio: { voice: 'alloy', format: 'wav' } }],

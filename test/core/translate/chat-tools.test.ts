@@ -27,6 +27,7 @@ describe('the tools of a chat', () => {
     [{ tool_choice: 'auto' }, { type: 'auto' }],
     [{ tool_choice: 'none' }, { type: 'none' }],
     [{ tool_choice: 'required' }, { type: 'any' }],
+    [{ tool_choice: 'any' }, { type: 'any' }],
     [{ tool_choice: { type: 'auto' } }, { type: 'auto' }],
     [{ tool_choice: { type: 'none' } }, { type: 'none' }],
     [{ tool_choice: { type: 'required' } }, { type: 'any' }],

@@ -93,6 +93,8 @@ const CHOICES: Readonly<Record<string, JsonObject>> = {
   auto: { type: 'auto' },
   none: { type: 'none' },
   required: { type: 'any' },
+  // Mistral's word for it.
+  any: { type: 'any' },
 }
 
 function toolChoice(tools: readonly JsonObject[], choice: unknown, leaveOut: LeaveOut): ToolChoice {
