@@ -44,7 +44,7 @@ export function pageOf(frameworks: readonly Framework[], all: readonly Cell[]): 
 ${rows.join('\n')}
 
 ${notes.map((note, i) => `${i + 1}. ${note}`).join('\n')}
-`
+${TAIL}`
 }
 
 function cellOf(found: readonly Cell[], noteOf: (text: string) => string): string {
@@ -78,4 +78,18 @@ stand-ins of OpenAI, of a chat-only OpenAI-style provider (\`open-models\`), and
 - \`structured\`: a schema with bounds such as \`maxLength\`
 - \`reasoning\`: \`tools\` with thinking, which must come back unchanged
 - \`tools, Gemini\`: its \`thought_signature\` must come back
+`
+
+/** What was found by hand. */
+const TAIL = `
+## Others
+
+Tried by hand, with a question, several tools and a stream: opencode, Kilo Code, Cline, Continue, Qwen Code, Mastra, LlamaIndex, LangGraph,
+Genkit, and the SDKs of Groq, Together and Mistral. To know:
+
+- \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`; \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
+- \`@mistralai/mistralai\`, \`@ai-sdk/xai\` \`.chat\`: a streamed tool call must come in one piece, as from lines of Mistral's and xAI's. On others
+  use \`@ai-sdk/mistral\`, \`@ai-sdk/xai\` \`.responses\`
+- \`cohere-ai\`: \`CohereClient\`. \`CohereClientV2\` calls \`/v2/rerank\`, which is not served
+- \`portkey-ai\`, \`@openrouter/sdk\`: see [from Portkey and OpenRouter](from-portkey-openrouter.md)
 `
