@@ -119,6 +119,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       call.model = model.id
       throw otherKind(model)
     }
+    for (const name of OTHER_MODELS) if ((json[name] ?? null) !== null) throw otherModels(name)
     if (surelyAccepts(operation.schema, json)) return
     const variant = variantIn(operation.schema, json)
     if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
@@ -203,6 +204,17 @@ function otherKind({ kind }: Model): GatewayError {
   return new GatewayError('invalid_request', {
     param: 'model',
     message: `The model is of the kind "${kind}" and is not served here: use ${ENDPOINT_BY_KIND[kind]}.`,
+  })
+}
+
+/** Where OpenRouter and LiteLLM are told of further models. They would run one that the key may not use, at the price of another. */
+const OTHER_MODELS = ['models', 'fallbacks']
+
+/** The refusal of a request that names models beside its own. */
+function otherModels(param: string): GatewayError {
+  return new GatewayError('invalid_request', {
+    param,
+    message: `A request names one model. Leave "${param}" out: the gateway tries the other lines of the model.`,
   })
 }
 
