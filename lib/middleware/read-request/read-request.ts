@@ -119,7 +119,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       call.model = model.id
       throw otherKind(model)
     }
-    for (const name of OTHER_MODELS) if ((json[name] ?? null) !== null) throw otherModels(name)
+    if ((json.models ?? json.fallbacks ?? null) !== null) throw otherModels(json)
     if (surelyAccepts(operation.schema, json)) return
     const variant = variantIn(operation.schema, json)
     if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
@@ -207,11 +207,12 @@ function otherKind({ kind }: Model): GatewayError {
   })
 }
 
-/** Where OpenRouter and LiteLLM are told of further models. They would run one that the key may not use, at the price of another. */
-const OTHER_MODELS = ['models', 'fallbacks']
-
-/** The refusal of a request that names models beside its own. */
-function otherModels(param: string): GatewayError {
+/**
+ * The refusal of a request that names further models, as OpenRouter and LiteLLM read them. They would run one that the key may not
+ * use, at the price of another.
+ */
+function otherModels({ models }: RequestBody['json']): GatewayError {
+  const param = (models ?? null) === null ? 'fallbacks' : 'models'
   return new GatewayError('invalid_request', {
     param,
     message: `A request names one model. Leave "${param}" out: the gateway tries the other lines of the model.`,
