@@ -80,7 +80,8 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     }
     const { statusCode: status, headersSent } = held.res
     const [chunk] = given as readonly unknown[]
-    const isNone = chunk === undefined || chunk === null || typeof chunk === 'function'
+    // To Node, whatever is falsy is no body.
+    const isNone = !chunk || typeof chunk === 'function'
     const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
     // Node throws, before anything is recorded or charged for an answer that cannot be sent.
     if (!isChunk || !(headersSent || (status >= 100 && status <= 999)))

@@ -95,6 +95,24 @@ describe('an answer that Node refuses', () => {
     })
   }
 
+  for (const body of [0, false, null, '']) {
+    it(`is none whose body is ${JSON.stringify(body)}: that is no body, and its end is asked for`, async (t) => {
+      let asks = 0
+      const { answer } = await asked(
+        t,
+        (res) => void res.end(body as never),
+        (res, next) => {
+          const beforeEnd = () => {
+            asks++
+            return Promise.resolve()
+          }
+          holdEnd(res, { beforeEnd }, next)
+        },
+      )
+      assert.deepEqual([answer, asks], [[200, ''], 1])
+    })
+  }
+
   it('in a piece of it is not received by who holds its end', async (t) => {
     const sent: unknown[] = []
     const { answer } = await asked(
