@@ -3,6 +3,7 @@ import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
+import { behindMounts } from './behind-mounts.ts'
 import { ConfigReload } from './config-reload.ts'
 import type { Connections } from './http-server.ts'
 import { HTTP_BOUNDS, httpServer } from './http-server.ts'
@@ -149,12 +150,8 @@ export async function createGateway(config: object, options: GatewayOptions = {}
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
     upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-      // The server gives it to the gateway, past the app that would take the path of the mount off.
-      const baseUrl = app.path()
-      const originalUrl = req.url ?? ''
-      if (baseUrl !== '' && originalUrl.startsWith(`${baseUrl}/`))
-        Object.assign(req, { originalUrl, baseUrl, url: originalUrl.slice(baseUrl.length) })
-      upgrades.handle(req, socket, head)
+      // The server gives it to the gateway, past the apps that would take the path of the mount off.
+      behindMounts(app, req, () => upgrades.handle(req, socket, head))
     },
     async reload(next: object) {
       // What cannot be cloned is a fault, too.

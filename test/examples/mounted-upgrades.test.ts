@@ -45,13 +45,17 @@ describe('WebSockets of a gateway in another app', () => {
     ['at its root', '/', ''],
     ['under a path', '/llm', '/llm'],
     ['under the path of an app in an app', '/in/llm', '/in/llm'],
+    ['under a path with a slash at its end', '/llm/', '/llm'],
+    ['under one of several paths', ['/models', '/llm'], '/llm'],
+    ['under a path in other letters', '/llm', '/LLM'],
+    ['under a path with a parameter', '/:tenant', '/acme'],
   ] as const)
     it(`have the paths of its other requests: ${what}`, async (t) => {
       const gateway = await realtimeGateway(t)
       const server = await serveApp((app) => {
         const inner = express()
         if (mount === '/in/llm') app.use('/in', inner.use('/llm', gateway))
-        else app.use(mount, gateway)
+        else app.use(typeof mount === 'string' ? mount : [...mount], gateway)
       })
       t.after(() => server.close())
       server.server.on('upgrade', gateway.upgrade)
