@@ -12,6 +12,8 @@ export interface WatchedLine {
 const CONFIRM_EVERY_MS = 20_000
 /** A line that nobody has said to be down for so long is up: the process that saw it down has ended. */
 const FORGOTTEN_AFTER_MS = 60_000
+/** What was said further ahead was said before the clock was set back. The clocks of processes differ by less. */
+const MAX_AHEAD_MS = 600_000
 
 /**
  * Tells which lines go down and come up. Each process has circuits of its own: a line is down once the first of them opens,
@@ -36,7 +38,7 @@ export class LineWatch {
       if (down && saidAt === undefined) await this.#announceDown(id, now)
       else if (down && Math.abs(now - Number(saidAt)) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
       else if (!down && saidAt !== undefined) {
-        await this.#announceUp(id, now, Number.POSITIVE_INFINITY)
+        await this.#announceUp(id, now, () => true)
         this.#down.delete(id)
       }
     }
@@ -61,21 +63,21 @@ export class LineWatch {
     this.#down.set(id, at)
   }
 
-  /** @param before announces it only if nobody has said since that the line is down. */
-  async #announceUp(id: string, at: number, before: number): Promise<void> {
+  /** @param isOver whether what was said last, at this time, that the line is down no longer holds. */
+  async #announceUp(id: string, at: number, isOver: (saidAt: number) => boolean): Promise<void> {
     const subject = subjectOf(id)
     const event = newEvent({ type: 'line.up', subject, at, data: { line: id } })
     await this.#outbox.announce(subject, at, (last) =>
-      last?.state === 'down' && last.at <= before ? { state: 'up', event } : undefined,
+      last?.state === 'down' && isOver(last.at) ? { state: 'up', event } : undefined,
     )
   }
 
   async #announceForgotten(lines: readonly WatchedLine[], now: number): Promise<void> {
-    const before = now - FORGOTTEN_AFTER_MS
+    const isForgotten = (at: number): boolean => at <= now - FORGOTTEN_AFTER_MS || at > now + MAX_AHEAD_MS
     for (const [subject, { at }] of await this.#outbox.announced('down')) {
       const line = lines.find(({ id }) => subjectOf(id) === subject)
-      if (at > before || line?.down) continue
-      if (line) await this.#announceUp(line.id, now, before)
+      if (!isForgotten(at) || line?.down) continue
+      if (line) await this.#announceUp(line.id, now, isForgotten)
       // The config no longer has it.
       else
         await this.#outbox.announce(subject, now, (last) =>

@@ -96,6 +96,18 @@ describe('a watch whose clock was ahead and is set back', () => {
     await until(() => told.length === 2, 'up')
     assert.deepEqual(told, ['line.down line:a', 'line.up line:a'])
   })
+
+  it('tells that a line is up which a process said to be down that ended before, and no other line', async (t) => {
+    const { clock, told, down, watches, looked } = scene(t, 2)
+    down[0]?.add('a')
+    clock.now += DAY_MS
+    await looked()
+    await watches[0]?.close()
+    clock.now = NOW
+    down[1]?.add('b')
+    await until(() => told.length === 3, 'up')
+    assert.deepEqual(told.sort(), ['line.down line:a', 'line.down line:b', 'line.up line:a'])
+  })
 })
 
 describe('a sender', () => {
