@@ -76,7 +76,7 @@ async function runWorkers(
   starting: Starting,
   count: number,
   settings: Settings,
-  { resolved: source }: GatewayConfig,
+  { resolved: source, region }: GatewayConfig,
   logger: Logger,
 ): Promise<Running> {
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
@@ -90,7 +90,8 @@ async function runWorkers(
     .catch(() => (starting.stopped ? new Promise<never>(() => {}) : process.exit(1)))
   return {
     addresses,
-    reload: async ({ resolved }) => workers.reload(resolved),
+    // Workers that are started later are beside those that run, on the same database: of the same region.
+    reload: async ({ resolved }) => workers.reload({ ...resolved, region }),
     stop: () => workers.stop(),
     kill: () => workers.kill(),
     restart: () => void workers.rollingRestart(),
