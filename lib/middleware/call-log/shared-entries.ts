@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
+import { shareOfEntry, type UsageShare } from '../../core/usage/index.ts'
 
 /** How many entries a subject may have: `burst` at once, and one more each `everyMs`. */
 interface Allowance {
@@ -25,7 +26,8 @@ const MAX_SUBJECTS = 10_000
  * - refused and failed calls: 100 for each key and error at once, then five a second;
  * - calls without a valid key: 50 for each error at once, then one a second, whoever sends them.
  *
- * Calls beyond that share an entry: `repeats` says for how many more it stands. Charged calls always have their own.
+ * Calls beyond that share an entry: `repeats` says for how many more it stands. Calls that were charged, or used something,
+ * always have their own. Those that share one are alike in how they ended, and in whether usage counts them by their entry.
  *
  * @example
  * const entries = new SharedEntries(writer)
@@ -112,22 +114,23 @@ function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
 }
 
 /** Returns how many entries such calls may have; undefined if each has its own. */
-function allowanceOf({
-  key,
-  method,
-  path,
-  status,
-  outcome,
-  error_code: code,
-  billing,
-}: CallLogEntry): Allowance | undefined {
-  if (key === null) return { subject: `${code ?? status}`, burst: 50, everyMs: 1000 }
-  if (outcome !== 'completed') {
-    const isCharged = billing !== null && billing.charged !== null && billing.charged !== '0'
-    return isCharged ? undefined : { subject: `${key} ${code ?? status}`, burst: 100, everyMs: 200 }
+function allowanceOf(entry: CallLogEntry): Allowance | undefined {
+  const { key, method, path, status, outcome, error_code: code, billing } = entry
+  if (billing !== null && billing.charged !== null && billing.charged !== '0') return undefined
+  if (key === null || outcome !== 'completed') {
+    const share = shareOfEntry(entry)
+    if (share && hasUsed(share)) return undefined
+    const alike = `${outcome} ${code ?? status} ${share !== undefined}`
+    return key === null
+      ? { subject: alike, burst: 50, everyMs: 1000 }
+      : { subject: `${key} ${alike}`, burst: 100, everyMs: 200 }
   }
   const isLookup = status === 200 && (method === 'GET' || method === 'HEAD') && !billing?.charged
   return isLookup ? { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 } : undefined
+}
+
+function hasUsed({ inputTokens, outputTokens, images, seconds, cost }: UsageShare): boolean {
+  return cost > 0n || inputTokens + outputTokens + images + seconds > 0
 }
 
 /** Returns a path without ids: `/v1/calls` or `/api/v3/contents/generations/tasks`. Routes take letters of either case. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { MemoryUsageStore } from '../../../lib/core/usage/index.ts'
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import { entry, LOOKUP, shared } from './shared-writer.ts'
 
@@ -106,6 +107,55 @@ describe('entries', () => {
       t.mock.timers.reset()
       t.mock.restoreAll()
     }
+  })
+
+  it('of calls that used something are never shared, whoever made them and however they ended', (t) => {
+    const used = {
+      usage: { input_tokens: 100 },
+      routing: { attempts: [] },
+    } as unknown as Partial<CallLogEntry>
+    const left = { outcome: 'interrupted', error_code: 'client_closed_request', status: 499 } as const
+    for (const ended of [left, { outcome: 'failed', status: 502 } as const, {}])
+      for (const key of ['k', null]) {
+        const { entries, written } = shared(t)
+        for (let i = 0; i < 150; i++) entries.add(entry({ ...used, ...ended, key }))
+        assert.equal(written.length, 150)
+        t.mock.timers.reset()
+      }
+  })
+
+  it('of charged calls without a key are never shared', (t) => {
+    const { entries, written } = shared(t)
+    const billing = { charged: '0.5' } as unknown as CallLogEntry['billing']
+    for (let i = 0; i < 150; i++) entries.add(entry({ key: null, billing }))
+    assert.equal(written.length, 150)
+  })
+
+  it('are counted by usage as the calls that share them', async (t) => {
+    const settled = { charged: '0', reserved: '1' } as unknown as CallLogEntry['billing']
+    for (const key of ['k', null])
+      for (const code of ['rate_limited', 'internal_error'] as const) {
+        const { entries, written } = shared(t)
+        const [each, told] = [new MemoryUsageStore(), new MemoryUsageStore()]
+        for (let i = 0; i < 200; i++)
+          for (const kind of [
+            refusal(code),
+            refusal(code, { outcome: 'failed' }),
+            refusal(code, { outcome: 'failed', billing: settled }),
+            refusal(code, { method: 'GET' }),
+          ]) {
+            each.count(entry({ ...kind, key }))
+            entries.add(entry({ ...kind, key }))
+          }
+        entries.close()
+        assert.ok(written.length < 4 * 110)
+        for (const shownAs of written) told.count(shownAs)
+        const all = { from: 0, to: Date.UTC(2027, 0), groupBy: [], limit: 1 }
+        const [sums] = await each.read(all)
+        assert.deepEqual([sums?.sums.refused, sums?.sums.failed], [200, 200])
+        assert.deepEqual(await told.read(all), [sums])
+        t.mock.timers.reset()
+      }
   })
 
   it('of completed and of charged calls are never shared', (t) => {
