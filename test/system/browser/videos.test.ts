@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { NOT_KNOWN } from '../../../lib/core/usage/index.ts'
+import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { charge } from '../../contracts/ledger-money.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
 import { until } from '../../support/until.ts'
 import { startVideoUpstream } from '../../support/video-upstream.ts'
@@ -7,6 +10,26 @@ import { startFileGateway } from '../gateway/file-gateway.ts'
 import { assertShows, detailOf, openConsole, signIn, startBrowser, WITHOUT_CHROMIUM } from './browser.ts'
 
 describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
+  it('that were charged in a time without calls are in the sums of that time', async (t) => {
+    const server = await startFileGateway(t)
+    const db = await openDatabase(String(server.env.DATABASE_URL))
+    t.after(() => db.destroy())
+    const usage = { ...NOT_KNOWN, model: 'clip', requests: 0, seconds: 8 }
+    await new SqlLedger(db).settle([charge('demo', 800_000_000n, { at: Date.UTC(2026, 0, 2), usage })])
+    const browser = await startBrowser()
+    t.after(() => browser.close())
+    const tab = await openConsole(browser, server.gateway.url)
+    const { page, go } = tab
+    await signIn(tab, 'admin', String(server.env.ADMIN_TOKEN))
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await go('/?period=custom&from=2026-01-01&to=2026-01-03')
+    await assertShows(detailOf(page, 'Charged'), '$0.80')
+    await assertShows(detailOf(page, 'Refused'), /0 % of all/)
+    await go('/reports?group_by=model&from=2026-01-01T00:00&to=2026-01-03T00:00')
+    await assertShows(page.getByRole('row').last(), /Total.*\$0\.80/s)
+    await tab.close()
+  })
+
   it('that hang are charged or released by an operator, once', async (t) => {
     const upstream = await startVideoUpstream()
     t.after(() => upstream.close())

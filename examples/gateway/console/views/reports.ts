@@ -47,7 +47,7 @@ export function reports(context: ViewContext): ViewContent {
     (cursor) => load(cursor, ROWS),
     async (page, { from, to }) => {
       const sum = await total
-      if (!sum || sum.requests === 0) return emptyState('No calls in this time.')
+      if (!sum) return emptyState('No calls in this time.')
       const columns = columnsOf(context, groups, sum, { from, to })
       return [
         h(
