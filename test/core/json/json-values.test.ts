@@ -47,7 +47,7 @@ describe('a text that holds an object', () => {
   })
 
   it('is none where it is too large, by itself or with the others of a request', () => {
-    const deep = (levels: number) => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels)
+    const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
     assert.ok(parseJsonObject(deep(128)))
     assert.equal(parseJsonObject(deep(129)), undefined)
     const tally = newTally()

@@ -44,6 +44,6 @@ it('a guard that is mounted twice holds money once, and what was reported behind
 it('a second guard is told to the operator, and nobody is charged: one of two charges would be lost', async (t) => {
   const { status, runs, spent, logged } = await guarded(t, 'platform', 'acme')
   assert.deepEqual([status, runs, spent], [500, 0, []])
-  const { message } = logged[0]?.fields.err as Error
-  assert.match(message, /another billingGuard .* mount one of them/)
+  const [told] = logged.map(({ fields }) => fields.err as Error)
+  assert.match(String(told?.message), /another billingGuard .* mount one of them/)
 })
