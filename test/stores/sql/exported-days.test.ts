@@ -61,6 +61,38 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
+    it('is all that is deleted, where some ids tell no time, and those charges stay', async (t) => {
+      const folder = await temporaryFolder()
+      t.after(() => folder.remove())
+      const db = await opened(t, await url(t))
+      const at = dayAgo(200) + DAY_MS / 2
+      const own = [newRequestId(at), newRequestId(at + DAY_MS)]
+      const among = `${newRequestId(at).slice(0, 13)}-`
+      const others = ['order-17', 'req_', 'req_0001', 'req_1']
+      const ledger = new SqlLedger(db)
+      for (const requestId of [...others, among, ...own])
+        await ledger.settle([
+          charge(requestId.startsWith('req_0') ? 'acme' : 'globex', 7n, { requestId, at }),
+        ])
+      const archive = new FolderArchive(folder.path)
+      const retention = retentionOf(t, db, { calls: null, charges: 3 * MONTH_MS, archive })
+      for (let runs = 0; runs < 2; runs++) {
+        await retention.run()
+        const days = [at, at + DAY_MS].map((day) => linesIn(folder.path, nameOf('charges', day)))
+        const lines = (await Promise.all(days)).flat()
+        assert.deepEqual(
+          lines.map(({ request_id: id }) => id),
+          [among, ...own],
+        )
+        const left = await db.selectFrom('charges').select('request_id').orderBy('request_id').execute()
+        assert.deepEqual(
+          left.map(({ request_id: id }) => id),
+          others,
+        )
+        assert.deepEqual((await ledger.check()).violations, [])
+      }
+    })
+
     it('are the days that are over for two days, and each row is of the day that its call began', async (t) => {
       const folder = await temporaryFolder()
       t.after(() => folder.remove())

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { newRequestId } from '../../../lib/core/call/index.ts'
-import { firstIdOf, timeOfId } from '../../../lib/stores/sql/driver/id-times.ts'
+import { FIRST_ID, firstIdOf, placeOf, timeOfId } from '../../../lib/stores/sql/driver/id-times.ts'
 
 const NOON = Date.UTC(2026, 10, 24, 12)
 const LAST = 32 ** 10 - 1
@@ -28,6 +28,15 @@ describe('the time of a request id', () => {
       assert.ok(first < newRequestId(time))
       if (time > 0) assert.ok(first > newRequestId(time - 1))
     }
+  })
+
+  it('is that of its place among the others for an id of another kind', () => {
+    for (const time of [0, 1, 31, NOON, LAST]) assert.equal(placeOf(newRequestId(time)), time)
+    assert.equal(placeOf(`${firstIdOf(NOON).slice(0, 13)}-`), NOON - (NOON % 32) - 1)
+    assert.equal(placeOf(firstIdOf(NOON).slice(0, 13)), NOON - (NOON % 32) - 1)
+    assert.equal(placeOf(`${firstIdOf(NOON).slice(0, 13)}~`), NOON - (NOON % 32) + 31)
+    assert.deepEqual(['', 'order', 'req_', 'zz'].map(placeOf), [0, 0, 0, LAST])
+    assert.ok('req_0001' < FIRST_ID && FIRST_ID < newRequestId())
   })
 
   it('is a whole one, within what an id can tell', () => {

@@ -11,6 +11,20 @@ export function firstIdOf(time: number): string {
   return newRequestId(Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)).slice(0, TIME_END)
 }
 
+/** Before all request ids of a gateway. An id of another kind, such as `req_0001`, may sort before it, and tells no time. */
+export const FIRST_ID = firstIdOf(Date.UTC(2020, 0))
+
+/** Returns the last time whose least id is not behind an id: that of the id, or for one of another kind, where it sorts. */
+export function placeOf(id: string): number {
+  let [from, to] = [0, LAST_TIME]
+  while (from < to) {
+    const middle = Math.ceil((from + to) / 2)
+    if (firstIdOf(middle) <= id) from = middle
+    else to = middle - 1
+  }
+  return from
+}
+
 /** Returns the time of a request id, or of the beginning of one, in milliseconds since the epoch; undefined if it has none. */
 export function timeOfId(id: string): number | undefined {
   if (!id.startsWith(PREFIX) || id.length < TIME_END) return undefined

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { firstIdOf, timeOfId } from '../driver/id-times.ts'
+import { FIRST_ID, firstIdOf, placeOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 import type { Archive } from './archive.ts'
 import { markOf, type UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
@@ -10,8 +10,6 @@ import { markOf, type UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
 export type ExportedTable = 'calls' | 'charges'
 
 const DAY_MS = 86_400_000
-/** Ids of another kind than the gateway's tell no time. */
-const FIRST = 'req_'
 const PAGE_ROWS = 500
 
 /**
@@ -31,11 +29,11 @@ export async function exportDays(
   pause: () => Promise<void>,
 ): Promise<string> {
   const mark = `exported ${table}`
-  let exported = (await markOf(db, mark)) ?? FIRST
+  let exported = (await markOf(db, mark)) ?? FIRST_ID
   for (;;) {
     const [first] = await idsFrom(db, table, exported)
-    const time = first === undefined ? undefined : timeOfId(first)
-    const start = time === undefined ? Number.POSITIVE_INFINITY : Math.floor(time / DAY_MS) * DAY_MS
+    const time = first === undefined ? Number.POSITIVE_INFINITY : placeOf(first)
+    const start = Math.floor(time / DAY_MS) * DAY_MS
     // The days before that one have no rows, and get none any more.
     if (start + DAY_MS > until) return firstIdOf(Math.min(start, Math.floor(until / DAY_MS) * DAY_MS))
     const [from, to] = [firstIdOf(start), firstIdOf(start + DAY_MS)]
