@@ -52,6 +52,36 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       await assertSound(tested.ledger)
     })
 
+    it('is asked about however many others are asked before', async (t) => {
+      const tested = await open(t)
+      const [store] = tested.stores
+      const [who, other] = [await payer(tested, 10_000n), await payer(tested, 1000n)]
+      const createdAt = Date.now() - MAX_HOLD_MS - 3_600_000
+      const tasks = [await dueTask(store, other, { createdAt })]
+      for (let i = 0; i < 20; i++) tasks.push(await dueTask(store, who, { createdAt }))
+      const asked = new Set<string>()
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const line = new ScriptedLine(async ({ id }) => {
+        asked.add(id)
+        t.mock.timers.tick(5000)
+        await sleep(10)
+        return answered({ state: 'succeeded' })
+      })
+      settlerOn(t, store, line, { concurrency: 2 })
+      const states = () => Promise.all(tasks.map((task) => stateOf(store, task)))
+      await untilAsync(async () => (await states()).every((state) => state !== 'queued'), 'the end of all')
+      assert.deepEqual(new Set(await states()), new Set(['succeeded']))
+      assert.equal(asked.size, 21)
+      assert.deepEqual(
+        [await spentOf(tested, who), await spentOf(tested, other)],
+        [
+          [1700n, 1700n],
+          [85n, 85n],
+        ],
+      )
+      await assertSound(tested.ledger)
+    })
+
     it('is asked about first, too, if the process stood still meanwhile', async (t) => {
       const tested = await open(t)
       const [store] = tested.stores

@@ -127,7 +127,9 @@ export class TaskSettler {
     let started = 0
     this.#upkeep.begin()
     try {
+      const now = Date.now()
       if (free > 0) started = await this.#pollDue(free)
+      if (started < free) void Promise.all(this.#polls).then(() => this.#upkeep.notePolled(now))
       if (this.#away) this.#logger.info({}, 'video tasks are polled again')
       this.#away = false
     } catch (error) {

@@ -5,6 +5,10 @@ import type { TaskStore } from './task-store.ts'
 /** How often unresolved and expired tasks are looked for. */
 const UPKEEP_MS = 10_000
 const UPKEEP_TASKS = 100
+/** If this was not done for so long, nobody may have polled either. */
+const STOOD_STILL_MS = 600_000
+/** So long what became too old meanwhile waits for its poll. */
+const CATCH_UP_MS = 3_600_000
 
 const UNANSWERED = 'its create was not answered, or its process died'
 const GIVEN_UP = 'the money held for it is free, and it is not charged'
@@ -16,6 +20,9 @@ export class TaskUpkeep {
   readonly #logger: Logger
   #running: Promise<void> | undefined
   #at = 0
+  /** Since when this is done again and again. */
+  #since = 0
+  #polledAt = 0
   #fails = false
 
   /** @param times how long a task is kept after its end, and the Idempotency-Key of one that expired. */
@@ -29,13 +36,20 @@ export class TaskUpkeep {
     this.#logger = logger
   }
 
+  /** Notes that all tasks have been polled that were due at this time. */
+  notePolled(at: number): void {
+    this.#polledAt = at
+  }
+
   /** Begins, unless it runs or has just run. Never throws: a failure is logged once, until it succeeds again. */
   begin(): void {
     const now = Date.now()
     const before = this.#at
     if (this.#running || (now - before < UPKEEP_MS && now >= before)) return
     this.#at = now
-    this.#running = this.#run(now, Math.min(before, now)).finally(() => {
+    if (now - before > STOOD_STILL_MS || now < before) this.#since = now
+    const polledAt = now - this.#since < CATCH_UP_MS ? Math.min(this.#polledAt, now) : now
+    this.#running = this.#run(now, polledAt).finally(() => {
       this.#running = undefined
     })
   }
@@ -45,9 +59,9 @@ export class TaskUpkeep {
     await this.#running
   }
 
-  async #run(now: number, before: number): Promise<void> {
+  async #run(now: number, polledAt: number): Promise<void> {
     try {
-      await this.#endOld(now, before)
+      await this.#endOld(now, polledAt)
       this.#fails = false
     } catch (error) {
       if (!this.#fails) this.#logger.error({ err: error }, 'old video tasks cannot be ended')
@@ -56,10 +70,10 @@ export class TaskUpkeep {
   }
 
   /**
-   * @param before when this was done last. What became too old since then is polled first: nobody may have run for days, and the
-   *   line may have finished it.
+   * @param polledAt when no poll was overdue. What became too old since then is polled first: nobody may have run for days, and
+   *   the line may have finished it.
    */
-  async #endOld(now: number, before: number): Promise<void> {
+  async #endOld(now: number, polledAt: number): Promise<void> {
     const { keepMs, retainMs } = this.#times
     const store = this.#store
     const steps = [
@@ -71,7 +85,7 @@ export class TaskUpkeep {
       () => store.prune(now - retainMs, UPKEEP_TASKS),
       async () =>
         this.#warn(
-          await store.expire(before - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
+          await store.expire(polledAt - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
           `a video task was given up after 48 hours: ${GIVEN_UP}`,
         ),
     ]
