@@ -2,8 +2,8 @@ const FIRST_WAIT_MS = 5000
 const MAX_WAIT_MS = 60 * 60_000
 /** The share by which a wait is longer or shorter by chance. */
 const JITTER = 0.2
-/** No attempt is planned further ahead. */
-export const LONGEST_WAIT_MS = MAX_WAIT_MS * (1 + JITTER)
+/** No attempt is planned further ahead, also if the clock of the process that plans it is ten minutes ahead. */
+export const LONGEST_WAIT_MS = MAX_WAIT_MS * (1 + JITTER) + 600_000
 /** How long an event is worth another attempt. */
 const RETRY_FOR_MS = 24 * 60 * 60_000
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { nextAttemptAt } from '../../lib/webhooks/retries.ts'
+import { LONGEST_WAIT_MS, nextAttemptAt } from '../../lib/webhooks/retries.ts'
 
 const DAY_MS = 86_400_000
 
@@ -20,6 +20,12 @@ describe('the next attempt', () => {
         },
       ),
     )
+  })
+
+  it('does not seem further ahead than any to a process whose clock is ten minutes behind', (t) => {
+    t.mock.method(Math, 'random', () => 0.999)
+    const now = 1_767_225_600_000
+    assert.ok(Number(nextAttemptAt(20, now, now)) <= now - 600_000 + LONGEST_WAIT_MS)
   })
 
   it('comes some thirty times in all', () => {
