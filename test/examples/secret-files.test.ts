@@ -183,6 +183,23 @@ describe('a changed config that names a file which is not there yet', () => {
     await until(() => applied.length === 2, 'the next one')
     assert.deepEqual(applied, ['key-1', 'key-2'])
   })
+
+  it('is followed to each of these files, and to no text that may be the secret itself', () => {
+    const filesOf = (tls: object) => {
+      const line = { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'https://a.test', models: {}, tls }
+      try {
+        loadConfig({ models: [], lines: [line] })
+      } catch (error) {
+        return [...(error as ConfigError).secretFiles]
+      }
+      return undefined
+    }
+    const [cert, key] = ['/nowhere/tls.crt', '/nowhere/tls.key']
+    assert.deepEqual(filesOf({ cert, key }), [cert, key])
+    assert.deepEqual(filesOf({ cert, key: `file:${key}` }), [cert, key])
+    assert.deepEqual(filesOf({ cert, key: './tls.key' }), [cert, './tls.key'])
+    assert.deepEqual(filesOf({ cert, key: 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49/AwEHBG0wawIBAQQg' }), [cert])
+  })
 })
 
 describe('a setting that names a file', () => {

@@ -32,10 +32,11 @@ export function withSecrets(source: unknown, env: Variables): WithSecrets {
   }
   const readFile = (file: string, path: Path, quoted = true): string => {
     const read = readSecretFile(file)
-    const isPath = quoted && file.length <= MAX_PATH && !/[\r\n\0]/.test(file)
-    if (isPath) files.add(file)
+    const isPath = file.length <= MAX_PATH && !/[\r\n\0]/.test(file)
+    // What may be a key instead begins with neither a slash nor a dot.
+    if (isPath && (quoted || /^\.{0,2}\//.test(file))) files.add(file)
     if ('fault' in read)
-      return absent(path, isPath ? read.fault : 'must be the path of a file that can be read')
+      return absent(path, quoted && isPath ? read.fault : 'must be the path of a file that can be read')
     files.add(file)
     return read.text
   }
