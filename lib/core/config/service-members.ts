@@ -12,6 +12,13 @@ const period = z
 /** As long as `SqlRetention` needs them. */
 const MIN_CHARGES_MS = UNIT_MS.mo
 
+const AS_SENT = 'must be an origin as browsers send it, such as "https://app.example.com", or "*"'
+
+/** Origins are compared as texts: one in capitals or with the usual port would never match. */
+function isAsSent(origin: string): boolean {
+  return origin === '*' || URL.parse(origin)?.origin === origin
+}
+
 const signingSecret = z.string().min(16)
 
 /** The members of the config about what the gateway keeps, counts, signs and lets pages do. */
@@ -72,10 +79,8 @@ export const serviceMembers = {
         .array(
           z
             .string()
-            .regex(
-              /^(\*|https?:\/\/[^/?#@\s]+)$/,
-              'must be an origin such as "https://app.example.com", or "*"',
-            ),
+            .regex(/^(\*|https?:\/\/[^/?#@*\s]+)$/, { error: AS_SENT, abort: true })
+            .refine(isAsSent, AS_SENT),
         )
         .min(1),
     })

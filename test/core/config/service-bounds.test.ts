@@ -53,7 +53,7 @@ const ROWS: Row[] = [
   [
     'cors.origins',
     (origin) => ({ cors: { origins: [origin] } }),
-    ['*', 'https://app.example.com', 'http://a:8080'],
+    ['*', 'https://app.example.com', 'http://a:8080', 'https://[::1]:1', 'https://xn--mnchen-3ya.de'],
     [
       'https://a/',
       'https://',
@@ -63,6 +63,13 @@ const ROWS: Row[] = [
       'https://a b',
       'https://u@a',
       '**',
+      // No browser writes an origin so.
+      'https://App.example.com',
+      'https://a:443',
+      'http://a:80',
+      'https://a:99999',
+      'https://münchen.de',
+      'https://*.example.com',
       '',
       7,
     ],
