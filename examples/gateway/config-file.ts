@@ -32,7 +32,8 @@ async function readMapping(path: string): Promise<object> {
 /** @throws {Error} that names the file and why it cannot be read. */
 export async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8')
+    // Editors on Windows begin a file with a byte order mark.
+    return (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
   } catch (error) {
     throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }

@@ -1,7 +1,7 @@
 /**
- * Parses YAML.
+ * Parses YAML. `<<` merges.
  *
- * @param version of YAML: in 1.1, `yes` is true and `<<` merges.
+ * @param version of YAML: in 1.1, `yes` is true.
  * @throws {Error} that names the file and the line, and quotes nothing, because the file may hold secrets.
  */
 export async function parseYaml(
@@ -11,7 +11,7 @@ export async function parseYaml(
 ): Promise<unknown> {
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
-  const document = parseDocument(text, { version, lineCounter: lines, prettyErrors: false })
+  const document = parseDocument(text, { version, merge: true, lineCounter: lines, prettyErrors: false })
   const [error] = [...document.errors, ...document.warnings]
   if (error) {
     throw new Error(
