@@ -1,3 +1,5 @@
+import { numberIn } from './number-setting.ts'
+
 /** The settings of metrics and traces. */
 export interface ObservabilitySettings {
   /**
@@ -46,7 +48,7 @@ export function readObservability(env: NodeJS.ProcessEnv, faults: string[]): Obs
 function readTraces(env: NodeJS.ProcessEnv, faults: string[]): TraceSettings {
   const sampler = env.OTEL_TRACES_SAMPLER || undefined
   // With a configured sampler, the default is that of OpenTelemetry.
-  const share = Number(env.OTEL_TRACES_SAMPLER_ARG || (sampler === undefined ? TRACE_SHARE : 1))
+  const share = numberIn(env.OTEL_TRACES_SAMPLER_ARG || `${sampler === undefined ? TRACE_SHARE : 1}`)
   if (!(share >= 0 && share <= 1))
     faults.push(`OTEL_TRACES_SAMPLER_ARG: must be a share from 0 to 1, such as ${TRACE_SHARE}`)
   if (sampler === undefined || isSampler(sampler)) return { sampler, share }

@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway/config'
 import type { ConfigOrigin } from './config-file.ts'
+import { numberIn } from './number-setting.ts'
 import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
 import { redisUrlFault } from './redis-url.ts'
 import { type RegionSettings, readRegions } from './region-settings.ts'
@@ -121,7 +122,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     faults.push(`WORKERS: must be a whole number from 1 to ${MAX_WORKERS}`)
   else if (workers !== undefined && databaseUrl === 'memory:')
     faults.push('WORKERS: several processes need a shared database; "memory:" works with one process only')
-  const noticeMs = Number(env.SHUTDOWN_NOTICE_MS || NOTICE_MS)
+  const noticeMs = numberIn(env.SHUTDOWN_NOTICE_MS || `${NOTICE_MS}`)
   if (!(Number.isInteger(noticeMs) && noticeMs >= 0 && noticeMs <= MAX_NOTICE_MS))
     faults.push(`SHUTDOWN_NOTICE_MS: must be whole milliseconds from 0 to ${MAX_NOTICE_MS}`)
   const webhookAllowPrivate = env.WEBHOOK_ALLOW_PRIVATE || '0'
@@ -156,7 +157,7 @@ function portIn(
   preset: number,
   faults: string[],
 ): number {
-  const port = Number(env[name] || preset)
+  const port = numberIn(env[name] || `${preset}`)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     faults.push(`${name}: "${env[name]}" is not a port number`)
   return port
