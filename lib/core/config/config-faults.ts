@@ -95,9 +95,13 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
   for (const model of Object.keys(models)) {
     if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
   }
+  const names = new Set<string>()
   for (const [name, value = ''] of Object.entries(headers)) {
+    const sent = name.toLowerCase()
+    if (names.has(sent)) faults.push(`${path}.headers.${name}: is there twice, in other letters`)
+    names.add(sent)
     if (!isHeaderName(name)) faults.push(`${path}.headers.${name}: is not a header name`)
-    if (CONNECTION_HEADERS.has(name.toLowerCase()))
+    if (CONNECTION_HEADERS.has(sent))
       faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
     if (!isHeaderValue(value)) faults.push(`${path}.headers.${name}: is not a header value`)
   }

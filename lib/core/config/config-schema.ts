@@ -84,7 +84,10 @@ export const keyMembers = {
     .record(tagName, tagValue)
     .refine((tags) => Object.keys(tags).length <= MAX_TAGS, { error: `must be at most ${MAX_TAGS} tags` }),
   enabled: z.boolean(),
-  expiresAt: z.iso.datetime({ offset: true }),
+  expiresAt: z.iso.datetime({
+    offset: true,
+    error: 'must be a time with an offset, such as "2027-01-01T00:00:00Z"',
+  }),
   quota: price,
   allowModels: z.array(text.min(1)),
 }
