@@ -1,5 +1,6 @@
 import { ConfigError } from 'express-model-gateway/config'
 import { readConfigFile } from './config-file.ts'
+import { demoConfig } from './demo-config.ts'
 import { configOf, readSettings } from './settings.ts'
 import { requireStartable } from './startable-config.ts'
 
@@ -12,14 +13,14 @@ export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string)
   const faults: string[] = []
   const settings = collect(faults, () => readSettings(env, configOption))
   const configFile = configOption ?? env.GATEWAY_CONFIG
-  if (configFile !== undefined) {
-    const origin = configOption === undefined ? 'GATEWAY_CONFIG' : '--config'
-    const source = await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
-    const region = env.GATEWAY_REGION || undefined
-    const config = source && collect(faults, () => configOf(source, settings ?? { region }))
-    if (config)
-      await requireStartable(config, settings?.regions).catch((error: unknown) => note(faults, error))
-  }
+  const origin = configOption === undefined ? 'GATEWAY_CONFIG' : '--config'
+  const source =
+    configFile === undefined
+      ? demoConfig('http://127.0.0.1', 'demo')
+      : await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
+  const region = env.GATEWAY_REGION || undefined
+  const config = source && collect(faults, () => configOf(source, settings ?? { region }, env))
+  if (config) await requireStartable(config, settings?.regions).catch((error: unknown) => note(faults, error))
   for (const fault of faults) console.error(fault)
   if (faults.length === 0) console.log(`${configFile ?? 'the demo config'} is valid`)
   return faults.length === 0 ? 0 : 1

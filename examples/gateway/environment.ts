@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { ConfigError } from 'express-model-gateway/config'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -28,9 +29,9 @@ export function currentVariables(): Variables {
 
 function variablesIn(file: string): Variables {
   try {
-    return parseEnv(readFileSync(file, 'utf8'))
+    return parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
+    throw new ConfigError([`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`])
   }
 }
