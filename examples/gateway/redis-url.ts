@@ -6,14 +6,34 @@ const HOST = /^(?:\[(?<ipv6>[\da-f:.]+)\]|(?<host>[^:[\]]+))(?::(?<port>\d{1,5})
 
 /** Returns what is wrong with a `REDIS_URL`, without the URL, which may hold a password; undefined if it can be used. */
 export function redisUrlFault(url: string): string | undefined {
-  if (/^rediss?:\/\/./.test(url)) return undefined
+  if (/^rediss?:\/\/./.test(url)) return serverFault(url)
   const { kind, hosts = '', name } = REDIS_URL.exec(url)?.groups ?? {}
   if (!kind || !hosts.split(',').every((host) => HOST.test(host)))
     return 'must be "redis://…", "rediss://…", "redis+cluster://host:port,host:port" or "redis+sentinel://host:port,host:port/name"'
-  if (/%(?![\da-f]{2})/i.test(url)) return 'has a "%" without two hexadecimal digits behind it'
+  if (!isEncoded(url)) return NOT_ENCODED
+  if (kind === 'cluster' && name) return 'must end behind the hosts: a cluster has no databases with numbers'
   return kind === 'sentinel' && !name
     ? 'needs the name of the master: "redis+sentinel://host:port/name"'
     : undefined
+}
+
+const NOT_ENCODED =
+  'must be a URL, in whose user and password "%", "#", "/", "?" and "@" are percent-encoded, such as "%23"'
+
+function serverFault(url: string): string | undefined {
+  const parsed = URL.parse(url)
+  if (!parsed || !isEncoded(url)) return NOT_ENCODED
+  if (/^(\/\d*)?$/.test(parsed.pathname)) return undefined
+  return 'must have nothing but the number of a database behind its host, such as "redis://host:6379/1"'
+}
+
+function isEncoded(url: string): boolean {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** What a `REDIS_URL` of several servers names. */
