@@ -119,7 +119,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       call.model = model.id
       throw otherKind(model)
     }
-    if ((json.models ?? json.fallbacks ?? null) !== null) throw otherModels(json)
+    if ((json.models ?? json.fallbacks ?? null) !== null) refuseOtherModels(json)
     if (surelyAccepts(operation.schema, json)) return
     const variant = variantIn(operation.schema, json)
     if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
@@ -207,15 +207,20 @@ function otherKind({ kind }: Model): GatewayError {
   })
 }
 
+/** What Anthropic takes in place of models: its own choice for a request that the model declines. */
+const OWN_CHOICE = 'default'
+
 /**
- * The refusal of a request that names further models, as OpenRouter and LiteLLM read them. They would run one that the key may not
- * use, at the price of another.
+ * Refuses a request that names further models, as OpenRouter, LiteLLM and Anthropic read them. They would run one that the key may
+ * not use, at the price of another.
  */
-function otherModels({ models }: RequestBody['json']): GatewayError {
+function refuseOtherModels({ models, fallbacks }: RequestBody['json']): void {
   const param = (models ?? null) === null ? 'fallbacks' : 'models'
-  return new GatewayError('invalid_request', {
+  if (param === 'fallbacks' && fallbacks === OWN_CHOICE) return
+  throw new GatewayError('invalid_request', {
     param,
-    message: `A request names one model. Leave "${param}" out: the gateway tries the other lines of the model.`,
+    // Claude Code knows the first sentence, and goes on without the parameter.
+    message: `The \`${param}\` parameter is not supported. Leave it out: the gateway tries the other lines of the model.`,
   })
 }
 

@@ -28,16 +28,17 @@ describe('a request that names further models for the upstream to fall back to',
         for (const value of [['dear-model'], 'dear-model', []]) {
           const response = await gateway.post(path, { ...body, [member]: value })
           assert.equal(response.status, 400)
-          assert.match(
-            (await refusalOf(response)).message,
-            new RegExp(`names one model. Leave "${member}" out`),
-          )
+          const { message, param } = await refusalOf(response)
+          assert.match(message, /^The `(models|fallbacks)` parameter is not supported\. Leave it out/)
+          if (path !== '/v1/messages') assert.equal(param, member)
         }
         assert.equal(upstream.requests.length, 0)
       })
 
   it('is served where it names none', async () => {
-    const response = await gateway.post('/v1/chat/completions', chatBody({ models: null }))
-    assert.equal(response.status, 200)
+    for (const more of [{ models: null }, { fallbacks: null }, { fallbacks: 'default' }]) {
+      const response = await gateway.post('/v1/chat/completions', chatBody(more))
+      assert.equal(response.status, 200)
+    }
   })
 })
