@@ -2,7 +2,7 @@ import { ConfigError } from 'express-model-gateway/config'
 import { readConfigFile } from './config-file.ts'
 import { demoConfig } from './demo-config.ts'
 import { configOf, readSettings } from './settings.ts'
-import { requireStartable } from './startable-config.ts'
+import { startable } from './startable-config.ts'
 
 /**
  * Prints each fault of the environment and of the config, or that there is none. Returns the exit code.
@@ -20,7 +20,7 @@ export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string)
       : await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
   const region = env.GATEWAY_REGION || undefined
   const config = source && collect(faults, () => configOf(source, settings ?? { region }, env))
-  if (config) await requireStartable(config, settings?.regions).catch((error: unknown) => note(faults, error))
+  if (config) await startable(config, settings?.regions).catch((error: unknown) => note(faults, error))
   for (const fault of faults) console.error(fault)
   if (faults.length === 0) console.log(`${configFile ?? 'the demo config'} is valid`)
   return faults.length === 0 ? 0 : 1

@@ -59,9 +59,9 @@ export class ConfigReload {
     this.#queue(true)
   }
 
-  /** Applies another config, behind the reloads that have begun. Rejects with a ConfigError. */
-  replace(source: object): Promise<void> {
-    return this.#inTurn(async () => this.#adopt(await this.#options.load(source)))
+  /** Applies another config, behind the reloads that have begun. Rejects as `load` does. */
+  replace(load: () => Promise<GatewayConfig>): Promise<void> {
+    return this.#inTurn(async () => this.#adopt(await load()))
   }
 
   close(): void {

@@ -22,7 +22,7 @@ import {
 } from './settings.ts'
 import { drainServer } from './shutdown.ts'
 import { completeProvider, type GivenProvider, providerFaults } from './single-sign-on/provider-settings.ts'
-import { requireStartable } from './startable-config.ts'
+import { startable } from './startable-config.ts'
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions {
@@ -118,12 +118,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     started: valid,
     logger,
     read: async () => source,
-    load: async (next) => {
-      const loaded = loadConfig(next, env)
-      await requireStartable(loaded)
-      source = next
-      return loaded
-    },
+    load: async (next) => startable(loadConfig(next, env)),
     apply: (next) => opened.reload(next),
   })
   secrets.watch()
@@ -154,9 +149,13 @@ export async function createGateway(config: object, options: GatewayOptions = {}
       behindMounts(app, req, () => upgrades.handle(req, socket, head))
     },
     async reload(next: object) {
-      // What cannot be cloned is a fault, too.
-      loadConfig(next, env)
-      await secrets.replace(structuredClone(next))
+      const loaded = loadConfig(next, env)
+      const copy = structuredClone(next)
+      await secrets.replace(async () => {
+        await startable(loaded)
+        source = copy
+        return loaded
+      })
     },
     close: () => (closed ??= end()),
   })

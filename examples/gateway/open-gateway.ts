@@ -15,7 +15,7 @@ import { reconcile } from './reconcile.ts'
 import type { RegionSettings } from './region-settings.ts'
 import type { RegionalStores } from './regional-stores.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
-import { requireStartable } from './startable-config.ts'
+import { startable } from './startable-config.ts'
 import { openDurableStores } from './stores.ts'
 
 const RECONCILE_AGAIN_MS = 5000
@@ -113,7 +113,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
-  await requireStartable(options.config, regions)
+  await startable(options.config, regions)
   const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
   const plain = await opening.catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])

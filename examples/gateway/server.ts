@@ -15,7 +15,7 @@ import { openLimitStores } from './limit-stores.ts'
 import { printReadyMessage } from './ready-message.ts'
 import { startServing } from './serving.ts'
 import { configOf, readSettings, type Settings } from './settings.ts'
-import { requireStartable } from './startable-config.ts'
+import { startable } from './startable-config.ts'
 import { runWorker } from './worker.ts'
 import { Workers } from './workers.ts'
 
@@ -143,11 +143,7 @@ async function main(): Promise<void> {
       started: config,
       logger,
       read: () => readConfigFile(file, configOrigin),
-      load: async (next) => {
-        const loaded = configOf(next, settings, currentVariables())
-        await requireStartable(loaded, settings.regions)
-        return loaded
-      },
+      load: async (next) => startable(configOf(next, settings, currentVariables()), settings.regions),
       apply: running.reload,
     })
   reload?.watch()

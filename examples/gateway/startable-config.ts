@@ -3,12 +3,14 @@ import { requireConfigPackages } from './config-packages.ts'
 import { ownPart } from './own-region.ts'
 
 /**
- * Throws what a start would: a running gateway must not take over a config that it, or the next worker, could not start with.
+ * Returns a config, or throws what a start would: a running gateway must not take over a config that it, or the next worker, could
+ * not start with.
  *
  * @param regions the other regions; undefined if there are none.
  * @throws {ConfigError} if accounts have no home where there are several regions, or if packages are not installed.
  */
-export async function requireStartable(config: GatewayConfig, regions?: object): Promise<void> {
+export async function startable(config: GatewayConfig, regions?: object): Promise<GatewayConfig> {
   if (regions) ownPart(config, config.region)
   await requireConfigPackages(config)
+  return config
 }

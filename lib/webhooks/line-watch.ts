@@ -1,4 +1,4 @@
-import type { WebhookOutbox } from './outbox.ts'
+import { MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
 import { newEvent } from './webhook-event.ts'
 
 /** A line as a process sees it. */
@@ -12,8 +12,6 @@ export interface WatchedLine {
 const CONFIRM_EVERY_MS = 20_000
 /** A line that nobody has said to be down for so long is up: the process that saw it down has ended. */
 const FORGOTTEN_AFTER_MS = 60_000
-/** What was said further ahead was said before the clock was set back. The clocks of processes differ by less. */
-const MAX_AHEAD_MS = 600_000
 
 /**
  * Tells which lines go down and come up. Each process has circuits of its own: a line is down once the first of them opens,
@@ -73,7 +71,8 @@ export class LineWatch {
   }
 
   async #announceForgotten(lines: readonly WatchedLine[], now: number): Promise<void> {
-    const isForgotten = (at: number): boolean => at <= now - FORGOTTEN_AFTER_MS || at > now + MAX_AHEAD_MS
+    const isForgotten = (at: number): boolean =>
+      at <= now - FORGOTTEN_AFTER_MS || at > now + MAX_CLOCK_SKEW_MS
     for (const [subject, { at }] of await this.#outbox.announced('down')) {
       const line = lines.find(({ id }) => subjectOf(id) === subject)
       if (!isForgotten(at) || line?.down) continue

@@ -1,5 +1,8 @@
 import type { WebhookEvent } from './webhook-event.ts'
 
+/** The clocks of processes differ by less. What lies further ahead than it can was noted before a clock was set back. */
+export const MAX_CLOCK_SKEW_MS = 600_000
+
 /** A delivery that a process has claimed, with all that it sends. */
 export interface ClaimedDelivery {
   readonly id: string

@@ -1,9 +1,11 @@
+import { MAX_CLOCK_SKEW_MS } from './outbox.ts'
+
 const FIRST_WAIT_MS = 5000
 const MAX_WAIT_MS = 60 * 60_000
 /** The share by which a wait is longer or shorter by chance. */
 const JITTER = 0.2
-/** No attempt is planned further ahead, also if the clock of the process that plans it is ten minutes ahead. */
-export const LONGEST_WAIT_MS = MAX_WAIT_MS * (1 + JITTER) + 600_000
+/** No attempt is planned further ahead, whichever process plans it. */
+export const LONGEST_WAIT_MS = MAX_WAIT_MS * (1 + JITTER) + MAX_CLOCK_SKEW_MS
 /** How long an event is worth another attempt. */
 const RETRY_FOR_MS = 24 * 60 * 60_000
 

@@ -11,7 +11,7 @@ import {
 } from '../core/options/index.ts'
 import { boundedStore } from '../core/store-guard/index.ts'
 import { LineWatch, type WatchedLine } from './line-watch.ts'
-import type { WebhookOutbox } from './outbox.ts'
+import { MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
 import type { WatchedBalance, WatchSource } from './watch-source.ts'
 import { newEvent } from './webhook-event.ts'
 
@@ -50,8 +50,6 @@ const KEY_NOTICE_MS = 7 * DAY_MS
 /** Accounts announced in one round; the next round, not the next check, goes on. */
 const BALANCES_AT_A_TIME = 100
 const MAX_OUTAGES = 100
-/** Processes notice the end of an outage at different times, and clocks differ. */
-const MAX_LATER_MS = 600_000
 
 /**
  * Watches what no transaction records: lines, the ledger, balances and keys. Each process runs one. What several see
@@ -133,7 +131,7 @@ export class WebhookWatch {
       // to end much later was announced before the clock was set back.
       await this.#outbox.announce('ledger', until, (last) => {
         const end = Number(last?.state ?? Number.NEGATIVE_INFINITY)
-        return end >= from && end <= until + MAX_LATER_MS ? undefined : { state: String(until), event }
+        return end >= from && end <= until + MAX_CLOCK_SKEW_MS ? undefined : { state: String(until), event }
       })
       this.#outages.shift()
     }

@@ -54,12 +54,19 @@ const GROUPS = ['core', 'middleware', 'endpoints', 'stores']
 
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g
 
+/** An import that runs: it loads all that `node:http` has, which takes longer than a middleware. */
+const RUNS_HTTP = /\bimport\s+(?!type\b)[^']*?\bfrom\s+'node:http'/
+
 const faults: string[] = []
 
 for (const file of globSync('lib/**/*.ts')) {
   const own = roomOf(file)
   const rule = MAY_IMPORT.find(([room]) => matches(own, room))
   if (!rule) faults.push(`${file}: the room "${own}" has no rule in test/lint/import-directions.ts`)
+  if (RUNS_HTTP.test(readFileSync(file, 'utf8')))
+    faults.push(
+      `${file}: imports node:http; take http from lib/core/call/node-http.ts, and only types from there`,
+    )
   for (const target of importsOf(file)) {
     if (target.startsWith('express-model-gateway')) {
       faults.push(`${file}: imports ${target}; files of lib import one another by relative path`)

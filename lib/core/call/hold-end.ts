@@ -1,6 +1,7 @@
-import { type OutgoingHttpHeader, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { bytesOf, sendMost } from './last-bytes.ts'
+import { http } from './node-http.ts'
 
 type EndArguments = Parameters<ServerResponse['end']>
 
@@ -85,7 +86,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
     // Node throws, before anything is recorded or charged for an answer that cannot be sent.
     if (!isChunk || !(headersSent || (status >= 100 && status <= 999)))
-      return ServerResponse.prototype.end.apply(held.res, given)
+      return http.ServerResponse.prototype.end.apply(held.res, given)
     holder.onSend?.(chunk, given[1])
     held.isOpen = false
     let waiting: Promise<void> | undefined
