@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { Server as TcpServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger, UpgradeHandler } from 'express-model-gateway'
-import type { Connections } from './http-server.ts'
+import type { Connections } from './in-flight.ts'
 import type { Readiness } from './readiness.ts'
 
 /** How long running calls may take to end. */

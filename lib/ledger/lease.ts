@@ -1,3 +1,4 @@
+import { assertAmount } from '../core/catalog/money.ts'
 import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
@@ -34,6 +35,14 @@ export interface LeaseRecord {
 
 /** How long an ended lease is kept. After this time no change of it is repeated. */
 export const ENDED_KEPT_MS = 600_000
+
+/** @throws RangeError if an amount of the change or its `seq` is not valid. */
+export function assertChange({ lease, seq, change }: LeaseChange): void {
+  if (!(Number.isSafeInteger(seq) && seq >= 1))
+    throw new RangeError(`lease "${lease}": seq must be at least 1`)
+  const amounts = change.kind === 'take' ? [change.need, change.want] : [change.amount]
+  for (const amount of amounts) assertAmount(amount, `lease "${lease}"`)
+}
 
 /** The result of a change. */
 export interface Changed {

@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../core/call/index.ts'
+import { assertAmount } from '../core/catalog/money.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { Draw, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
 import type { Spender, WalletId } from './wallet.ts'
@@ -53,6 +54,12 @@ export interface SettlementRecords {
   freeClaim(claim: SettledClaim): void
   /** Writes a log entry. It replaces an earlier one, because the last settlement has the final result of the call. */
   log(entry: CallLogEntry): void
+}
+
+/** @throws RangeError if an amount of the settlement is not valid. */
+export function assertSettlement({ requestId, amount, draws }: Settlement): void {
+  assertAmount(amount, requestId)
+  for (const draw of draws) assertAmount(draw.amount, requestId)
 }
 
 /** Settles one call: writes its charge, undoes it, or both. */

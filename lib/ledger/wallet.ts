@@ -1,3 +1,5 @@
+import { assertAmount } from '../core/catalog/money.ts'
+
 /**
  * The id of a wallet, which has an account's balance, a key's quota or a budget's amount for a period: `account:acme`,
  * `key:key_acme`, `budget:<id>:<start of the period>`. Operations on
@@ -28,4 +30,15 @@ export interface Spender {
 export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
   const own = [accountWallet(account), ...budgets]
   return key === null ? own : [...own, keyWallet(key)]
+}
+
+/**
+ * @throws TypeError if an account is given a quota.
+ * @throws RangeError if the quota is not a valid amount.
+ */
+export function assertLimit(wallet: WalletId, { quota }: { readonly quota?: bigint }): void {
+  if (quota === undefined) return
+  if (wallet.startsWith('account:'))
+    throw new TypeError(`wallet "${wallet}": an account's funds change by deposits`)
+  assertAmount(quota, `wallet "${wallet}"`)
 }

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  assertChange,
-  assertFigure,
-  assertLimit,
-  assertSettlement,
-  MAX_AMOUNT,
-} from '../../lib/ledger/amounts.ts'
+import { assertFigure, MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
 import type { BudgetPeriod } from '../../lib/ledger/budgets/budget.ts'
 import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import type { WalletFigures } from '../../lib/ledger/lease.ts'
+import { assertChange } from '../../lib/ledger/lease.ts'
+import { assertSettlement } from '../../lib/ledger/settlement.ts'
+import { assertLimit } from '../../lib/ledger/wallet.ts'
 import { charge, give, take } from '../contracts/ledger-money.ts'
 
 const wallet = (figures: Partial<WalletFigures> = {}): WalletFigures => {

@@ -10,7 +10,6 @@ export {
   priceOn,
   type Timeouts,
   type UnsupportedPolicy,
-  windowNeeded,
   windowOn,
 } from './catalog.ts'
 export { ENDPOINTS_BY_PROTOCOL, hasEndpoint, type LineEndpoints } from './endpoints.ts'

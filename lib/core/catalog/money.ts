@@ -1,6 +1,21 @@
 /** One unit of a currency in nano-units. All amounts are integers of nano-units. */
 export const NANOS_PER_UNIT = 1_000_000_000n
 
+/** The largest amount, positive or negative: every ledger stores amounts in 64 bits. */
+export const MAX_AMOUNT = 2n ** 63n - 1n
+
+/** @throws RangeError if a figure, which may be negative, does not fit 64 bits. */
+export function assertFigure(figure: bigint, what: string): bigint {
+  if (figure <= MAX_AMOUNT && figure >= -MAX_AMOUNT) return figure
+  throw new RangeError(`${what} would be ${figure} nano-units, more than 64 bits hold`)
+}
+
+/** @throws RangeError if an amount is negative, or does not fit 64 bits. */
+export function assertAmount(amount: bigint, what: string): void {
+  if (amount >= 0n && amount <= MAX_AMOUNT) return
+  throw new RangeError(`${what}: an amount must be from 0 to ${MAX_AMOUNT} nano-units, and is ${amount}`)
+}
+
 const DECIMAL = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?$/
 
 /** Whether {@link parseAmount} accepts a text: at most 12 digits before the decimal point and 9 behind it. */

@@ -40,7 +40,7 @@ export type {
 export { rerank } from './rerank.ts'
 export { compactResponse, responseInputTokens } from './responses/response-inputs.ts'
 export { responses, storedResponses } from './responses/responses.ts'
-export { estimateTokens } from './tokens/token-estimate.ts'
+export { estimateTokens, windowNeeded } from './tokens/token-estimate.ts'
 export {
   type TaskParameter,
   type TaskParameters,

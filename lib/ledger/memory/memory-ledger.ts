@@ -1,10 +1,16 @@
 import { parseAmount } from '../../core/catalog/index.ts'
 import { aListOf, aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { MemoryUsageStore } from '../../core/usage/index.ts'
-import { assertChange, assertLimit, assertSettlement } from '../amounts.ts'
 import { auditLedger } from '../audit.ts'
 import { type BudgetTerms, budgetOfWallet } from '../budgets/budget.ts'
-import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease, type WalletFigures } from '../lease.ts'
+import {
+  assertChange,
+  changeLease,
+  ENDED_KEPT_MS,
+  type LeaseRecord,
+  sweepLease,
+  type WalletFigures,
+} from '../lease.ts'
 import type {
   DepositResult,
   LeaseAnswer,
@@ -17,8 +23,9 @@ import type {
   SettlementResult,
   WalletStatement,
 } from '../ledger.ts'
-import { type SettlementRecords, settle } from '../settlement.ts'
+import { assertSettlement, type SettlementRecords, settle } from '../settlement.ts'
 import type { WalletId } from '../wallet.ts'
+import { assertLimit } from '../wallet.ts'
 import { MemoryHolds } from './memory-holds.ts'
 import { MemoryCharges, MemoryWallets } from './memory-records.ts'
 

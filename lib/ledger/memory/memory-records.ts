@@ -1,5 +1,5 @@
+import { assertFigure } from '../../core/catalog/money.ts'
 import type { CallUsage, MemoryUsageStore } from '../../core/usage/index.ts'
-import { assertFigure } from '../amounts.ts'
 import type { AuditedCharges, AuditedDeposit, AuditedVoid, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
 import type { ChargeRecord, DepositResult, WalletStatement } from '../ledger.ts'

@@ -1,4 +1,4 @@
-import { MAX_AMOUNT } from '../amounts.ts'
+import { MAX_AMOUNT } from '../../core/catalog/money.ts'
 
 /** The owner stops using a lease this long after it asked for the last confirmed renewal, in milliseconds. */
 const USABLE_MS = 25_000

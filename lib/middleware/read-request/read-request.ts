@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
-import { type Catalog, type Feature, type Model, windowNeeded } from '../../core/catalog/index.ts'
+import type { Catalog, Feature, Model } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import { describeIssue, describeVariant } from '../../core/operations/body/describe-issue.ts'
 import { constraintOf, givenConstraint } from '../../core/operations/body/given-constraint.ts'
@@ -13,6 +13,7 @@ import {
   referencesIn,
   surelyAccepts,
   variantIn,
+  windowNeeded,
 } from '../../core/operations/index.ts'
 import { errorOf, settled } from '../../core/own-functions/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'

@@ -18,7 +18,6 @@ import {
   pricedBy,
   priceOn,
   tagsOf,
-  windowNeeded,
   windowOn,
 } from '../../../lib/core/catalog/index.ts'
 
@@ -53,10 +52,6 @@ describe('a catalogue', () => {
     assert.equal(windowOn(model('a', 100), line('one', [], { contextWindow: 50 })), 50)
     assert.equal(windowOn(model('a', 100), line('one', [])), 100)
     assert.equal(windowOn(model('a'), line('one', [])), undefined)
-  })
-
-  it('asks of a window what is certain of the input, and all of the output', () => {
-    assert.deepEqual([windowNeeded(100, 7), windowNeeded(101, undefined), windowNeeded(0, 0)], [92, 86, 0])
   })
 
   it('has an endpoint on lines of its protocol, on all that list none', () => {

@@ -7,6 +7,7 @@ import {
   estimateTokens,
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
+  windowNeeded,
 } from '../../../lib/core/operations/tokens/token-estimate.ts'
 
 // None of these texts was used to fit the estimator's constants, but for the Russian one, which moved the Cyrillic cost.
@@ -160,4 +161,8 @@ describe('the token estimate of any string', () => {
 it('a chat adds four tokens for each message and three for the request', () => {
   assert.equal(TOKENS_PER_MESSAGE, 4)
   assert.equal(TOKENS_PER_REQUEST, 3)
+})
+
+it('a request needs of a window what is certain of its input, and all of its output', () => {
+  assert.deepEqual([windowNeeded(100, 7), windowNeeded(101, undefined), windowNeeded(0, 0)], [92, 86, 0])
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isAmount, parseAmount } from '../../../core/catalog/index.ts'
+import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { WELL_FORMED } from '../../../core/json/index.ts'
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { ACCOUNT_STATUSES } from './account-store.ts'
 
 /** The id of an account or a key. */

@@ -1,4 +1,4 @@
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import type { DepositOutcome } from './account-store.ts'
 
 /** The members that must be repeated with a reference. Only an adjustment has a reason. */

@@ -1,6 +1,6 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
+import { assertFigure, MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { shareOfCharge, shareOfEntry, type UsageShare } from '../../../core/usage/index.ts'
-import { assertFigure, MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord } from '../../../ledger/lease.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'

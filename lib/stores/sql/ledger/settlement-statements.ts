@@ -1,4 +1,4 @@
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { typesOf } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'

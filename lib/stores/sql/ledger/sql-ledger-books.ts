@@ -1,4 +1,4 @@
-import { assertFigure, MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import { assertFigure, MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import {
   accountWallet,
   type DepositResult,

@@ -1,5 +1,5 @@
+import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { shareOfCharge } from '../../../core/usage/index.ts'
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { closeHold, type Hold, type HoldRefusal, judgeHold } from '../../../ledger/hold.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet, type WalletId, walletsOf } from '../../../ledger/wallet.ts'

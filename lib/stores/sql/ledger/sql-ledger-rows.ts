@@ -1,4 +1,4 @@
-import { assertFigure } from '../../../ledger/amounts.ts'
+import { assertFigure } from '../../../core/catalog/money.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord, WalletFigures } from '../../../ledger/lease.ts'
 import { toNumber } from '../driver/nullable-cells.ts'

@@ -1,5 +1,5 @@
+import { assertFigure } from '../../../core/catalog/money.ts'
 import { checkOptions } from '../../../core/options/index.ts'
-import { assertChange, assertFigure, assertLimit, assertSettlement } from '../../../ledger/amounts.ts'
 import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import type {
   DepositResult,
@@ -14,6 +14,9 @@ import type {
   WalletId,
   WalletStatement,
 } from '../../../ledger/index.ts'
+import { assertChange } from '../../../ledger/lease.ts'
+import { assertSettlement } from '../../../ledger/settlement.ts'
+import { assertLimit } from '../../../ledger/wallet.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'

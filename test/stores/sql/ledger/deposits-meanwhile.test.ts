@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MAX_AMOUNT } from '../../../../lib/ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../../lib/core/catalog/money.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { deposit } from '../../../../lib/stores/sql/ledger/sql-ledger-books.ts'
 import { assertSound, figures } from '../../../contracts/ledger-money.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { MAX_AMOUNT } from '../../../../lib/ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../../lib/core/catalog/money.ts'
 import type { BudgetPeriod, WalletId } from '../../../../lib/ledger/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'

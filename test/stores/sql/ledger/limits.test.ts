@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MAX_AMOUNT } from '../../../../lib/ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../../lib/core/catalog/money.ts'
 import { accountWallet, keyWallet } from '../../../../lib/ledger/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
 import { openDatabase, SqlLedger } from '../../../../lib/stores/sql/index.ts'
