@@ -18,7 +18,8 @@ function factsOf(members: Json) {
 
 describe('what a block of a message counts', () => {
   const document = (source: unknown, more: Json = {}) => ({ type: 'document', source, ...more })
-  const long = 'x'.repeat(PER_FILE + 7)
+  const searched = (content: unknown) => ({ type: 'web_search_tool_result', content })
+  const sealed = 'x'.repeat(100)
   const rows: [what: string, block: Json, tokens: number][] = [
     ['a text', { type: 'text', text: 'hello' }, 5],
     ['a text of another type', { type: 'other', text: 'hello' }, 5],
@@ -43,20 +44,40 @@ describe('what a block of a message counts', () => {
       },
       2 + PER_IMAGE,
     ],
-    ['a file', document({ type: 'base64', data: long }), PER_FILE],
-    ['a short text of a document', document({ type: 'text', data: 'x' }), PER_FILE],
-    ['a long text of a document', document({ type: 'text', data: long }), long.length],
-    ['a document of blocks', document({ type: 'content', content: long }), long.length],
+    ['a file', document({ type: 'base64', data: sealed }), PER_FILE],
+    ['a text of a document', document({ type: 'text', data: 'hello' }), 5],
+    ['a text of a document that is not there', document({ type: 'text' }), PER_FILE],
+    ['a document of a text', document({ type: 'content', content: 'hello' }), 5],
+    [
+      'a document of blocks',
+      document({ type: 'content', content: [{ type: 'text', text: 'hello' }, { type: 'image' }] }),
+      'text'.length + 5 + PER_IMAGE,
+    ],
     ['a document without a source', document(null), PER_FILE],
-    ['a search result', { type: 'search_result', content: [long] }, long.length + 4],
+    ['a file with a text beside it', document({ type: 'url' }, { content: 'hello' }), PER_FILE + 5],
+    ['a file that names a content', document({ type: 'file', content: 'hello' }), PER_FILE],
+    [
+      'a search result',
+      { type: 'search_result', source: 'https://x', content: [{ type: 'text', text: 'hello' }] },
+      'text'.length + 5,
+    ],
+    [
+      'results of a search that are sealed',
+      searched([{ title: 'hello', encrypted_content: sealed }]),
+      5 + 20,
+    ],
+    ['a search that failed', searched({ error_code: 'max_uses' }), 'max_uses'.length],
+    ['no results of a search', searched([]), 0],
+    ['thinking that is sealed', { type: 'redacted_thinking', data: sealed }, 20],
+    ['the use of a tool of the upstream', { type: 'server_tool_use', input: { a: 1 } }, '{"a":1}'.length],
+    ['the use of a tool of an MCP server', { type: 'mcp_tool_use', input: { a: 1 } }, '{"a":1}'.length],
+    ['a file in a container', { type: 'container_upload', file_id: 'file_1' }, PER_FILE],
   ]
   for (const [what, block, tokens] of rows)
     it(`is ${tokens} for ${what}`, () => {
       const { estimatedInputTokens, images } = factsOf({ messages: [{ role: 'user', content: [block] }] })
       const counted = estimatedInputTokens - PER_REQUEST - PER_MESSAGE
-      // A text of a source may be counted as JSON, with its quotes.
-      const near = Math.abs(counted - tokens) <= (tokens > PER_FILE ? 4 : 0)
-      assert.ok(near, `${counted}`)
+      assert.equal(counted, tokens)
       assert.equal(images, JSON.stringify(block).includes('"image"') ? 1 : 0)
     })
 

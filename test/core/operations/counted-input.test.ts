@@ -208,28 +208,6 @@ describe('what is counted of a message', () => {
     assert.equal(featureParams?.get('vision'), 'messages[0].content[1].content[1]')
   })
 
-  it('are other blocks like a file at least, and by what they say where that is more', () => {
-    const costs = (block: Json, tokens: number) => {
-      const operation = OPERATIONS.find(({ path }) => path === '/v1/messages')
-      const json = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: [block] }] }
-      const read: string[] = []
-      const facts = operation?.facts(json, Buffer.from(JSON.stringify(json)), (text) => {
-        read.push(text)
-        return tokens
-      })
-      return [read, (facts?.estimatedInputTokens ?? 0) - PER_REQUEST - PER_MESSAGE]
-    }
-    const document = (source: unknown) => ({ type: 'document', source })
-    assert.deepEqual(costs(document({ type: 'text', data: 'words' }), 5000), [['words'], 5000])
-    assert.deepEqual(costs(document({ type: 'text', data: 'words' }), 1), [['words'], PER_FILE])
-    assert.deepEqual(costs(document({ type: 'content', content: ['a'] }), 1), [['["a"]'], PER_FILE])
-    assert.deepEqual(costs(document({ type: 'base64', data: 'AAAA' }), 1), [[''], PER_FILE])
-    assert.deepEqual(costs(document(null), 1), [[''], PER_FILE])
-    assert.deepEqual(costs(document('text'), 1), [[''], PER_FILE])
-    assert.deepEqual(costs({ type: 'search_result', content: [{ a: 1 }] }, 1), [['[{"a":1}]'], PER_FILE])
-    assert.deepEqual(costs({ type: 'thinking', thinking: 7 }, 1), [[''], PER_FILE])
-  })
-
   it('are the tools and the schema as they are written', () => {
     const tools = [{ name: 'f' }]
     const output_config = { format: { type: 'json_schema' } }

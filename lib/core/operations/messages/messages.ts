@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { type JsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { messageForm } from '../forms/message-form.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import { sealedTokens } from '../tokens/made-media.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
@@ -71,6 +72,9 @@ export function messageFacts(
   return new MessageCounter(json as MessagesBody, raw, estimate).facts()
 }
 
+/** Of the caller, of an MCP server, or of the upstream itself. */
+const USES_TOOL = /(?:^|_)tool_use$/
+
 /** Walks through a body once, adds up tokens and images, and notes which member asks for which feature. */
 class MessageCounter {
   readonly #body: MessagesBody
@@ -125,15 +129,47 @@ class MessageCounter {
 
   #addBlock(item: Block, path: string): void {
     if (typeof item.text === 'string') this.#tokens += this.#estimate(item.text)
-    else if (item.type === 'image') {
-      this.#images++
-      this.#tokens += TOKENS_PER_IMAGE
-      if (!this.#featureParams.has('vision')) this.#featureParams.set('vision', path)
-    } else if (item.type === 'tool_result') this.#addToolResult(item.content, `${path}.content`)
-    else if (item.type === 'tool_use') this.#tokens += this.#estimate(jsonText(item.input))
+    else if (item.type === 'image') this.#addImage(path)
+    else if (item.type === 'tool_result') this.#addToolResult(item.content, `${path}.content`)
     else if (item.type === 'thinking' && typeof item.thinking === 'string')
       this.#tokens += this.#estimate(item.thinking)
-    else this.#tokens += Math.max(TOKENS_PER_FILE, this.#estimate(sourceText(item)))
+    else if (item.type === 'redacted_thinking') this.#tokens += sealedTokens(item.data)
+    else if (USES_TOOL.test(item.type)) this.#tokens += this.#estimate(jsonText(item.input))
+    else this.#addSource(item, path)
+  }
+
+  /** Counts a document, search results, and what else has its content beside its source. */
+  #addSource({ source, content: own }: Block, path: string): void {
+    const isOwn = own !== undefined && own !== null
+    if (isOwn) this.#addKnown(own, path)
+    if (isJsonObject(source)) {
+      const { type, data, content: given } = source
+      this.#addKnown(type === 'text' ? data : type === 'content' ? given : undefined, path)
+    } else if (!isOwn) this.#tokens += TOKENS_PER_FILE
+  }
+
+  /** Counts a content, which counts like a file where it is not in the request. */
+  #addKnown(known: unknown, path: string): void {
+    if (typeof known === 'string' && known !== '') this.#tokens += this.#estimate(known)
+    else if (isJsonObject(known)) this.#addPart(known, path)
+    else if (Array.isArray(known)) for (const part of known) this.#addPart(part, path)
+    else this.#tokens += TOKENS_PER_FILE
+  }
+
+  /** Counts a part of a document or of search results. Only the upstream can read sealed content. */
+  #addPart(part: unknown, path: string): void {
+    if (!isJsonObject(part)) this.#tokens += this.#estimate(jsonText(part))
+    else if (part.type === 'image') this.#addImage(path)
+    else
+      for (const name in part)
+        this.#tokens +=
+          name === 'encrypted_content' ? sealedTokens(part[name]) : this.#estimate(jsonText(part[name]))
+  }
+
+  #addImage(path: string): void {
+    this.#images++
+    this.#tokens += TOKENS_PER_IMAGE
+    if (!this.#featureParams.has('vision')) this.#featureParams.set('vision', path)
   }
 
   /**
@@ -147,18 +183,6 @@ class MessageCounter {
       if (isBlock(item) && item.type !== 'tool_result') this.#addBlock(item, `${path}[${i}]`)
     }
   }
-}
-
-/** Returns the plain text of a document; '' for any other source. */
-function sourceText({ source, content: parts }: Block): string {
-  if (Array.isArray(parts)) return jsonText(parts)
-  if (!isSource(source)) return ''
-  if (source.type === 'text') return jsonText(source.data)
-  return source.type === 'content' ? jsonText(source.content) : ''
-}
-
-function isSource(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
 
 function isBlock(value: unknown): value is Block {
