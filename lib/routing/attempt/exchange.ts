@@ -25,7 +25,7 @@ const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")
 
 /**
  * One exchange with one line, and its record for the trace. Four clocks limit it: connect, first byte, idle between
- * chunks, and total. Progress only stores the time, so that a chunk costs nothing. An exchange ends exactly once;
+ * chunks, and total. Progress only sets a mark, so that a chunk costs nothing. An exchange ends exactly once;
  * later events of its connection are ignored. Subclasses implement the transport.
  */
 export abstract class Exchange<End extends ExchangeEnd> implements Watched {
@@ -35,6 +35,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
   #phaseStart: number
+  /** Whether bytes have arrived since the clocks were checked. */
+  #progressed = false
   #paused = false
   readonly startedAt = performance.now()
   readonly #begunAt = Date.now()
@@ -113,10 +115,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /** Notes that bytes of the answer arrived. */
   noteProgress(): void {
-    const now = performance.now()
-    this.firstByteMs ??= now - this.startedAt
+    this.#progressed = true
+    if (this.#phase === 'idle') return
+    this.firstByteMs ??= performance.now() - this.startedAt
     this.#phase = 'idle'
-    this.#phaseStart = now
   }
 
   /** Stops all clocks but the total one, because the exchange does not wait for the upstream. */
@@ -137,7 +139,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   /** Ends the exchange if one of its clocks has run out. */
   look(now: number, stoodStillMs: number): void {
     // The line may have waited for this process meanwhile. The total clock is the caller's time, and goes on.
-    if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
+    if (this.#progressed) this.#phaseStart = now
+    else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
+    this.#progressed = false
     const { connectMs, firstByteMs, idleMs } = this.#timeouts
     const phase = this.#phase
     const phaseMs = phase === 'connect' ? connectMs : phase === 'first_byte' ? firstByteMs : idleMs
@@ -213,7 +217,7 @@ interface Watched {
   look(now: number, stoodStillMs: number): void
 }
 
-/** The interval of the checks in milliseconds: a clock may run over by this much. */
+/** The interval of the checks in milliseconds: a clock may run over by this much, that of idleness by twice as much. */
 const INTERVAL_MS = 20
 /** The timer stops after this many checks with nothing to watch; starting one for every call would cost more. */
 const MAX_IDLE_CHECKS = 100
