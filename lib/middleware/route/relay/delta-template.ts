@@ -1,10 +1,12 @@
 /**
  * Recognises events that differ from an earlier one only in their text, as most events of most streams do. Such an
- * event need not be parsed; recognising it takes two comparisons.
+ * event need not be parsed. Among others of its kind, recognising it takes one comparison.
  */
 export class DeltaTemplate {
   #before = ''
   #after = ''
+  /** What stands between the texts of two events. */
+  #between = ''
 
   /**
    * Takes an event as the pattern.
@@ -16,6 +18,7 @@ export class DeltaTemplate {
     const around = splitAtText(frame, member)
     this.#before = around?.before ?? ''
     this.#after = around?.after ?? ''
+    this.#between = this.#after + this.#before
   }
 
   /** Drops the pattern: no event matches until another one is learned. */
@@ -32,17 +35,25 @@ export class DeltaTemplate {
    */
   skim(text: string, from: number, count: (delta: string) => void): number {
     const before = this.#before
-    const after = this.#after
-    if (before === '') return from
-    let at = from
-    while (at < text.length && text.slice(at, at + before.length) === before) {
-      const open = at + before.length
+    const between = this.#between
+    if (before === '' || text.slice(from, from + before.length) !== before) return from
+    let open = from + before.length
+    for (;;) {
       const close = endOfText(text, open)
-      if (close < 0 || text.slice(close, close + after.length) !== after) break
+      if (close < 0) return open - before.length
+      if (text.slice(close, close + between.length) !== between)
+        return this.#skimLast(text, open, close, count)
       count(text.slice(open, close))
-      at = close + after.length
+      open = close + between.length
     }
-    return at
+  }
+
+  /** Skips an event, whose text is known, behind which no other one matches. */
+  #skimLast(text: string, open: number, close: number, count: (delta: string) => void): number {
+    const end = close + this.#after.length
+    if (text.slice(close, end) !== this.#after) return open - this.#before.length
+    count(text.slice(open, close))
+    return end
   }
 }
 
