@@ -25,8 +25,8 @@ const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")
 
 /**
  * One exchange with one line, and its record for the trace. Four clocks limit it: connect, first byte, idle between
- * chunks, and total. Progress only sets a mark, so that a chunk costs nothing. An exchange ends exactly once;
- * later events of its connection are ignored. Subclasses implement the transport.
+ * chunks, and total. Progress is only marked until the clocks are checked, so that a chunk costs nothing. An exchange ends
+ * exactly once; later events of its connection are ignored. Subclasses implement the transport.
  */
 export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly target: ExchangeTarget
@@ -35,7 +35,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
   #phaseStart: number
-  /** Whether bytes have arrived since the clocks were checked. */
   #progressed = false
   #paused = false
   readonly startedAt = performance.now()
@@ -62,7 +61,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /**
    * Starts the clocks.
-   *
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
@@ -101,10 +99,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /** Notes that the request goes out on a connection. */
   protected noteConnected(): void {
-    const now = performance.now()
-    this.connectMs ??= now - this.startedAt
+    this.#phaseStart = performance.now()
+    this.connectMs ??= this.#phaseStart - this.startedAt
     this.#phase = 'first_byte'
-    this.#phaseStart = now
   }
 
   /** Notes that the request goes out again, on a new connection. */
@@ -116,7 +113,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   /** Notes that bytes of the answer arrived. */
   noteProgress(): void {
     this.#progressed = true
-    if (this.#phase === 'idle') return
     this.firstByteMs ??= performance.now() - this.startedAt
     this.#phase = 'idle'
   }
@@ -143,14 +139,13 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
     this.#progressed = false
     const { connectMs, firstByteMs, idleMs } = this.#timeouts
-    const phase = this.#phase
-    const phaseMs = phase === 'connect' ? connectMs : phase === 'first_byte' ? firstByteMs : idleMs
+    const phaseMs = { connect: connectMs, first_byte: firstByteMs, idle: idleMs }[this.#phase]
     if (now >= this.#totalEnd) {
       const timeout = timedOut('total', now - this.startedAt)
       // A caller who does not read is not the line's fault.
       this.breakOff(this.#paused ? { ...timeout, fault: null } : timeout)
     } else if (!this.#paused && now >= this.#phaseStart + phaseMs)
-      this.breakOff(timedOut(phase, now - this.#phaseStart))
+      this.breakOff(timedOut(this.#phase, now - this.#phaseStart))
   }
 
   /** Notes the end. Returns false if the exchange had already ended. */
@@ -209,8 +204,7 @@ interface Watched {
   /** The index in the list of watched objects; -1 if it is not watched. */
   place: number
   /**
-   * Checks the clocks. It is called every few milliseconds.
-   *
+   * Checks the clocks, every few milliseconds.
    * @param now the time of the monotonic clock.
    * @param stoodStillMs how long this process has just stood still; what it waited for may have waited for it.
    */
