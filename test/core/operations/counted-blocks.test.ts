@@ -54,6 +54,11 @@ describe('what a block of a message counts', () => {
       'text'.length + 5 + PER_IMAGE,
     ],
     ['a document without a source', document(null), PER_FILE],
+    [
+      'a file with a title and a context',
+      document({ type: 'url' }, { title: 'to', context: 'me' }),
+      PER_FILE + 4,
+    ],
     ['a file with a text beside it', document({ type: 'url' }, { content: 'hello' }), PER_FILE + 5],
     ['a file that names a content', document({ type: 'file', content: 'hello' }), PER_FILE],
     [

@@ -139,7 +139,8 @@ class MessageCounter {
   }
 
   /** Counts a document, search results, and what else has its content beside its source. */
-  #addSource({ source, content: own }: Block, path: string): void {
+  #addSource({ source, content: own, title, context }: Block, path: string): void {
+    for (const text of [title, context]) if (typeof text === 'string') this.#tokens += this.#estimate(text)
     const isOwn = own !== undefined && own !== null
     if (isOwn) this.#addKnown(own, path)
     if (isJsonObject(source)) {
