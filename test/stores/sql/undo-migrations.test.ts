@@ -6,9 +6,8 @@ import { isPostgres } from '../../../lib/stores/sql/driver/is-postgres.ts'
 import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
 import { type Database, SqlKeptStore, undoMigrations } from '../../../lib/stores/sql/index.ts'
 import { saveLeases } from '../../../lib/stores/sql/ledger/sql-ledger-rows.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { olderDatabase } from './older-database.ts'
-import { BACKENDS, postgresUrl, sharedPostgres } from './postgres-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 const NAMES = Object.keys(MIGRATIONS).sort()
@@ -219,29 +218,3 @@ for (const { name, url: databaseUrl, emptyUrl, skip } of BACKENDS) {
     })
   })
 }
-
-describe('migrations that are undone while an autovacuum runs', { skip: WITHOUT_POSTGRES }, () => {
-  it('wait until Postgres would end it, and are tried again where they do not get a lock', async (t) => {
-    const url = await postgresUrl()
-    const db = await open(t, url)
-    const today = await schemaOf(db)
-    const { query } = await sharedPostgres()
-    await query('create sequence public.tries', url)
-    await query(
-      `create function public.refused() returns event_trigger language plpgsql as $$ begin
-         if current_setting('lock_timeout')::interval <= current_setting('deadlock_timeout')::interval then
-           raise exception 'gives up before the autovacuum does';
-         elsif nextval('public.tries') = 1 then
-           raise exception using errcode = '55P03';
-         end if;
-       end $$`,
-      url,
-    )
-    await query('create event trigger refused on ddl_command_start execute function public.refused()', url)
-    const said = t.mock.method(console, 'warn', () => {})
-    assert.deepEqual(await undoMigrations(url, FIRST), NAMES.filter((name) => name > FIRST).reverse())
-    assert.equal(said.mock.callCount(), 1)
-    await query('drop event trigger refused', url)
-    assert.deepEqual(await schemaOf(await open(t, url)), today)
-  })
-})

@@ -30,6 +30,7 @@ import * as partitions from './migrations/0026-partitions.ts'
 import * as carriedSpending from './migrations/0028-carried-spending.ts'
 import * as leaseWatchers from './migrations/0029-lease-watchers.ts'
 import * as regions from './migrations/0030-regions.ts'
+import { isLocked } from './postgres/lock-timeout.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -69,8 +70,6 @@ const BREAKING = '-breaking'
 /** Who was told of which migrations. A gateway opens several handles with one logger. */
 const told = new WeakMap<Logger, string>()
 
-/** What a database has not got in time, or would have waited for in a circle. */
-const LOCKED = ['55P03', '40P01']
 /** Whoever waited behind the migration goes on meanwhile. */
 const AGAIN_AFTER_MS = 2000
 const GIVE_UP_AFTER_MS = 600_000
@@ -153,8 +152,7 @@ async function gettingLocks(
   const startedAt = performance.now()
   for (;;) {
     const ended = await step()
-    const code = (ended.error as { readonly code?: unknown } | undefined)?.code
-    if (!LOCKED.includes(String(code)) || performance.now() - startedAt > GIVE_UP_AFTER_MS) return ended
+    if (!isLocked(ended.error) || performance.now() - startedAt > GIVE_UP_AFTER_MS) return ended
     const migration = ended.results?.find(({ status }) => status === 'Error')?.migrationName
     logger.warn({ migration }, 'a migration waits for a lock that somebody holds: it is tried again')
     await sleep(AGAIN_AFTER_MS)

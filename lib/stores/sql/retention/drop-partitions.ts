@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { timeOfId } from '../driver/id-times.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { isLocked, TABLE_LOCK_MS } from '../driver/postgres/lock-timeout.ts'
 import {
   nextPeriod,
   PARTITIONED_TABLES,
@@ -13,8 +13,6 @@ import {
 import type { Database } from '../driver/tables.ts'
 import { carrySpending } from '../ledger/carry-spending.ts'
 
-/** How long others may have to wait behind what drops a partition, each time that it is tried. */
-const LOCK_MS = 100
 const TRIES = 5
 const PAUSE_MS = 1000
 /** A retention of so many partitions lets rows go with their partition. */
@@ -68,7 +66,7 @@ async function drop(
   { name, from, to }: { name: string; from: string; to: string },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx)
+    await sql`set local lock_timeout = ${sql.lit(TABLE_LOCK_MS)}`.execute(trx)
     if (table === 'charges') {
       await sql`lock table ${sql.table(name)} in share row exclusive mode`.execute(trx)
       await carrySpending(trx, { from, to })

@@ -1,17 +1,13 @@
 import { Kysely, sql } from 'kysely'
 import { migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
+import { TABLE_LOCK_MS } from './lock-timeout.ts'
 import { makePartitions } from './partitions.ts'
 import { connectionsOf, PooledPostgresDialect } from './postgres-dialect.ts'
 import { PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 
 /** A migration may read millions of rows, and another process may be running it. */
 const MIGRATION_TIMEOUT_MS = 600_000
-/**
- * What waits for the lock of a table holds up all others that use the table. But Postgres ends an autovacuum for it only
- * after its `deadlock_timeout`, by default one second.
- */
-const MIGRATION_LOCK_MS = 1500
 
 /** @throws Error if Postgres cannot be reached, `pg` is not installed, or a migration fails. */
 export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {
@@ -68,7 +64,7 @@ async function whileMigrating<Result>(
   options: PostgresPoolOptions,
   run: (db: Database) => Promise<Result>,
 ): Promise<Result> {
-  const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: MIGRATION_LOCK_MS }
+  const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: TABLE_LOCK_MS }
   const db = await openLater({ ...options, size: 1, ...limits })
   try {
     return await run(db)

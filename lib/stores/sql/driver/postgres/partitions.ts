@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Logger } from '../../../../core/call/index.ts'
 import { firstIdOf } from '../id-times.ts'
 import type { Database } from '../tables.ts'
-import { isLocked } from './lock-timeout.ts'
+import { isLocked, TABLE_LOCK_MS } from './lock-timeout.ts'
 
 /*
  * Tables that grow with the calls are divided by time on Postgres: by ranges of their request ids, which sort by time. So ids
@@ -74,9 +74,6 @@ function boundOf(text: string): string | null {
   return text.startsWith("'") ? text.slice(1, -1) : null
 }
 
-/** How long others may have to wait behind what makes a partition. */
-const LOCK_MS = 100
-
 /**
  * Makes the partitions of the current period and of some to come, where they are missing. Several processes may do so at the
  * same time. A period of which rows are in the default partition gets none.
@@ -122,7 +119,7 @@ function overlaps(one: Partition, { from, to }: Missing): boolean {
 }
 
 async function makeMissing(trx: Database, table: PartitionedTable, now: number): Promise<string[]> {
-  await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx)
+  await sql`set local lock_timeout = ${sql.lit(TABLE_LOCK_MS)}`.execute(trx)
   // Of several processes, one makes them.
   await sql`select pg_advisory_xact_lock(hashtext('express-model-gateway partitions'))`.execute(trx)
   const made: string[] = []

@@ -1,5 +1,6 @@
-import { PostgresAdapter, PostgresDialect } from 'kysely'
+import { type Kysely, type MigrationLockOptions, PostgresAdapter, PostgresDialect } from 'kysely'
 import type { Database } from '../tables.ts'
+import { limitTableLocks } from './lock-timeout.ts'
 import type { PostgresConnections } from './postgres-pool.ts'
 
 /** Kysely's own dialect, with access to its connections. */
@@ -22,6 +23,11 @@ class PooledPostgresAdapter extends PostgresAdapter {
   constructor(connections: PostgresConnections) {
     super()
     this.connections = connections
+  }
+
+  override async acquireMigrationLock(db: Kysely<unknown>, options: MigrationLockOptions): Promise<void> {
+    await super.acquireMigrationLock(db, options)
+    await limitTableLocks(db)
   }
 }
 

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { before, describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { newRequestId } from '../../../lib/core/call/index.ts'
+import { openDatabase, undoMigrations } from '../../../lib/stores/sql/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { until, untilAsync } from '../../support/until.ts'
+import { olderDatabase } from './older-database.ts'
+import { PATIENT } from './temporary-database.ts'
+
+/** After it, `charges` and `calls` become tables with partitions. */
+const OLDER = '0025-webhook-positions'
+/** When calls whose charges wait begin to fail. It is much more than the tenth of a second that a migration waits. */
+const TOO_LONG_MS = 1000
+
+describe('migrations of tables that others use', { skip: WITHOUT_POSTGRES }, () => {
+  const cleanUp = cleaningUp()
+  let postgres: PostgresServer
+  before(async () => {
+    postgres = await startPostgres({ settings: { autovacuum_naptime: 1 } })
+    cleanUp.after(() => postgres.close())
+  })
+
+  async function olderUrl(): Promise<string> {
+    const url = await postgres.createDatabase()
+    await (await olderDatabase(url, OLDER)).destroy()
+    return url
+  }
+
+  async function connect(t: TestContext, url: string): Promise<Client> {
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    return client
+  }
+
+  it('hold up nobody for long while a backup reads them, and are done behind it', async (t) => {
+    const url = await olderUrl()
+    const writer = await connect(t, url)
+    const charge = () =>
+      writer.query(
+        `insert into charges (request_id, account, amount, at, basis) values ('${newRequestId()}', 'acme', 1, 1, '')`,
+      )
+    await charge()
+    const backup = await connect(t, url)
+    await backup.query('begin')
+    await backup.query('select from charges')
+    const { lines, ...logger } = recordingLogger()
+    const opening = openDatabase(url, { ...PATIENT, logger })
+    let longest = 0
+    while (!lines.some(({ level }) => level === 'warn')) {
+      const startedAt = performance.now()
+      await charge()
+      longest = Math.max(longest, performance.now() - startedAt)
+      await sleep(5)
+    }
+    await backup.query('commit')
+    await (await opening).destroy()
+    assert.ok(longest > 0 && longest < TOO_LONG_MS, `${longest} ms`)
+    const warned = lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields)
+    assert.deepEqual(warned, [{ migration: '0026-partition-bounds' }])
+  })
+
+  it('end an autovacuum', async (t) => {
+    const url = await olderUrl()
+    const client = await connect(t, url)
+    await client.query(
+      'alter table charges set (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1)',
+    )
+    await client.query(`insert into charges (request_id, account, amount, at, basis)
+      select 'req_' || i, 'acme', 1, 1, '' from generate_series(1, 20000) as i`)
+    await client.query('update charges set at = 2')
+    const running = async () =>
+      (await client.query('select 1 from pg_stat_progress_vacuum where relid = to_regclass($1)', ['charges']))
+        .rows.length > 0
+    await untilAsync(running, 'an autovacuum')
+    const { lines, ...logger } = recordingLogger()
+    await (await openDatabase(url, { ...PATIENT, logger })).destroy()
+    assert.deepEqual(
+      lines.filter(({ level }) => level !== 'info'),
+      [],
+    )
+  })
+
+  it('are undone behind a backup', async (t) => {
+    const url = await postgres.createDatabase()
+    await (await openDatabase(url, PATIENT)).destroy()
+    const backup = await connect(t, url)
+    await backup.query('begin')
+    await backup.query('select from charges')
+    const said = t.mock.method(console, 'warn', () => {})
+    const undoing = undoMigrations(url, OLDER)
+    await until(() => said.mock.callCount() > 0, 'a try without the lock')
+    await backup.query('commit')
+    assert.equal((await undoing).at(-1), '0026-partition-bounds')
+    assert.equal(said.mock.callCount(), 1)
+  })
+})
