@@ -32,7 +32,8 @@ export class RedisLineStateStore implements LineStateStore {
     const { redis, prefix = 'gateway:{lines}:' } = options
     askSafely(redis)
     this.#redis = redis
-    this.#key = `${prefix}notes`
+    // At `notes` are those of versions that would misread these: they would rest for as long as any line may.
+    this.#key = `${prefix}standing`
     this.#channel = `${prefix}changed`
     this.#exchange = redisScript(redis, 'gatewayLineStates', EXCHANGE)
   }

@@ -5,7 +5,7 @@ import { RedisLineStateStore } from '../../../lib/stores/redis/index.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
 const HOUR_MS = 3_600_000
-const KEY = 'gateway:{lines}:notes'
+const KEY = 'gateway:{lines}:standing'
 
 it('notes from before the clock of Redis was set back stand for nobody, and keep no other from its place', {
   skip: WITHOUT_REDIS,
@@ -60,6 +60,22 @@ it('a note in the form of another version, or of none, stands for nobody', {
   const given = foreign.map((_, i): LineNote => ({ id: `${i}`, value: 'own', lifeMs: 1000, when: 'free' }))
   assert.equal((await store.exchange([])).size, 0)
   assert.equal((await store.exchange(given)).size, foreign.length)
+})
+
+it('notes of versions that have another form are left alone, and none is left where they read', {
+  skip: WITHOUT_REDIS,
+}, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const redis = server.client()
+  const store = new RedisLineStateStore({ redis: server.client() })
+  const older = { a: `${Date.now() + HOUR_MS} 2000 process-1 1` }
+  await redis.hset('gateway:{lines}:notes', older)
+  const standing = await store.exchange([
+    { id: 'b', value: '2000 process-2 1', lifeMs: 1000, when: 'longer' },
+  ])
+  assert.deepEqual([...standing.keys()], ['b'])
+  assert.deepEqual(await redis.hgetall('gateway:{lines}:notes'), older)
 })
 
 it('what processes tell each other is forgotten an hour after the last of it, however often it is read', {
