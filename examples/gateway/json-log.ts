@@ -20,6 +20,8 @@ const LEVELS: Readonly<Record<string, number>> = {
 /** How long lines of the level `info` wait for others, so that one system call writes them all. */
 const GATHER_MS = 10
 const GATHERED_BYTES = 32_768
+/** What waits for an output that takes nothing, in bytes. Lines behind it are dropped. */
+const WAITING_BYTES = 8 * 1024 * 1024
 /** The most bytes that an element of a string takes in UTF-8. */
 const BYTES_PER_UNIT = 3
 const COMMA = 0x2c
@@ -74,26 +76,30 @@ export function accessLog(logger: Logger): (call: Call) => void {
  * wait when the process exits are written then.
  */
 function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, message: string) => void {
-  const output = new sonicBoom.SonicBoom({ fd: 1, contentMode: 'buffer' })
+  const output = new sonicBoom.SonicBoom({ fd: 1, contentMode: 'buffer', maxLength: WAITING_BYTES })
   // Its types know texts only.
   const send = output.write.bind(output) as unknown as (bytes: Buffer) => boolean
   const source = `,"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
-  let readable = true
-  output.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    // Nobody reads the log any more, which is no reason to end.
-    readable = false
+  let failing = false
+  // A full disk, or that nobody reads the log any more, is no reason to end. What waits is tried again with what follows.
+  output.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (!failing) console.error(`the log cannot be written: ${code}`)
+    failing = true
+  })
+  output.on('write', () => {
+    failing = false
   })
   // Lines are not joined as strings: each would be copied once more.
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES)
   let used = 0
   const flush = (): void => {
-    if (used > 0 && readable) send(Buffer.from(gathered.subarray(0, used)))
+    if (used > 0) send(Buffer.from(gathered.subarray(0, used)))
     used = 0
   }
   process.on('exit', () => {
     flush()
-    if (readable) output.flushSync()
+    // It would try for ever.
+    if (!failing) output.flushSync()
   })
   return (begin, atOnce, fields, message) => {
     const members = jsonOf(fields)
@@ -116,7 +122,7 @@ function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, mess
     at += line.write(end, at)
     at += line.write('}\n', at)
     if (line === gathered) used = at
-    else if (readable) send(line.subarray(0, at))
+    else send(line.subarray(0, at))
     if (atOnce) flush()
   }
 }
