@@ -79,6 +79,12 @@ describe('the failure of a connection', () => {
       })
   })
 
+  it('for lack of what this process has no more of is nobody’s fault', () => {
+    for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])
+      for (const connecting of [true, false])
+        assert.equal(connectionFailure(errorOf('x', { code, syscall: 'connect' }), connecting).fault, null)
+  })
+
   it('by the clock of undici is one of connecting', () => {
     for (const connecting of [true, false]) {
       const { code, fault, timeoutPhase } = connectionFailure(

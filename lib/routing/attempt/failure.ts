@@ -82,6 +82,9 @@ export function filteredAnswer(): Failure {
 /** An error of undici, of the operating system (with the call that failed), or of TLS. */
 type ConnectionError = Error & { code?: string; syscall?: string }
 
+/** What this process or its machine has no more of, which says nothing about a line. */
+const OWN_SHORTAGES = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']
+
 /**
  * The failure of a connection.
  *
@@ -97,7 +100,8 @@ export function connectionFailure(error: ConnectionError, connecting: boolean): 
     const detail = 'connecting took too long'
     return { code: 'upstream_timeout', retryable: true, fault: 'line', detail, timeoutPhase: 'connect' }
   }
-  return { ...malformed(connectionDetail(error)), fault: connecting ? 'line' : 'model' }
+  const fault = OWN_SHORTAGES.includes(`${error.code}`) ? null : connecting ? 'line' : 'model'
+  return { ...malformed(connectionDetail(error)), fault }
 }
 
 /** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
