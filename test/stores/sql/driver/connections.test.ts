@@ -66,6 +66,31 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(connectionFigures(db), { used: 0, idle: 5, waiting: 0 })
   })
 
+  it('are waited for where the server gives no more of them, until it does', async (t) => {
+    const url = new URL(await postgresUrl())
+    const { query } = await sharedPostgres()
+    url.username = `few_${process.pid}`
+    await query(`create role ${url.username} login connection limit 3`)
+    t.after(() => query(`drop role ${url.username}`))
+    const logger = recordingLogger()
+    const db = await openRegion(url.href, { poolSize: 6, logger })
+    t.after(() => db.destroy())
+    for (let burst = 0; burst < 3; burst++)
+      await Promise.all(Array.from({ length: 12 }, () => sql`select pg_sleep(0.02)`.execute(db)))
+    const open = connectionsOf(db).backends.length
+    assert.ok(open >= 1 && open <= 3, `${open} are open`)
+    assert.deepEqual(
+      logger.lines.map(({ level, fields }) => [level, (fields.err as { code?: string }).code]),
+      [['warn', '53300']],
+    )
+    await query(`alter role ${url.username} connection limit 100`)
+    const all = async () => {
+      await Promise.all(Array.from({ length: 12 }, () => sql`select pg_sleep(0.02)`.execute(db)))
+      return connectionsOf(db).backends.length === 6
+    }
+    await untilAsync(all, 'all connections')
+  })
+
   it('that break while nobody uses them are told of, and others take their place', async (t) => {
     const logger = recordingLogger()
     const db = await opened(t, await postgresUrl(), { poolSize: 2, logger })

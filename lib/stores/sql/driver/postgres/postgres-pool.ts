@@ -26,6 +26,8 @@ const GRACE_MS = 500
 /** A server that has disappeared is noticed this long after its last packet, plus some probes. */
 const KEEP_ALIVE_MS = 10_000
 const IDLE_MS = 30_000
+/** How long no further connection is opened after one that could not be. */
+const NO_MORE_MS = 1000
 /** A server that takes this long for nothing is far away, in milliseconds. */
 const FAR_MS = 10
 /**
@@ -43,15 +45,22 @@ export class PostgresConnections implements PostgresPool {
   /** Kysely, too, identifies a connection by its object. */
   readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
 
+  /** Most connections at a time. */
+  readonly size: number
+  /** Whether it was told that no further connection can be opened, and none has been since. */
+  #makesDo = false
+  /** Lets the pool open further connections again. */
+  #growing: NodeJS.Timeout | undefined
   /** When a server was found to take no more writes: older connections are not used any more. */
   #demotedAt = -Infinity
 
   private constructor(
     pool: Pg.Pool,
     hosts: PostgresHosts,
-    { statementTimeoutMs, readOnly, logger }: PostgresPoolOptions,
+    { statementTimeoutMs, readOnly, size, logger }: PostgresPoolOptions,
   ) {
     this.#pool = pool
+    this.size = size
     this.#hosts = hosts
     this.#readOnly = readOnly
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
@@ -60,6 +69,7 @@ export class PostgresConnections implements PostgresPool {
     pool.on('connect', (client) => {
       client.on('error', () => {})
       this.#backends.add(backendOf(client))
+      if (!this.#growing) this.#makesDo = false
       const demoted = (openedAt: number): void => this.#leaveDemoted(openedAt)
       this.#clients.set(client, new PostgresClient(client, this.#timeoutMs, this.#statements, demoted))
     })
@@ -97,11 +107,6 @@ export class PostgresConnections implements PostgresPool {
     return this.#pool.options
   }
 
-  /** Most connections at a time. */
-  get size(): number {
-    return this.#pool.options.max ?? 1
-  }
-
   get figures() {
     const { totalCount, idleCount, waitingCount } = this.#pool
     return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
@@ -120,7 +125,7 @@ export class PostgresConnections implements PostgresPool {
     }
   }
 
-  /** Tries each server once, from the last that served on. */
+  /** Tries each server once, from the last that served on, and waits at last for a connection that is open. */
   async #connectToAny(): Promise<Pg.PoolClient> {
     for (let tried = 1; ; tried++) {
       const host = this.#hosts.current
@@ -130,9 +135,23 @@ export class PostgresConnections implements PostgresPool {
         // All connections are in use: no fault of the server's.
         if ((error as Error).message === 'timeout exceeded when trying to connect') throw error
         this.#leave(host)
-        if (tried >= this.#hosts.count) throw error
+        if (tried < this.#hosts.count) continue
+        if (tried > this.#hosts.count || this.#pool.totalCount === 0) throw error
+        this.#makeDo(error)
       }
     }
+  }
+
+  /** Has those who need a connection wait for one that is open: others may have the last that the server gives. */
+  #makeDo(error: unknown): void {
+    if (!this.#makesDo)
+      this.#logger.warn({ err: error }, 'no further connection to the database: those that are open serve')
+    this.#makesDo = true
+    this.#pool.options.max = 1
+    this.#growing ??= setTimeout(() => {
+      this.#growing = undefined
+      this.#pool.options.max = this.size
+    }, NO_MORE_MS).unref()
   }
 
   #leave(host: string): void {
