@@ -144,9 +144,10 @@ export class PostgresConnections implements PostgresPool {
 
   /** Has those who need a connection wait for one that is open: others may have the last that the server gives. */
   #makeDo(error: unknown): void {
-    if (!this.#makesDo)
+    if (!this.#makesDo && this.#backends.size > 0) {
+      this.#makesDo = true
       this.#logger.warn({ err: error }, 'no further connection to the database: those that are open serve')
-    this.#makesDo = true
+    }
     this.#pool.options.max = 1
     this.#growing ??= setTimeout(() => {
       this.#growing = undefined
