@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
@@ -168,6 +168,24 @@ describe('faults', () => {
     await assert.rejects(openDatabase(`sqlite:${file}`), { name: 'SqliteError', errcode: 26 })
     await assert.rejects(openDatabase(`sqlite:${file}-missing`, { readOnly: true }), SqliteError)
   })
+
+  for (const [what, change] of [
+    ['removed', (file: string) => rename(file, `${file}-old`)],
+    ['replaced', (file: string) => copyFile(file, `${file}-new`).then(() => rename(`${file}-new`, file))],
+  ] as const)
+    it(`a file that was ${what} takes nothing any more, which would be lost`, async (t) => {
+      const url = await databaseUrl(t)
+      const db = await open(t, url)
+      await db.insertInto('accounts').values(account('before')).execute()
+      await change(url.slice('sqlite:'.length))
+      const told = { name: 'SqliteError', message: /was removed or replaced while it was in use/ }
+      const insert = () => db.insertInto('accounts').values(account('after')).execute()
+      await assert.rejects(insert, told)
+      await assert.rejects(
+        db.transaction().execute((trx) => trx.insertInto('accounts').values(account('after')).execute()),
+        told,
+      )
+    })
 
   it('URLs of other kinds are refused', async () => {
     for (const url of ['', 'sqlite:', 'sqlite::memory:', 'memory:', 'mysql://x']) {

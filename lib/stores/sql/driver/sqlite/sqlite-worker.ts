@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { SqliteLocalSession } from './sqlite-local-session.ts'
@@ -18,6 +19,8 @@ import {
 
 const SQLITE_BUSY = 5
 const RETRY_MS = 20
+const REMOVED =
+  'the file of the database was removed or replaced while it was in use: put it back, or restart'
 const NOTHING: SqliteAnswer = { rows: [], changes: undefined }
 
 if (!parentPort) throw new Error('this file runs as a worker thread')
@@ -33,15 +36,23 @@ try {
 
 function serve(db: DatabaseSync): void {
   const session = new SqliteLocalSession(db, options.maxStatements)
+  const opened = fileNumber()
   port.on('message', (request: SqliteRequest) => {
-    port.postMessage(answered(session, request))
+    port.postMessage(answered(session, request, fileNumber() === opened))
     if (request.kind === 'close') port.close()
   })
 }
 
-function answered(session: SqliteLocalSession, request: SqliteRequest): SqliteResponse {
-  const { id } = request
+/** The number of the file that has the name of the database now; undefined for none. */
+function fileNumber(): number | undefined {
+  return statSync(options.file, { throwIfNoEntry: false })?.ino
+}
+
+/** @param stands whether the database has its name still. In WAL mode SQLite itself writes to a removed file, which is lost. */
+function answered(session: SqliteLocalSession, request: SqliteRequest, stands: boolean): SqliteResponse {
+  const { id, kind } = request
   try {
+    if (!stands && (kind === 'query' || kind === 'write')) throw new Error(REMOVED)
     return { id, answer: perform(session, request) }
   } catch (error) {
     return { id, fault: faultOf(error) }
