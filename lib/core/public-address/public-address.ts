@@ -1,4 +1,4 @@
-import type { LookupAddress, LookupOptions } from 'node:dns'
+import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { lookUpHost } from './host-look-up.ts'
@@ -45,12 +45,19 @@ type LookupDone = (
   family?: number,
 ) => void
 
+/** What says that no server of names knows a name, can know it, or is there: the system may know it otherwise. */
+const UNKNOWN = ['ENOTFOUND', 'EBADNAME', 'ECONNREFUSED']
+
 /**
  * The `lookup` of a connection. Neither holds a thread while a server of names hangs. The connection uses exactly the
  * addresses that it returns.
  */
 export function lookupAny(hostname: string, options: LookupOptions, done: LookupDone): void {
-  answer(lookUpHost(hostname), options, done)
+  const found = lookUpHost(hostname).catch((error) => {
+    if (!UNKNOWN.includes(error.code)) throw error
+    return dns.lookup(hostname, { all: true })
+  })
+  answer(found, options, done)
 }
 
 /** {@link lookupAny} for names all of whose addresses are public. No second look-up can return another address. */

@@ -2,6 +2,7 @@ import type { Agent, ClientRequestArgs } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { http } from '../../core/call/node-http.ts'
 import type { Line } from '../../core/catalog/index.ts'
+import { lookupAny } from '../../core/public-address/index.ts'
 import { connectorOf, tlsOptions } from '../../routing/lines/line-connect.ts'
 import { loadUndici } from '../../routing/lines/upstream-pool.ts'
 
@@ -12,9 +13,10 @@ export function agentOf(line: Line): Agent | undefined {
   if (line.proxy === undefined && line.tls === undefined) return undefined
   const known = agents.get(line)
   if (known) return known
+  const options = { keepAlive: false, lookup: lookupAny }
   const agent = line.origin.startsWith('https:')
-    ? new (process.getBuiltinModule('node:https').Agent)({ keepAlive: false, ...tlsOptions(line) })
-    : new http.Agent({ keepAlive: false })
+    ? new (process.getBuiltinModule('node:https').Agent)({ ...options, ...tlsOptions(line) })
+    : new http.Agent(options)
   if (line.proxy !== undefined) connectThroughProxy(agent, line)
   agents.set(line, agent)
   return agent

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { RequestHandler as ProxyHandler } from 'http-proxy-middleware'
 import { http } from '../../core/call/node-http.ts'
+import { lookupAny } from '../../core/public-address/index.ts'
 
 /** Events of one exchange. They may come after the exchange has ended. */
 export interface UpstreamEvents {
@@ -75,8 +76,9 @@ async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerRespon
   const { createProxyMiddleware } = await import('http-proxy-middleware')
   const https = await import('node:https')
   // A connection for each exchange: a kept-alive one may be dead, and a partly sent body cannot be sent again.
-  const plainAgent = new http.Agent({ keepAlive: false })
-  const tlsAgent = new https.Agent({ keepAlive: false })
+  const options = { keepAlive: false, lookup: lookupAny }
+  const plainAgent = new http.Agent(options)
+  const tlsAgent = new https.Agent(options)
   return createProxyMiddleware<OutboundRequest, ServerResponse>({
     ws: false,
     selfHandleResponse: true,

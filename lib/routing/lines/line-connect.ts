@@ -1,5 +1,6 @@
 import type { buildConnector } from 'undici'
 import type { Line } from '../../core/catalog/index.ts'
+import { lookupAny } from '../../core/public-address/index.ts'
 import { openTunnel } from './tunnel.ts'
 
 /** The members of a line that decide how it is connected to. */
@@ -36,7 +37,7 @@ export function connectorOf(
   const { proxy } = line
   const timeout = line.timeouts.connectMs
   const { ca, ...own } = tlsOptions(line)
-  const direct = build({ timeout, allowH2: false, ...(ca && { ca }), ...(isLine && own) })
+  const direct = build({ timeout, allowH2: false, lookup: lookupAny, ...(ca && { ca }), ...(isLine && own) })
   if (proxy === undefined) return direct
   return (target, done) => {
     const isTls = target.protocol === 'https:'

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { http } from '../../core/call/node-http.ts'
+import { lookupAny } from '../../core/public-address/index.ts'
 import { timeLimit } from '../../core/time-limit/index.ts'
 import { UnsentError } from '../attempt/unsent-error.ts'
 
@@ -33,6 +34,7 @@ export function openTunnel(
     path,
     headers: { host: path, ...authorization(at) },
     agent: false,
+    lookup: lookupAny,
     ...(ca && { ca }),
   })
   const inTime = timeLimit(timeoutMs, () => {

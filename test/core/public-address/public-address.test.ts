@@ -156,6 +156,15 @@ describe('a name that is looked up', () => {
     )
   })
 
+  it('is asked of the system where no server knows it', async (t) => {
+    const server = await startDnsServer(t)
+    // A form of an address that only the system reads.
+    const [error, addresses] = await lookedUp(lookupAny, '0x7f000001', { all: true })
+    assert.deepEqual([error, addresses], [null, [pair('127.0.0.1')]])
+    assert.ok(server.asked.includes('0x7f000001 4'))
+    assert.equal((await lookedUp(lookupPublic, '0x7f000001', {}))[0]?.code, 'ENOTFOUND')
+  })
+
   it('is asked of no server where it is an address, of the file of hosts, or localhost', async (t) => {
     const server = await startDnsServer(t)
     for (const name of ['localhost', 'LOCALHOST', 'hooks.localhost', 'localhost.', '127.0.0.1', '::1']) {
