@@ -15,6 +15,17 @@ const HEALTHY: ReadonlySet<string> = new Set([
   'demo-rerank',
 ])
 
+/** What the demo model server has of the OpenAI-style endpoints. */
+const OPENAI_ENDPOINTS = [
+  'chat/completions',
+  'completions',
+  'responses',
+  'embeddings',
+  'images/generations',
+  'rerank',
+  'videos',
+]
+
 const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedInputPerMillion: '0.075' }
 
 /**
@@ -39,6 +50,7 @@ export function demoConfig(origin: string, apiKey: string): object {
     baseUrl: protocol === 'ark' ? `${origin}/api/v3` : `${origin}/v1`,
     apiKey,
     models,
+    ...(protocol === 'openai' && { endpoints: OPENAI_ENDPOINTS }),
     ...extra,
   })
   const situations = DEMO_MODELS.map(({ id }) => id).filter((id) => !HEALTHY.has(id))
