@@ -11,6 +11,7 @@ import { allUsageQuerySchema } from '../usage/usage-query.ts'
 import { ACCOUNT_ENDPOINTS } from './account-endpoints.ts'
 import * as schemas from './answer-schemas.ts'
 import { BUDGET_ENDPOINTS } from './budget-endpoints.ts'
+import { call } from './call-schema.ts'
 import { ADMIN, adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
@@ -79,11 +80,11 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/calls', 'listAllCalls', {
     summary: 'Calls of all accounts, newest first',
     query: allCallsQuerySchema,
-    answers: answersWith('CallList', schemas.listOf(schemas.call)),
+    answers: answersWith('CallList', schemas.listOf(call)),
   }),
   adminEndpoint('get', '/admin/calls/{request_id}', 'getAnyCall', {
     summary: 'One call, of any account',
-    answers: answersWith('Call', schemas.call),
+    answers: answersWith('Call', call),
   }),
   adminEndpoint('get', '/admin/usage', 'getUsage', {
     summary: 'What calls have come to; filters by tags are `tag:<name>`',

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { ACCOUNT_STATUSES } from '../admin/accounts/account-store.ts'
 import { share } from '../admin/regions/region-routes.ts'
+import { VIDEO_TASK_STATES } from '../admin/videos/video-tasks-view.ts'
 import { TICKET_STATUSES } from '../tickets/ticket-store.ts'
+import { call } from './call-schema.ts'
 
 const time = z.iso.datetime()
 const amount = z.string().describe('A decimal string.')
@@ -105,7 +107,9 @@ export const keyWithSecret = key.extend({ secret: z.string().describe('Sent once
 export const deleted = (object: string) =>
   z.strictObject({ id: z.string(), object: z.literal(object), deleted: z.literal(true) })
 
-const lineOutline = {
+/** What callers see of a line. */
+const lineOutline = z.strictObject({
+  id: z.string(),
   provider: z.string(),
   protocol: z.string(),
   region: z.string().nullable(),
@@ -113,12 +117,9 @@ const lineOutline = {
   priority: z.number(),
   weight: z.number(),
   circuit: z.enum(['closed', 'open', 'half_open']),
-}
+})
 
-export const line = z.strictObject({
-  id: z.string(),
-  object: z.literal('line'),
-  ...lineOutline,
+const lineFigures = lineOutline.extend({
   retry_after_ms: z.number().nullable(),
   rest_ms: z.number(),
   in_flight: z.int(),
@@ -141,6 +142,10 @@ export const line = z.strictObject({
       }),
     )
     .describe('Circuits that are not closed.'),
+})
+
+export const line = lineFigures.extend({
+  object: z.literal('line'),
   workers: z
     .array(z.looseObject({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
     .optional()
@@ -164,31 +169,6 @@ export const change = z.strictObject({
   after: z.record(z.string(), z.unknown()).nullable(),
 })
 
-export const call = z.looseObject({
-  id: z.string(),
-  object: z.literal('call'),
-  created_at: time,
-  duration_ms: z.number(),
-  account: z.string().nullable(),
-  key: z.string().nullable(),
-  method: z.string(),
-  path: z.string(),
-  protocol: z.string(),
-  model: z.string().nullable(),
-  stream: z.boolean(),
-  status: z.int(),
-  error_code: z.string().nullable(),
-  outcome: z.string(),
-  request: z.looseObject({}).nullable(),
-  routing: z
-    .looseObject({ eliminated: z.array(z.looseObject({})), attempts: z.array(z.looseObject({})) })
-    .nullable(),
-  usage: z.looseObject({}).nullable(),
-  billing: z.looseObject({}).nullable(),
-  limit: z.looseObject({}).nullable(),
-  response_body: z.string().nullable(),
-})
-
 export const ticket = z.strictObject({
   id: z.string(),
   object: z.literal('ticket'),
@@ -204,29 +184,62 @@ export const ticket = z.strictObject({
 
 export const ticketWithCall = ticket.extend({ call: call.nullable() })
 
-export const videoTask = z.looseObject({
+export const videoTask = z.strictObject({
   id: z.string(),
   object: z.literal('video_task'),
-  request_id: z.string(),
+  request_id: z.string().describe('The call that created it.'),
   account: z.string(),
+  key: z.string().nullable(),
   model: z.string(),
+  protocol: z.string(),
   line: z.string(),
-  state: z.string(),
+  upstream_model: z.string(),
+  upstream_id: z.string().nullable(),
+  state: z.enum(VIDEO_TASK_STATES),
+  progress: z.number().nullable().describe('In percent.'),
   held: amount,
   charged: amount.nullable(),
+  error_code: z.string().nullable(),
+  missing_since: time.nullable().describe('Since when the line does not know it.'),
+  created_at: time,
+  updated_at: time,
+  finished_at: time.nullable(),
 })
 
-export const model = z.looseObject({ id: z.string(), object: z.literal('model'), kind: z.string() })
-
-export const models = z.looseObject({ object: z.literal('list'), data: z.array(model) })
-
-export const routing = z.object({
-  object: z.literal('routing'),
-  model: z.string(),
-  candidates: z.array(z.looseObject({ id: z.string(), ...lineOutline })),
+/** It has the members of both official APIs. */
+export const model = z.strictObject({
+  id: z.string(),
+  object: z.literal('model'),
+  type: z.literal('model'),
+  display_name: z.string(),
+  created: z.int(),
+  created_at: time,
+  owned_by: z.string(),
+  kind: z.string(),
+  context_window: z.int().nullable().describe('null: not restricted.'),
+  max_output_tokens: z.int().nullable(),
+  features: names,
 })
 
-export const health = z.looseObject({ status: z.string() })
+export const models = z.strictObject({
+  object: z.literal('list'),
+  data: z.array(model),
+  has_more: z.literal(false),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+})
+
+const routingOf = (candidate: z.ZodType) =>
+  z.strictObject({ object: z.literal('routing'), model: z.string(), candidates: z.array(candidate) })
+
+export const routing = routingOf(lineOutline)
+export const routingWithFigures = routingOf(lineFigures)
+
+export const health = z.strictObject({
+  status: z.string(),
+  reason: z.string().optional().describe('Why it is not ready: `draining`, `store` or `ledger`.'),
+  regions_away: z.array(z.string()).optional().describe('Regions whose databases do not answer.'),
+})
 
 const openAiError = z.looseObject({
   message: z.string(),

@@ -5,6 +5,7 @@ import { newTicketSchema } from '../tickets/ticket-schemas.ts'
 import { usageQuerySchema } from '../usage/usage-query.ts'
 import { taskList, videoList } from '../video/protocols/list-query.ts'
 import * as schemas from './answer-schemas.ts'
+import { call } from './call-schema.ts'
 import { type Answer, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 import { USAGE_ANSWERS } from './usage-schema.ts'
@@ -159,7 +160,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: "The account's calls, newest first",
     ...own,
     query: callQuerySchema,
-    answers: answersWith('CallList', schemas.listOf(schemas.call)),
+    answers: answersWith('CallList', schemas.listOf(call)),
   },
   {
     id: 'getCall',
@@ -167,7 +168,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/calls/{request_id}',
     summary: 'One call',
     ...own,
-    answers: answersWith('Call', schemas.call),
+    answers: answersWith('Call', call),
   },
   {
     id: 'getOwnUsage',

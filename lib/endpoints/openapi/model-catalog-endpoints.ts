@@ -1,5 +1,5 @@
 import * as schemas from './answer-schemas.ts'
-import type { Endpoint } from './endpoint.ts'
+import { answersWith, type Endpoint } from './endpoint.ts'
 
 /** Returns the endpoints of the model catalogue below a path. */
 export function modelCatalogEndpoints(
@@ -9,27 +9,31 @@ export function modelCatalogEndpoints(
 ): readonly Endpoint[] {
   const [list, model, routing] = ids
   const get = { ...common, method: 'get' } as const
+  const isPublic = path === '/v1/models'
+  const candidates = isPublic
+    ? answersWith('Routing', schemas.routing)
+    : answersWith('RoutingWithFigures', schemas.routingWithFigures)
   return [
     {
       ...get,
       id: list,
       path,
-      summary: path === '/v1/models' ? 'The models that this key may use' : 'All models',
-      answers: [{ status: 200, description: 'ModelList', schema: ['ModelList', schemas.models] }],
+      summary: isPublic ? 'The models that this key may use' : 'All models',
+      answers: answersWith('ModelList', schemas.models),
     },
     {
       ...get,
       id: model,
       path: `${path}/{id}`,
       summary: 'One model',
-      answers: [{ status: 200, description: 'Model', schema: ['Model', schemas.model] }],
+      answers: answersWith('Model', schemas.model),
     },
     {
       ...get,
       id: routing,
       path: `${path}/{id}/routing`,
       summary: 'The lines of a model',
-      answers: [{ status: 200, description: 'Routing', schema: ['Routing', schemas.routing] }],
+      answers: candidates,
     },
   ]
 }
