@@ -240,20 +240,3 @@ export const health = z.strictObject({
   reason: z.string().optional().describe('Why it is not ready: `draining`, `store` or `ledger`.'),
   regions_away: z.array(z.string()).optional().describe('Regions whose databases do not answer.'),
 })
-
-const openAiError = z.looseObject({
-  message: z.string(),
-  type: z.string(),
-  code: z.string(),
-  param: z.string().optional(),
-})
-
-/** The OpenAI-style error envelope; task-style video has it too. */
-export const errorEnvelope = z.object({ error: openAiError, request_id: z.string() })
-
-/** The Anthropic-style error envelope. */
-export const anthropicErrorEnvelope = z.object({
-  type: z.literal('error'),
-  error: z.object({ type: z.string(), message: z.string() }),
-  request_id: z.string(),
-})

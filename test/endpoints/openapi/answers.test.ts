@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { z } from 'zod'
 import { ADMIN_ENDPOINTS } from '../../../lib/endpoints/openapi/admin-endpoints.ts'
-import * as shown from '../../../lib/endpoints/openapi/answer-schemas.ts'
 import { CALLER_ENDPOINTS } from '../../../lib/endpoints/openapi/caller-endpoints.ts'
+import { anthropicErrorEnvelope, errorEnvelope } from '../../../lib/endpoints/openapi/error-schemas.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { chat, type GatewayProcess, post, startGatewayProcess } from '../../support/gateway-process.ts'
 
@@ -16,6 +16,18 @@ const VIDEO = { model: 'video-small', prompt: 'waves', seconds: '4' }
 
 /** What is only there for those who signed in at a provider. */
 const OF_SESSIONS = ['endOwnSession', 'endSession']
+
+const CHAT = '/v1/chat/completions'
+const MESSAGES = '/v1/messages'
+
+/** What is refused, at least the second time. */
+const REFUSED: readonly [what: string, path: string, body: object, headers?: Record<string, string>][] = [
+  ['without a key', CHAT, {}, { authorization: '' }],
+  ['a member that is missing', CHAT, { model: 'chat-small' }],
+  ['a repetition', CHAT, chat('chat-small'), { 'idempotency-key': 'k' }],
+  ['a message that is incomplete', MESSAGES, {}],
+  ['a thread on other lines', MESSAGES, { ...chat('chat-small'), max_tokens: 5, thread: { type: 'create' } }],
+]
 
 const described = [...CALLER_ENDPOINTS, ...ADMIN_ENDPOINTS].filter(({ answers }) =>
   answers.some(({ schema }) => schema),
@@ -66,6 +78,12 @@ function untold(part: Part, value: unknown, path = ''): string[] {
     const told = properties[name]
     return told ? untold(told, member, `${path}.${name}`) : [`${path}.${name}`]
   })
+}
+
+/** An answer must have what its schema says, and nothing of which it says nothing. */
+function assertIs(schema: z.ZodType, body: unknown): void {
+  assert.equal(schema.safeParse(body).error, undefined)
+  assert.deepEqual(untold(z.toJSONSchema(schema, { unrepresentable: 'any' }) as Part, body), [])
 }
 
 /** By the name of the operation: the id in its path, its body, and what becomes of the id in its answer. */
@@ -149,8 +167,7 @@ describe('answers are what the document says', () => {
       const answer = await ask(endpoint.method, path, typeof body === 'function' ? body() : body)
       const schema = endpoint.answers.find(({ status }) => status === answer.status)?.schema?.[1]
       assert.ok(schema, `${answer.status} is described`)
-      assert.equal(schema.safeParse(answer.body).error, undefined)
-      assert.deepEqual(untold(z.toJSONSchema(schema, { unrepresentable: 'any' }) as Part, answer.body), [])
+      assertIs(schema, answer.body)
       if (of) made[of] = (answer.body as { id: string }).id
     })
   }
@@ -163,10 +180,16 @@ describe('answers are what the document says', () => {
     )
   })
 
-  it('refusals too', async () => {
-    const refused = await fetch(`${gateway.url}/admin/keys`)
-    assert.equal(shown.errorEnvelope.safeParse(await refused.json()).error, undefined)
-    const message = await fetch(`${gateway.url}/v1/messages`, { method: 'POST' })
-    assert.equal(shown.anthropicErrorEnvelope.safeParse(await message.json()).error, undefined)
-  })
+  for (const [what, path, body, headers] of REFUSED)
+    it(`refusals too: ${what}`, async () => {
+      const request = {
+        method: 'POST',
+        headers: { ...DEMO, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }
+      await (await fetch(gateway.url + path, request)).arrayBuffer()
+      const refused = await fetch(gateway.url + path, request)
+      assert.ok(!refused.ok)
+      assertIs(path === MESSAGES ? anthropicErrorEnvelope : errorEnvelope, await refused.json())
+    })
 })
