@@ -14,7 +14,7 @@ export type CommandLine =
 export const USAGE = `Usage: express-model-gateway [options]
        express-model-gateway convert litellm FILE
        express-model-gateway migrate [--down-to NAME]
-       express-model-gateway prune
+       express-model-gateway prune --config FILE
 
 Without a config it runs a demo, whose models answer by rule and are no AI.
 

@@ -31,10 +31,10 @@ export interface GatewayOptions {
    * `memory:`, which forgets all at the end. Defaults to `sqlite:.data/gateway.db`.
    */
   readonly databaseUrl?: string | undefined
-  /** Most connections to Postgres, at least 12. One that is far away needs more. Defaults to 24. */
+  /** Most connections to Postgres, from 12 to 1000. One that is far away needs more. Defaults to 24. */
   readonly databaseConnections?: number | undefined
   /**
-   * No call is admitted while a charge has waited longer for the database, in milliseconds. Defaults to 500, or five times what a
+   * No call is admitted while a charge has waited longer for the database, in milliseconds. Defaults to 500, or eight times what a
    * round trip takes.
    */
   readonly ledgerStallMs?: number | undefined
