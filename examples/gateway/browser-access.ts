@@ -10,6 +10,7 @@ const EXPOSED_HEADERS = [
   'X-Original-Request-Id',
   'X-Gateway-Dropped',
   'X-Gateway-Estimated',
+  'X-Next-Cursor',
   'X-Should-Retry',
   'Retry-After',
   'Retry-After-Ms',
