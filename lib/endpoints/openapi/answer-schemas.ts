@@ -119,7 +119,9 @@ const lineOutline = z.strictObject({
   circuit: z.enum(['closed', 'open', 'half_open']),
 })
 
-const lineFigures = lineOutline.extend({
+/** What of a line changes by itself. */
+const figures = z.strictObject({
+  circuit: lineOutline.shape.circuit,
   retry_after_ms: z.number().nullable(),
   rest_ms: z.number(),
   in_flight: z.int(),
@@ -144,10 +146,12 @@ const lineFigures = lineOutline.extend({
     .describe('Circuits that are not closed.'),
 })
 
+const lineFigures = lineOutline.extend(figures.shape)
+
 export const line = lineFigures.extend({
   object: z.literal('line'),
   workers: z
-    .array(z.looseObject({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
+    .array(figures.partial().extend({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
     .optional()
     .describe(
       'With several workers: the figures of each. A worker that did not answer in time is not part of the other members.',

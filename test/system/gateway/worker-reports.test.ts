@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'undici'
 import { mergeWorkerLines } from '../../../examples/gateway/merged-lines.ts'
+import { line as lineSchema } from '../../../lib/endpoints/openapi/answer-schemas.ts'
 import type { LineFigures } from '../../../lib/middleware/route/index.ts'
 import { Scrape } from '../../middleware/telemetry/scrape.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -32,7 +33,7 @@ describe('what is told of several workers', () => {
     await untilAsync(async () => (await line()).workers.length === 2, 'both workers')
   })
 
-  const line = async (): Promise<Line> => JSON.parse(await get('/admin/lines/one')) as Line
+  const line = async (): Promise<Line> => lineSchema.parse(JSON.parse(await get('/admin/lines/one'))) as Line
   /** An answer may be a second old. */
   const scrape = async (): Promise<Scrape> => {
     await sleep(1100)

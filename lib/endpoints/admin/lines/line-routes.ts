@@ -49,7 +49,7 @@ export const lineChangeSchema = z
   })
   .refine(({ enabled, rests }) => (enabled === undefined) !== (rests === undefined), {
     path: ['enabled'],
-    error: 'or "rests" is needed, one of them',
+    error: 'either this or "rests" must be sent, not both',
   })
 
 /** Returns the routes of `/lines`: the status of lines, and switching them and lifting their rests in all processes. */
