@@ -25,7 +25,7 @@ export interface WindowShare {
   readonly ofWindows: number
   /** The same of the fullest window: over 1, and the limit was not kept. */
   readonly fullest: number
-  /** Most seconds between the end of a window and the begin of the next. */
+  /** Most seconds between the end of a window and the beginning of the next. */
   readonly longestGap: number
 }
 

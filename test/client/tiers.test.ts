@@ -12,7 +12,7 @@ import { answering, json, post, refusal } from './scripted-answers.ts'
 const ATTEMPTS = 3
 const soon = { attempts: ATTEMPTS, firstDelayMs: 1 }
 
-/** In no tier of the spec: DESIGN settles them by the header or leaves them to the status. */
+/** In no tier of the spec: the header settles them, or the status does. */
 const UNSTATED_AGAIN: readonly ErrorCode[] = [
   'idempotency_key_in_use',
   'internal_error',

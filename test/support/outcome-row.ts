@@ -11,7 +11,7 @@ import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 /** Stands in everything a failing upstream says; it must never reach a caller. */
 export const SECRET = 'UPSTREAM-SECRET-TEXT'
 
-/** One thing a line can do, and what has to follow from it (DESIGN 9, the table of outcomes). */
+/** One thing a line can do, and what has to follow from it. */
 export interface OutcomeRow {
   readonly does: string
   /** What the line does with a request. Defaults to answering as it should. */

@@ -179,7 +179,7 @@ export async function beginSession(
   if (kind !== 'upload') await raw.until('first')
   if (open) {
     const hash = hashSecret(secret)
-    await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the begin')
+    await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the beginning')
   }
   return {
     raw,

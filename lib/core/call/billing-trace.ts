@@ -67,7 +67,7 @@ export interface BillingTrace {
 const MILLION = 1_000_000
 const HALF_A_MILLION = 500_000
 
-/** Returns what some items come to (DESIGN 8): exact, and rounded half up to the nano-unit once. */
+/** Returns what some items come to: exact, and rounded half up to the nano-unit once. */
 export function amountOf(items: readonly ChargeItem[]): bigint {
   // A number is exact as long as it is small, and takes no memory: each step of a bigint makes another one.
   let sum = HALF_A_MILLION

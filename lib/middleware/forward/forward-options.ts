@@ -47,7 +47,7 @@ export interface ForwardRule {
   /** The path of the rule, as Express matches it; needed with `keeps`. */
   path?: string | undefined
   /**
-   * The kind of things that the upstream keeps below the path, such as `voice`: a `POST` to the begin of the path makes
+   * The kind of things that the upstream keeps below the path, such as `voice`: a `POST` to the beginning of the path makes
    * one, the segment behind it is the id of one, and a member `voice_id` names one. What OpenAI and Anthropic keep is
    * known without it.
    */

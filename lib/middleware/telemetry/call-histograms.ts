@@ -39,7 +39,7 @@ export function callHistograms(meter: Meter) {
     firstToken: histogram(
       'gen_ai.server.time_to_first_token',
       's',
-      'Completed streams, from the begin of the call to the first byte of the answer',
+      'Completed streams, from the beginning of the call to the first byte of the answer',
       FIRST_TOKENS,
     ),
     attemptDuration: histogram(

@@ -25,7 +25,7 @@ export interface Remains {
   readonly badExits: number
 }
 
-/** The figures of DESIGN 10.5, in the order in which they are told. */
+/** The promised figures, in the order in which they are told. */
 export function figuresOf(
   limits: readonly LimitShare[],
   money: MoneyShare,

@@ -26,7 +26,7 @@ describe('a call that takes longer than its path allows', { concurrency: true },
     const begun = performance.now()
     const response = await gateway.ask('/v1/files/f1/content')
     await assert.rejects(response.arrayBuffer())
-    // A timer that is set late in a turn of the event loop counts from the begin of the turn.
+    // A timer that is set late in a turn of the event loop counts from the beginning of the turn.
     assert.ok(performance.now() - begun >= SESSION_MS * 0.8)
     await until(() => upstream.connections.size === 0, 'the end of the upstream')
     const { outcome, error_code, billing } = await gateway.entry(String(response.headers.get('x-request-id')))

@@ -57,7 +57,7 @@ describe('what is counted of a call', () => {
     assert.equal(told.get('gen_ai.client.operation.duration')?.unit, 's')
   })
 
-  it('is the first byte of a stream that was completed, from the begin of the call', async (t) => {
+  it('is the first byte of a stream that was completed, from the beginning of the call', async (t) => {
     const streamed = { request: { operation: { name: 'messages' }, model: { id: 'chat' }, stream: true } }
     const behind = {
       routing: {

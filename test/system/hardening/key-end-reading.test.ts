@@ -44,7 +44,7 @@ describe('a call whose body is being read ends with its key', { concurrency: tru
       `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${id}\r\ncontent-type: ${type}\r\ncontent-length: 1000\r\n\r\n${sent}`,
     )
     cleanUp.after(async () => void raw.socket.destroy())
-    await until(() => [...gateway.open].some(({ principal }) => principal?.keyId === id), 'the begin')
+    await until(() => [...gateway.open].some(({ principal }) => principal?.keyId === id), 'the beginning')
     return raw
   }
   const bystander = await upload('bystander', BODIES['JSON that is passed on'])

@@ -10,7 +10,7 @@ import { SITUATIONS, type SituationGateway, startSituations } from './situations
 /** Both SDKs have their error classes on the client. */
 type ErrorClass = Extract<keyof typeof OpenAI & keyof typeof Anthropic, `${string}Error`>
 
-/** The class each SDK raises, and its `type`; the spec leaves the types open, DESIGN 4 chose them. */
+/** The class each SDK raises, and its `type`, which the spec leaves open. */
 interface Expected {
   readonly name: ErrorClass
   readonly openai: string

@@ -42,7 +42,7 @@ const BACKOFF: readonly ErrorCode[] = [
   'circuit_open',
   'empty_completion',
 ]
-/** In no tier; DESIGN 4 decides these four, for the others the SDK's own rule stands: 5xx again, 4xx not. */
+/** In no tier: the header decides, else the SDK's own rule, by which 5xx are sent again and 4xx are not. */
 const UNSTATED_AGAIN: readonly ErrorCode[] = [
   'idempotency_key_in_use',
   'internal_error',

@@ -134,7 +134,7 @@ export class ResponseStreamReader implements StreamReader {
   }
 
   /**
-   * Reads the begin of an item. A tool call is output from its first event on, a message or reasoning once it has text,
+   * Reads the beginning of an item. A tool call is output from its first event on, a message or reasoning once it has text,
    * which some upstreams send with the first event.
    */
   #begin({ item, output_index: index }: ResponseEvent): boolean {

@@ -17,7 +17,7 @@ const FILE_NAME = /[;\s]filename\*?\s*=/i
  */
 export class FormNames {
   readonly #boundary: string
-  /** The end of what came, which may be the begin of a boundary or of a head. A copy: pieces are freed once they are sent. */
+  /** The end of what came, which may be the beginning of a boundary or of a head. A copy: pieces are freed once they are sent. */
   #rest: Buffer = Buffer.alloc(0)
   #inHead = false
 

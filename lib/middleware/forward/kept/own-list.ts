@@ -112,6 +112,6 @@ export class OwnList implements ListSource {
 function noPlace(param: string): GatewayError {
   return new GatewayError('invalid_request', {
     param,
-    message: `The query parameter "${param}" names nothing of this list, or what was deleted long ago. List from the begin.`,
+    message: `The query parameter "${param}" names nothing of this list, or what was deleted long ago. List from the beginning.`,
   })
 }

@@ -141,7 +141,7 @@ describe('lines that cannot be judged', () => {
       assert.equal(heldBodyBytes(), 0)
     })
 
-  it('are told by the begin of the file’s name', async (t) => {
+  it('are told by the beginning of the file’s name', async (t) => {
     const { run } = await judging(t, sending(`"${'x'.repeat(2000)}"`), 'f'.repeat(150), 2000)
     await assert.rejects(run(), { message: `Line 1 of the file ${'f'.repeat(100)} is too large` })
   })
