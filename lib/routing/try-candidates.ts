@@ -74,8 +74,8 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
   #fault: Untranslatable | undefined
   #lineEntry: CircuitEntry = 0
   #modelEntry: CircuitEntry = 0
-  /** What the circuits were told of the running attempt. */
-  #reported: 'nothing' | 'success' | 'all' = 'all'
+  /** What the circuits were told of the running attempt; the time of its success, on the monotonic clock. */
+  #reported: 'nothing' | 'all' | number = 'all'
 
   /** @throws {GatewayError} if no candidate is left. */
   constructor(
@@ -129,7 +129,7 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
 
   success(): void {
     if (this.#reported !== 'nothing') return
-    this.#reported = 'success'
+    this.#reported = performance.now()
     const { state, modelState } = this.#candidate
     state.circuit.succeed(this.#lineEntry)
     modelState.circuit.succeed(this.#modelEntry)
@@ -249,7 +249,7 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
     if (reported === 'all') return
     this.#reported = 'all'
     const { state, modelState } = this.#candidate
-    if (reported === 'success') modelState.circuit.failLate(this.#modelEntry, this.#account)
+    if (typeof reported === 'number') modelState.circuit.failLate(this.#modelEntry, this.#account, reported)
     else if (fault === 'line') {
       state.circuit.fail(this.#lineEntry, this.#account)
       modelState.circuit.skip(this.#modelEntry)

@@ -95,7 +95,7 @@ describe('the failure of an answer that had begun', () => {
     fails('y')
     pass(1000)
     succeeds('y')
-    circuit.failLate(early, 'x')
+    circuit.failLate(early, 'x', performance.now())
     assert.deepEqual([circuit.state, circuit.failures], ['closed', undefined])
   })
 
@@ -103,7 +103,7 @@ describe('the failure of an answer that had begun', () => {
     const { circuit, enter, fails, admitted } = circuitOn(t)
     const early = enter('y')
     fails('x', 3)
-    circuit.failLate(early, 'y')
+    circuit.failLate(early, 'y', performance.now())
     assert.equal(admitted(), '')
   })
 
@@ -115,7 +115,7 @@ describe('the failure of an answer that had begun', () => {
     const probe = enter('y')
     circuit.succeed(probe)
     fails('x', 3)
-    circuit.failLate(probe, 'y')
+    circuit.failLate(probe, 'y', performance.now())
     assert.equal(admitted(), 'yz')
   })
 })

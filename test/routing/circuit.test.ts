@@ -2,8 +2,20 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exchange, gatewayFor, OPENAI_STREAM } from '../support/exchange.ts'
-import { answerJson, chatAnswer, chatEvents, startUpstream, stream } from '../support/scripted-upstream.ts'
+import {
+  answerJson,
+  chatAnswer,
+  chatEvents,
+  startUpstream,
+  stream,
+  type UpstreamScript,
+} from '../support/scripted-upstream.ts'
 import { closedCircuit, fails, openCircuit, stateOf } from './circuit-line.ts'
+
+const breaksOff: UpstreamScript = async (res) => {
+  await stream(res, chatEvents(['Hello']).slice(0, 2), { paceMs: 5, end: false })
+  res.socket?.resetAndDestroy()
+}
 
 describe('the circuit of a line', () => {
   it('stays closed below the minimum of calls', async (t) => {
@@ -71,16 +83,29 @@ describe('the circuit of a line', () => {
     assert.equal(stateOf(gateway), 'open')
   })
 
-  it('counts an answer that breaks off behind its first output', async (t) => {
-    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 4 })
+  it('counts an answer that breaks off behind its first output as one call that failed', async (t) => {
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 5, errorPercent: 80 })
+    await exchange(gateway)
+    upstream.script = breaksOff
+    for (let i = 0; i < 3; i++) await exchange(gateway, OPENAI_STREAM)
+    assert.equal(stateOf(gateway), 'closed', 'three of four')
+    await exchange(gateway, OPENAI_STREAM)
+    assert.equal(stateOf(gateway), 'open', 'four of five')
+  })
+
+  it('counts one that breaks off after the window of its first output', async (t) => {
+    const { upstream, gateway } = await closedCircuit(t, {
+      minimumCalls: 2,
+      errorPercent: 100,
+      windowMs: 300,
+    })
     upstream.script = async (res) => {
-      await stream(res, chatEvents(['Hello']).slice(0, 2), { paceMs: 5, end: false })
+      await stream(res, chatEvents(['Hello']).slice(0, 2), { end: false })
+      await sleep(400)
       res.socket?.resetAndDestroy()
     }
-    await exchange(gateway, OPENAI_STREAM)
-    assert.equal(stateOf(gateway), 'closed', 'a success at its commit and a failure behind it: two of four')
-    await exchange(gateway, OPENAI_STREAM)
-    assert.equal(stateOf(gateway), 'open', 'two of four have failed')
+    await Promise.all([exchange(gateway, OPENAI_STREAM), exchange(gateway, OPENAI_STREAM)])
+    assert.equal(stateOf(gateway), 'open')
   })
 
   it('of one line leaves the others alone', async (t) => {

@@ -142,10 +142,10 @@ export class Circuit {
     else if (this.#decides(entry)) this.#reopenFor(entry)
   }
 
-  /** Counts the failure of an attempt that had succeeded up to its first output. */
-  failLate(entry: CircuitEntry, account: string): void {
-    if (typeof entry === 'number') this.fail(entry, account)
-    else if (this.state === 'closed') this.#failed(account)
+  /** Counts the failure of an attempt that had succeeded up to its first output, at a time on the monotonic clock. */
+  failLate(entry: CircuitEntry, account: string, succeededAt: number): void {
+    if (entry === this.#epoch) this.#failed(account, succeededAt)
+    else if (typeof entry !== 'number' && this.state === 'closed') this.#failed(account)
   }
 
   /** Ends a probe without a verdict. Its account waits again; others do not. */
@@ -204,14 +204,14 @@ export class Circuit {
     return !this.#last && (probe === this.#probe || probe === this.#probeOfOthers)
   }
 
-  #failed(account: string): void {
+  #failed(account: string, succeededAt?: number): void {
     if (this.#last) return
     if (this.state !== 'closed') {
       // The account that opened the circuit is not alone any more.
       if (this.#isOther(account) && !this.#othersProbe) this.#openForAll()
       return
     }
-    this.#window.fail(account)
+    this.#window.fail(account, succeededAt)
     this.judge()
     this.link?.failed()
   }

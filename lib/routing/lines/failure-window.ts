@@ -20,9 +20,12 @@ export class FailureWindow {
     this.counts = new RollingCounts(settings.windowMs / BUCKETS, BUCKETS)
   }
 
-  fail(account: string): void {
+  /** @param succeededAt when the attempt was counted as one that went well, on the monotonic clock; undefined = never. */
+  fail(account: string, succeededAt?: number): void {
     if (this.#failedAt <= this.counts.unmarkedAt) this.#failsSince = performance.now()
     this.counts.count(1, 1)
+    // It would be half a failure otherwise: answers that all break off would never be more than half of the calls.
+    if (succeededAt !== undefined) this.counts.takeBack(succeededAt)
     if (account !== this.#failedAccount) {
       this.#otherFailedAt = this.#failedAt
       this.#failedAccount = account

@@ -24,6 +24,15 @@ export class RollingCounts {
     if (all > marked) this.#unmarkedAt = now
   }
 
+  /** Takes back an event that was counted at a time on the monotonic clock, and not marked, if the window still has it. */
+  takeBack(at: number): void {
+    const span = Math.floor(at / this.#bucketMs)
+    const buckets = this.#all.length
+    const bucket = span % buckets
+    const all = this.#all[bucket] as number
+    if (span > this.#span - buckets && all > (this.#marked[bucket] as number)) this.#all[bucket] = all - 1
+  }
+
   /** When an event that is not marked was last counted, on the monotonic clock. */
   get unmarkedAt(): number {
     return this.#unmarkedAt

@@ -90,8 +90,7 @@ describe('a line that fails behind the first output', async () => {
         const { protocol } = mode
         const gateway = await gatewayFor(t, {
           lines: [
-            // The commit has been counted as a success: one failure behind it makes 50 % of two.
-            { url: upstream.url, protocol, timeouts, circuit: { minimumCalls: 2, errorPercent: 50 } },
+            { url: upstream.url, protocol, timeouts, circuit: { minimumCalls: 1, errorPercent: 100 } },
             { url: other.url, protocol, timeouts },
           ],
         })
