@@ -78,7 +78,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...modelCatalogEndpoints('/admin/models', ['listAllModels', 'getAnyModel', 'getAnyRouting'], ADMIN),
   adminEndpoint('get', '/admin/calls', 'listAllCalls', {
-    summary: 'Calls of all accounts, newest first',
+    summary: 'Calls of all accounts, newest first; filters by tags are `tag:<name>`',
     query: allCallsQuerySchema,
     answers: answersWith('CallList', schemas.listOf(call)),
   }),

@@ -157,7 +157,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     id: 'listCalls',
     method: 'get',
     path: '/v1/calls',
-    summary: "The account's calls, newest first",
+    summary: "The account's calls, newest first; filters by tags are `tag:<name>`",
     ...own,
     query: callQuerySchema,
     answers: answersWith('CallList', schemas.listOf(call)),

@@ -86,7 +86,8 @@ const TAGS: Readonly<Record<string, string>> = {
   'Task-style video': 'Video tasks under `/api/v3`.',
   'Calls and models': 'The models that a key may use, its calls, and tickets about them.',
   'Passed on': "Paths of the config's `passThrough`, unread by the gateway.",
-  Admin: 'For operators. Without an `ADMIN_TOKEN`, all paths are `not_found`.',
+  Admin:
+    'For operators, on the `ADMIN_PORT` if there is one. Without an `ADMIN_TOKEN`, all paths are `not_found`.',
   Health: 'For balancers and monitors.',
   Webhooks: 'What the gateway sends to the addresses of `/admin/webhooks`.',
 }
