@@ -6,7 +6,7 @@ import { usageQuerySchema } from '../usage/usage-query.ts'
 import { taskList, videoList } from '../video/protocols/list-query.ts'
 import * as schemas from './answer-schemas.ts'
 import { call } from './call-schema.ts'
-import { type Answer, answersWith, type Endpoint } from './endpoint.ts'
+import { type Answer, answersWith, type Endpoint, endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 import { USAGE_ANSWERS } from './usage-schema.ts'
 
@@ -37,8 +37,7 @@ function idOf(name: string): string {
   return name.replaceAll(/[^a-z\d]+([a-z\d])/gi, (_, letter: string) => letter.toUpperCase())
 }
 
-const responses = { tag: 'OpenAI-style', answers: [RELAYED] } as const
-const video = { tag: 'OpenAI-style', answers: [RELAYED] } as const
+const openAi = { tag: 'OpenAI-style', answers: [RELAYED] } as const
 const task = { tag: 'Task-style video', protocol: 'ark', answers: [RELAYED] } as const
 const own = { tag: 'Calls and models' } as const
 const health: Pick<Endpoint, 'tag' | 'auth'> = { tag: 'Health', auth: 'none' }
@@ -47,167 +46,104 @@ const BYTES: Answer = { status: 200, description: 'The video.', media: ['video/m
 
 /** The endpoints of callers, beside those that run a model in one request. */
 export const CALLER_ENDPOINTS: readonly Endpoint[] = [
-  {
-    id: 'getResponse',
-    method: 'get',
-    path: '/v1/responses/{id}',
-    summary: 'A stored response',
-    ...responses,
-  },
-  {
-    id: 'deleteResponse',
-    method: 'delete',
-    path: '/v1/responses/{id}',
+  endpoint('get', '/v1/responses/{id}', 'getResponse', { summary: 'A stored response', ...openAi }),
+  endpoint('delete', '/v1/responses/{id}', 'deleteResponse', {
     summary: 'Deletes a stored response',
-    ...responses,
-  },
-  {
-    id: 'listResponseInput',
-    method: 'get',
-    path: '/v1/responses/{id}/input_items',
+    ...openAi,
+  }),
+  endpoint('get', '/v1/responses/{id}/input_items', 'listResponseInput', {
     summary: 'The input of a stored response',
-    ...responses,
-  },
-  {
-    id: 'cancelResponse',
-    method: 'post',
-    path: '/v1/responses/{id}/cancel',
+    ...openAi,
+  }),
+  endpoint('post', '/v1/responses/{id}/cancel', 'cancelResponse', {
     summary: 'A conflict: no response runs in the background',
-    ...responses,
-  },
-  {
-    id: 'createVideo',
-    method: 'post',
-    path: videos.path,
+    ...openAi,
+  }),
+  endpoint('post', videos.path, 'createVideo', {
     summary: 'Creates a video',
-    ...video,
+    ...openAi,
     body: videos.schema,
     form: true,
     idempotencyKey: true,
-  },
-  {
-    id: 'listVideos',
-    method: 'get',
-    path: videos.path,
+  }),
+  endpoint('get', videos.path, 'listVideos', {
     summary: "The account's videos",
-    ...video,
+    ...openAi,
     query: videoList,
-  },
-  { id: 'getVideo', method: 'get', path: `${videos.path}/{id}`, summary: 'One video', ...video },
-  {
-    id: 'deleteVideo',
-    method: 'delete',
-    path: `${videos.path}/{id}`,
+  }),
+  endpoint('get', `${videos.path}/{id}`, 'getVideo', { summary: 'One video', ...openAi }),
+  endpoint('delete', `${videos.path}/{id}`, 'deleteVideo', {
     summary: 'Deletes a video, or cancels it',
-    ...video,
-  },
-  {
-    id: 'getVideoContent',
-    method: 'get',
-    path: `${videos.path}/{id}/content`,
+    ...openAi,
+  }),
+  endpoint('get', `${videos.path}/{id}/content`, 'getVideoContent', {
     summary: 'The content of a video',
-    ...video,
+    ...openAi,
     answers: [BYTES],
-  },
-  {
-    id: 'remixVideo',
-    method: 'post',
-    path: `${videos.path}/{id}/remix`,
+  }),
+  endpoint('post', `${videos.path}/{id}/remix`, 'remixVideo', {
     summary: 'Creates a video from another one',
-    ...video,
+    ...openAi,
     body: z.looseObject({ prompt: z.string() }),
     form: true,
     idempotencyKey: true,
-  },
-  {
-    id: 'createTask',
-    method: 'post',
-    path: videoTasks.path,
+  }),
+  endpoint('post', videoTasks.path, 'createTask', {
     summary: 'Creates a video task',
     ...task,
     body: videoTasks.schema,
     idempotencyKey: true,
-  },
-  {
-    id: 'listTasks',
-    method: 'get',
-    path: videoTasks.path,
+  }),
+  endpoint('get', videoTasks.path, 'listTasks', {
     summary: "The account's video tasks",
     ...task,
     query: taskList,
-  },
-  { id: 'getTask', method: 'get', path: `${videoTasks.path}/{id}`, summary: 'One video task', ...task },
-  {
-    id: 'deleteTask',
-    method: 'delete',
-    path: `${videoTasks.path}/{id}`,
+  }),
+  endpoint('get', `${videoTasks.path}/{id}`, 'getTask', { summary: 'One video task', ...task }),
+  endpoint('delete', `${videoTasks.path}/{id}`, 'deleteTask', {
     summary: 'Deletes a video task, or cancels it',
     ...task,
-  },
+  }),
   ...modelCatalogEndpoints('/v1/models', ['listModels', 'getModel', 'getRouting'], own),
-  {
-    id: 'getOwnAccount',
-    method: 'get',
-    path: '/v1/account',
+  endpoint('get', '/v1/account', 'getOwnAccount', {
     summary: 'Balance and limits of the account of this key',
     ...own,
     answers: answersWith('OwnAccount', schemas.ownAccount),
-  },
-  {
-    id: 'listCalls',
-    method: 'get',
-    path: '/v1/calls',
+  }),
+  endpoint('get', '/v1/calls', 'listCalls', {
     summary: "The account's calls, newest first; filters by tags are `tag:<name>`",
     ...own,
     query: callQuerySchema,
     answers: answersWith('CallList', schemas.listOf(call)),
-  },
-  {
-    id: 'getCall',
-    method: 'get',
-    path: '/v1/calls/{request_id}',
+  }),
+  endpoint('get', '/v1/calls/{request_id}', 'getCall', {
     summary: 'One call',
     ...own,
     answers: answersWith('Call', call),
-  },
-  {
-    id: 'getOwnUsage',
-    method: 'get',
-    path: '/v1/usage',
+  }),
+  endpoint('get', '/v1/usage', 'getOwnUsage', {
     summary: "What the account's calls have come to; filters by tags are `tag:<name>`",
     ...own,
     query: usageQuerySchema,
     answers: USAGE_ANSWERS,
-  },
-  {
-    id: 'createTicket',
-    method: 'post',
-    path: '/v1/tickets',
+  }),
+  endpoint('post', '/v1/tickets', 'createTicket', {
     summary: 'Creates a ticket about a call',
     ...own,
     body: newTicketSchema,
     answers: answersWith('Ticket', schemas.ticket, 201),
-  },
-  {
-    id: 'getTicket',
-    method: 'get',
-    path: '/v1/tickets/{id}',
+  }),
+  endpoint('get', '/v1/tickets/{id}', 'getTicket', {
     summary: 'One ticket',
     ...own,
     answers: answersWith('Ticket', schemas.ticket),
-  },
-  {
-    id: 'getHealth',
-    method: 'get',
-    path: '/healthz',
+  }),
+  endpoint('get', '/healthz', 'getHealth', {
     summary: 'Whether the process runs',
     ...health,
     answers: answersWith('Health', schemas.health),
-  },
-  {
-    id: 'getReadiness',
-    method: 'get',
-    path: '/readyz',
+  }),
+  endpoint('get', '/readyz', 'getReadiness', {
     summary: 'Whether the process is ready for requests',
     ...health,
     answers: [
@@ -218,13 +154,10 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
         schema: ['Health', schemas.health],
       },
     ],
-  },
-  {
-    id: 'getDocument',
-    method: 'get',
-    path: '/openapi.json',
+  }),
+  endpoint('get', '/openapi.json', 'getDocument', {
     summary: 'This document',
     ...health,
     answers: [{ status: 200, description: 'OpenAPI 3.1' }],
-  },
+  }),
 ]

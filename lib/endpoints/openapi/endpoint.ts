@@ -33,6 +33,15 @@ export interface Endpoint {
   readonly answers: readonly Answer[]
 }
 
+export function endpoint(
+  method: Endpoint['method'],
+  path: string,
+  id: string,
+  more: Omit<Endpoint, 'method' | 'path' | 'id'>,
+): Endpoint {
+  return { id, method, path, ...more }
+}
+
 /** What all endpoints of operators have. */
 export const ADMIN = { tag: 'Admin', auth: 'admin' } as const
 
@@ -43,7 +52,7 @@ export function adminEndpoint(
   id: string,
   more: Pick<Endpoint, 'summary' | 'query' | 'body' | 'answers'>,
 ): Endpoint {
-  return { id, method, path, ...ADMIN, ...more }
+  return endpoint(method, path, id, { ...ADMIN, ...more })
 }
 
 /** Returns the answers of an endpoint that has one, with a named schema. */

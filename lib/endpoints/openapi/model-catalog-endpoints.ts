@@ -1,5 +1,5 @@
 import * as schemas from './answer-schemas.ts'
-import { answersWith, type Endpoint } from './endpoint.ts'
+import { answersWith, type Endpoint, endpoint } from './endpoint.ts'
 
 /** Returns the endpoints of the model catalogue below a path. */
 export function modelCatalogEndpoints(
@@ -8,32 +8,22 @@ export function modelCatalogEndpoints(
   common: Pick<Endpoint, 'tag' | 'auth'>,
 ): readonly Endpoint[] {
   const [list, model, routing] = ids
-  const get = { ...common, method: 'get' } as const
   const isPublic = path === '/v1/models'
+  const summary = isPublic ? 'The models that this key may use' : 'All models'
   const candidates = isPublic
     ? answersWith('Routing', schemas.routing)
     : answersWith('RoutingWithFigures', schemas.routingWithFigures)
   return [
-    {
-      ...get,
-      id: list,
-      path,
-      summary: isPublic ? 'The models that this key may use' : 'All models',
-      answers: answersWith('ModelList', schemas.models),
-    },
-    {
-      ...get,
-      id: model,
-      path: `${path}/{id}`,
+    endpoint('get', path, list, { ...common, summary, answers: answersWith('ModelList', schemas.models) }),
+    endpoint('get', `${path}/{id}`, model, {
+      ...common,
       summary: 'One model',
       answers: answersWith('Model', schemas.model),
-    },
-    {
-      ...get,
-      id: routing,
-      path: `${path}/{id}/routing`,
+    }),
+    endpoint('get', `${path}/{id}/routing`, routing, {
+      ...common,
       summary: 'The lines of a model',
       answers: candidates,
-    },
+    }),
   ]
 }
