@@ -143,15 +143,14 @@ const END = [...Buffer.from(']}')]
  * earlier text, of anybody, had a name with a backslash at the same place: after `{"\\":1}` it reads `{"\u006e":1}` as the
  * former. Whatever it takes has a backslash, so a text without such names was read well.
  *
- * @param raw the bytes of the text, if they are at hand.
  * @throws {SyntaxError} if the text is not JSON.
  */
-export function parseExactly(text: string, raw?: Buffer): unknown {
+export function parseExactly(text: string): unknown {
   const json: unknown = JSON.parse(text)
   if (!text.includes('\\')) return json
   const names = { members: 0, backslash: false }
   tallyNames(json, names, true)
-  return names.backslash ? parsedAsLists(raw ?? Buffer.from(text)) : json
+  return names.backslash ? parsedAsLists(Buffer.from(text)) : json
 }
 
 /** Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once. */

@@ -35,8 +35,8 @@ export function oneOf(...values: readonly (string | boolean)[]): OptionRule {
   return { be, accepts: (value) => values.some((each) => each === value) }
 }
 
-export function aString(be = 'a string that is not empty'): OptionRule {
-  return { be, accepts: (value) => typeof value === 'string' && value !== '' }
+export function aString(): OptionRule {
+  return { be: 'a string that is not empty', accepts: (value) => typeof value === 'string' && value !== '' }
 }
 
 export function anArray(be: string): OptionRule {

@@ -2,10 +2,11 @@ import type { Call, HeldPart } from '../../core/call/index.ts'
 import type { Price } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 
-/** How long before a minute its money is held, in parts of a minute. */
-const AHEAD = 1 / 12
-/** How often it is tried to hold it until then, in parts of a minute. */
-const RETRY = 1 / 60
+const MINUTE_MS = 60_000
+/** How long before a minute its money is held. */
+const AHEAD_MS = 5000
+/** How often it is tried to hold it until then. */
+const RETRY_MS = 1000
 
 /**
  * Charges each minute of an answer or WebSocket when it begins, the first one apart, which the call was settled with.
@@ -15,17 +16,15 @@ export class PaidMinutes {
   readonly #call: Call
   readonly #price: bigint
   readonly #end: (error: GatewayError) => void
-  readonly #minuteMs: number
   #timer: NodeJS.Timeout | undefined
   #held: HeldPart | undefined
   #closed = false
 
   /** @param end ends the call. */
-  constructor(call: Call, { perMinute }: Price, end: (error: GatewayError) => void, minuteMs = 60_000) {
+  constructor(call: Call, { perMinute }: Price, end: (error: GatewayError) => void) {
     this.#call = call
     this.#price = perMinute
     this.#end = end
-    this.#minuteMs = minuteMs
     if (perMinute > 0n && call.billing?.holdPart)
       void this.#run().catch((error: unknown) => this.#fail(error))
   }
@@ -38,8 +37,8 @@ export class PaidMinutes {
   }
 
   async #run(): Promise<void> {
-    for (let over = performance.now() + this.#minuteMs; ; over += this.#minuteMs) {
-      await this.#until(over - AHEAD * this.#minuteMs)
+    for (let over = performance.now() + MINUTE_MS; ; over += MINUTE_MS) {
+      await this.#until(over - AHEAD_MS)
       const refusal = await this.#hold(over)
       await this.#until(over)
       if (this.#closed) return
@@ -61,8 +60,8 @@ export class PaidMinutes {
         if (this.#closed) held?.release()
         return undefined
       }
-      if (performance.now() + RETRY * this.#minuteMs > over) return held
-      await this.#until(performance.now() + RETRY * this.#minuteMs)
+      if (performance.now() + RETRY_MS > over) return held
+      await this.#until(performance.now() + RETRY_MS)
     }
   }
 

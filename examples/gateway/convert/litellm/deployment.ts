@@ -1,6 +1,6 @@
 import { readAddress } from './address.ts'
 import { type Facts, readFacts, readMaxOutput } from './facts.ts'
-import { DEPLOYMENT_HINTS, NO_COUNTERPART, PARAM_HINTS } from './hints.ts'
+import { DEPLOYMENT_HINTS, PARAM_HINTS } from './hints.ts'
 import { readServed, type Served } from './kinds.ts'
 import {
   isId,
@@ -109,9 +109,9 @@ export function readDeployment(
     shares: readShares(params),
     order: params.number('order'),
   }
-  params.tellRest(PARAM_HINTS, NO_COUNTERPART)
-  info.tellRestAtOnce(NO_COUNTERPART)
-  whole.tellRest(DEPLOYMENT_HINTS, NO_COUNTERPART)
+  params.tellRest(PARAM_HINTS)
+  info.tellRestAtOnce()
+  whole.tellRest(DEPLOYMENT_HINTS)
   return deployment
 }
 

@@ -1,3 +1,4 @@
+import { NO_COUNTERPART } from './hints.ts'
 import type { Context } from './notes.ts'
 
 const REFERENCE = 'os.environ/'
@@ -119,17 +120,18 @@ export class Members {
   }
 
   /** Names the members that are left, but for those that are off or empty. */
-  tellRest(hints: Readonly<Record<string, string>>, otherwise: string): void {
+  tellRest(hints: Readonly<Record<string, string>>): void {
     for (const [name, value] of this.#left) {
-      if (!isOff(value)) this.note(name, Object.hasOwn(hints, name) ? (hints[name] as string) : otherwise)
+      if (!isOff(value))
+        this.note(name, Object.hasOwn(hints, name) ? (hints[name] as string) : NO_COUNTERPART)
     }
     this.#left.clear()
   }
 
   /** Names the members that are left in one note: for a mapping that holds members of the user's own. */
-  tellRestAtOnce(text: string): void {
+  tellRestAtOnce(): void {
     const names = [...this.#left].filter(([, value]) => !isOff(value)).map(([name]) => name)
-    if (names.length > 0) this.note(undefined, `${text}: ${names.join(', ')}`)
+    if (names.length > 0) this.note(undefined, `${NO_COUNTERPART}: ${names.join(', ')}`)
     this.#left.clear()
   }
 

@@ -23,7 +23,7 @@ const OWN: Provider = { protocol: 'openai' }
 const OLLAMA: Provider = {
   protocol: 'openai',
   baseUrl: 'http://localhost:11434/v1',
-  fromApiBase: (apiBase) => ending(apiBase, '/v1'),
+  fromApiBase: (apiBase) => withVersion(apiBase),
 }
 const ownProtocol = (): undefined => undefined
 const COHERE: Provider = {
@@ -41,7 +41,7 @@ export const PROVIDERS: ReadonlyMap<string, Provider> = new Map(
       protocol: 'anthropic',
       baseUrl: 'https://api.anthropic.com/v1',
       keyVariable: 'ANTHROPIC_API_KEY',
-      fromApiBase: (apiBase) => ending(apiBase.replace(/(\/v1)?\/messages$/, ''), '/v1'),
+      fromApiBase: (apiBase) => withVersion(apiBase.replace(/(\/v1)?\/messages$/, '')),
     },
     // Azure answers OpenAI-style requests there, with the deployment as the model and without an api-version.
     azure: {
@@ -135,6 +135,6 @@ export function providerByName(model: string): string | undefined {
   return undefined
 }
 
-function ending(url: string, path: string): string {
-  return url.endsWith(path) ? url : url + path
+function withVersion(url: string): string {
+  return url.endsWith('/v1') ? url : `${url}/v1`
 }

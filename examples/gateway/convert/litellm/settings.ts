@@ -1,5 +1,5 @@
 import { isAddressOrBlock } from 'express-model-gateway/catalog'
-import { GENERAL_HINTS, MODULE_HINTS, NO_COUNTERPART, ROUTER_HINTS, TOP_HINTS } from './hints.ts'
+import { GENERAL_HINTS, MODULE_HINTS, ROUTER_HINTS, TOP_HINTS } from './hints.ts'
 import { type LineDefaults, readUnsupported } from './line-settings.ts'
 import { Members } from './members.ts'
 import type { Context } from './notes.ts'
@@ -100,16 +100,16 @@ export class Settings {
 
   /** Names what is left of the file. */
   tellRest(): void {
-    this.router.tellRest(ROUTER_HINTS, NO_COUNTERPART)
-    this.#module.tellRest(MODULE_HINTS, NO_COUNTERPART)
-    this.#general.tellRest(GENERAL_HINTS, NO_COUNTERPART)
+    this.router.tellRest(ROUTER_HINTS)
+    this.#module.tellRest(MODULE_HINTS)
+    this.#general.tellRest(GENERAL_HINTS)
     const variables = this.#top.mapping('environment_variables') ?? {}
     for (const name of Object.keys(variables))
       this.#context.notes.add(
         `environment_variables.${name}`,
         'set it in the environment, or in a .env beside the config',
       )
-    this.#top.tellRest(TOP_HINTS, NO_COUNTERPART)
+    this.#top.tellRest(TOP_HINTS)
   }
 
   /** Returns the part of the file that decides about a member, if one has it. */

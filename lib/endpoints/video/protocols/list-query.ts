@@ -10,24 +10,24 @@ const plain = (most: number) =>
     .max(most, `must be at most ${most} characters long`)
     .refine((text) => !text.includes('\0'), 'must be plain text')
 
-const whole = (least: number, most: number) =>
+const whole = (most: number) =>
   z
     .string()
-    .regex(/^\d{1,6}$/, `must be a whole number from ${least} to ${most}`)
+    .regex(/^\d{1,6}$/, `must be a whole number from 1 to ${most}`)
     .transform(Number)
-    .refine((count) => count >= least && count <= most, `must be a whole number from ${least} to ${most}`)
+    .refine((count) => count >= 1 && count <= most, `must be a whole number from 1 to ${most}`)
 
 /** The query of `GET /v1/videos`. */
 export const videoList = z.strictObject({
-  limit: whole(1, MAX_LISTED).default(20),
+  limit: whole(MAX_LISTED).default(20),
   after: plain(100).optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
 /** The query of `GET /api/v3/contents/generations/tasks`. */
 export const taskList = z.strictObject({
-  page_num: whole(1, MAX_PAGE).default(1),
-  page_size: whole(1, 500).default(20),
+  page_num: whole(MAX_PAGE).default(1),
+  page_size: whole(500).default(20),
   'filter.status': z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
   'filter.model': plain(1000).optional(),
   'filter.task_ids': z
