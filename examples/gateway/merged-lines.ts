@@ -3,19 +3,8 @@ import type { Report } from './worker-messages.ts'
 
 /** The figures of a line in one worker. */
 type WorkerLine =
-  | ({ readonly worker: number; readonly pid: number; readonly answered: true } & Pick<
-      LineFigures,
-      | 'circuit'
-      | 'retry_after_ms'
-      | 'rest_ms'
-      | 'in_flight'
-      | 'first_byte_ms'
-      | 'tokens_per_second'
-      | 'recent_attempts'
-      | 'recent_failures'
-      | 'error_share'
-      | 'rests'
-      | 'circuits'
+  | ({ readonly worker: number; readonly pid: number; readonly answered: true } & ReturnType<
+      typeof workerFigures
     >)
   | { readonly worker: number; readonly pid: number; readonly answered: false }
 
@@ -52,22 +41,10 @@ export function mergeWorkerLines(
   })
 }
 
+/** Leaves out what is the same in all workers. */
 function workerFigures(line: LineFigures) {
-  const { circuit, retry_after_ms, rest_ms, in_flight, first_byte_ms, tokens_per_second } = line
-  const { recent_attempts, recent_failures, error_share, rests, circuits } = line
-  return {
-    circuit,
-    retry_after_ms,
-    rest_ms,
-    in_flight,
-    first_byte_ms,
-    tokens_per_second,
-    recent_attempts,
-    recent_failures,
-    error_share,
-    rests,
-    circuits,
-  }
+  const { id, provider, protocol, region, enabled, priority, weight, ...figures } = line
+  return figures
 }
 
 function mergeFigures(lines: readonly LineFigures[]) {

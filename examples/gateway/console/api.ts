@@ -40,23 +40,25 @@ export class Api {
   }
 
   /** @param path relative to the page, such as `v1/calls`, because the page can be below a proxy's prefix. */
-  async get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
-    return parsed<T>((await this.#get(path, query, signal)).text)
-  }
-
-  #get(path: string, query: Query, signal: AbortSignal | null) {
+  get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === '' ? [] : [[name, String(value)]],
     )
     const search = new URLSearchParams(given).toString()
-    return this.#ask('GET', search === '' ? path : `${path}?${search}`, undefined, signal)
+    return this.#ask<T>('GET', search === '' ? path : `${path}?${search}`, undefined, signal)
   }
 
-  async send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T> {
-    return parsed<T>((await this.#ask(method, path, body, null)).text)
+  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T> {
+    return this.#ask<T>(method, path, body, null)
   }
 
-  async #ask(method: string, path: string, body: object | undefined, signal: AbortSignal | null) {
+  /** The type of the answer is not checked; the endpoint's README describes it. */
+  async #ask<T>(
+    method: string,
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal | null,
+  ): Promise<T> {
     const response = await fetch(path, {
       method,
       headers: {
@@ -77,14 +79,9 @@ export class Api {
       if (fault.status === 401) this.#onSignedOut(fault)
       throw fault
     }
-    return { text, headers: response.headers }
+    const answer: T = text === '' ? undefined : JSON.parse(text)
+    return answer
   }
-}
-
-/** Parses an answer. The type is not checked; the endpoint's README describes it. */
-function parsed<T>(text: string): T {
-  const answer: T = text === '' ? undefined : JSON.parse(text)
-  return answer
 }
 
 function faultIn(response: Response, text: string): ApiFault {
