@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
-import { streamFeature } from './chat/stream-feature.ts'
 import { readEmbeddingAnswer } from './embeddings-answer.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import { plainFacts } from './plain-facts.ts'
 import { prefixOf, sizeOf, textOrTokens } from './tokens/text-or-tokens.ts'
 
 /** The members of an embedding request that the gateway reads; unknown members pass through unchanged. */
@@ -36,14 +36,9 @@ function embeddingFacts({ model, input, stream }: EmbeddingBody, estimate: Token
   const { tokens, longest } = sizeOf(input, estimate)
   return {
     model,
-    ...streamFeature(stream),
+    ...plainFacts(stream),
     estimatedInputTokens: tokens,
     // Each text must fit into the window on its own.
     windowTokens: longest,
-    maxOutputTokens: undefined,
-    answers: 1,
-    messages: 0,
-    tools: 0,
-    images: 0,
   }
 }

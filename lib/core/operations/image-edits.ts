@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { FormFile } from './body/form-file.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
-import { streamFeature } from './chat/stream-feature.ts'
 import { imageGenerations } from './images.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
+import { plainFacts } from './plain-facts.ts'
 import { TOKENS_PER_IMAGE } from './tokens/token-estimate.ts'
 
 /** What an input image adds if the model looks at it closely, whatever its size. */
@@ -62,15 +62,12 @@ function editFacts(body: EditsBody, estimate: TokenEstimator): RequestFacts {
   const answers = Number(body.n ?? 1)
   return {
     model: body.model,
-    ...streamFeature(body.stream === true || body.stream === 'true'),
+    ...plainFacts(body.stream === true || body.stream === 'true'),
     estimatedInputTokens: promptTokens + given.length * perImage,
     // What the images add is too rough an estimate to refuse by.
     windowTokens: promptTokens,
-    maxOutputTokens: undefined,
     answers,
     units: answers,
-    messages: 0,
-    tools: 0,
     images: given.length,
   }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
-import { streamFeature } from './chat/stream-feature.ts'
 import { readImageAnswer } from './images-answer.ts'
 import { ImageStreamReader } from './images-stream.ts'
-import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
+import { PREFIX_CHARS, type RequestFacts, type StreamingOperation, type TokenEstimator } from './operation.ts'
+import { plainFacts } from './plain-facts.ts'
 
 /** The members of an image request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
@@ -40,8 +40,6 @@ export const imageGenerations: StreamingOperation = {
   streamReader: ({ answers }) => new ImageStreamReader(answers),
 }
 
-const PREFIX_CHARS = 1024
-
 /** The most images of a series, for a request without a maximum. */
 const MAX_SERIES = 15
 
@@ -56,13 +54,9 @@ function imageFacts(body: ImagesBody, estimate: TokenEstimator): RequestFacts {
   const most = imagesAsked(body)
   return {
     model,
-    ...streamFeature(stream),
+    ...plainFacts(stream),
     estimatedInputTokens: estimate(prompt),
-    maxOutputTokens: undefined,
     answers: most,
     units: most,
-    messages: 0,
-    tools: 0,
-    images: 0,
   }
 }

@@ -205,6 +205,9 @@ export interface StreamReaderOptions {
   readonly answers: number
 }
 
+/** By how many characters of a prompt upstreams are taken to cache it. */
+export const PREFIX_CHARS = 1024
+
 /**
  * One endpoint: its schema, the facts of a request, the upstream body, and how answers are read. To add an endpoint,
  * add a file with an operation and a row in `OPERATIONS`.

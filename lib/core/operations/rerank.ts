@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { isJsonObject } from '../json/index.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
-import { streamFeature } from './chat/stream-feature.ts'
-import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import { type Operation, PREFIX_CHARS, type RequestFacts, type TokenEstimator } from './operation.ts'
+import { plainFacts } from './plain-facts.ts'
 import { readRerankAnswer } from './rerank-answer.ts'
 import { jsonText } from './tokens/token-estimate.ts'
 
@@ -50,8 +50,6 @@ export const rerank: Operation = {
   readAnswer: readRerankAnswer,
 }
 
-const PREFIX_CHARS = 1024
-
 function rerankFacts(
   { model, query, documents, stream }: RerankBody,
   estimate: TokenEstimator,
@@ -69,15 +67,10 @@ function rerankFacts(
   }
   return {
     model,
-    ...streamFeature(stream),
+    ...plainFacts(stream),
     estimatedInputTokens: tokens,
     windowTokens: longest,
-    maxOutputTokens: undefined,
-    answers: 1,
     units: Math.ceil(counted / DOCUMENTS_PER_SEARCH),
-    messages: 0,
-    tools: 0,
-    images: 0,
   }
 }
 

@@ -6,7 +6,12 @@ import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
 import { chatForm } from '../forms/chat-form.ts'
-import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import {
+  PREFIX_CHARS,
+  type RequestFacts,
+  type StreamingOperation,
+  type TokenEstimator,
+} from '../operation.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
@@ -178,8 +183,6 @@ function callText(call: Readonly<Record<string, unknown>>): string {
   const { name, arguments: args } = fn as { name?: unknown; arguments?: unknown }
   return `${typeof name === 'string' ? name : ''} ${jsonText(args)}`
 }
-
-const PREFIX_CHARS = 1024
 
 function promptPrefix(messages: ChatBody['messages']): string {
   let prefix = ''

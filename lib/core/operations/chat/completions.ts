@@ -3,11 +3,11 @@ import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
 import { completionForm } from '../forms/chat-form.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import { plainFacts } from '../plain-facts.ts'
 import { prefixOf, sizeOf, textOrTokens } from '../tokens/text-or-tokens.ts'
 import { TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 import { type ChoiceForm, readChoices } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
-import { streamFeature } from './stream-feature.ts'
 
 const choices = z.int().min(1).max(128).nullish()
 
@@ -71,14 +71,11 @@ function completionFacts(body: CompletionBody, estimate: TokenEstimator): Reques
   const suffixTokens = suffix ? estimate(suffix) : 0
   return {
     model,
-    ...streamFeature(stream),
+    ...plainFacts(stream),
     estimatedInputTokens: TOKENS_PER_REQUEST + tokens + texts * suffixTokens,
     windowTokens: TOKENS_PER_REQUEST + longest + suffixTokens,
     maxOutputTokens: max_tokens ?? undefined,
     // All generated texts are paid, and the best of them are returned.
     answers: texts * Math.max(n ?? 1, best_of ?? 1),
-    messages: 0,
-    tools: 0,
-    images: 0,
   }
 }

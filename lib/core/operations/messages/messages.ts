@@ -6,7 +6,12 @@ import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { messageForm } from '../forms/message-form.ts'
-import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import {
+  PREFIX_CHARS,
+  type RequestFacts,
+  type StreamingOperation,
+  type TokenEstimator,
+} from '../operation.ts'
 import { sealedTokens } from '../tokens/made-media.ts'
 import {
   jsonText,
@@ -194,8 +199,6 @@ function isBlock(value: unknown): value is Block {
 function isUpstreamsOwn({ type }: JsonObject): boolean {
   return typeof type === 'string' && type !== 'custom'
 }
-
-const PREFIX_CHARS = 1024
 
 function promptPrefix(body: MessagesBody): string {
   let prefix = textOf(body.system ?? '')

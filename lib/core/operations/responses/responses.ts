@@ -1,7 +1,7 @@
 import { type JsonObject, objectsIn } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { responseForm } from '../forms/response-form.ts'
-import type { AnswerReading, Operation, StreamingOperation } from '../operation.ts'
+import { type AnswerReading, type Operation, PREFIX_CHARS, type StreamingOperation } from '../operation.ts'
 import { readResponse } from './responses-answer.ts'
 import { responsesFacts } from './responses-facts.ts'
 import { type ResponsesBody, responsesSchema } from './responses-schema.ts'
@@ -47,8 +47,6 @@ function readObject(json: unknown): AnswerReading {
 function runsInContainer({ type }: JsonObject): boolean {
   return type === 'code_interpreter' || type === 'shell'
 }
-
-const PREFIX_CHARS = 1024
 
 function promptPrefix({ instructions, input }: ResponsesBody): string {
   let prefix = ''

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TokenEstimator } from '../operation.ts'
+import { PREFIX_CHARS, type TokenEstimator } from '../operation.ts'
 
 /** The input of the older OpenAI-style endpoints: a text or its tokens, or a list of either. */
 export type TextOrTokens = string | readonly string[] | readonly number[] | readonly (readonly number[])[]
@@ -83,8 +83,6 @@ function sizeOfAll(counts: readonly number[]): InputSize {
   }
   return { texts: counts.length, tokens, longest }
 }
-
-const PREFIX_CHARS = 1024
 
 /** Returns the first characters of an input, or the first of its tokens. */
 export function prefixOf(input: TextOrTokens): string {

@@ -3,7 +3,8 @@ import type { Feature } from '../../catalog/index.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
-import type { Operation, RequestFacts, TokenEstimator } from '../operation.ts'
+import { type Operation, PREFIX_CHARS, type RequestFacts, type TokenEstimator } from '../operation.ts'
+import { plainFacts } from '../plain-facts.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 import { taskParameters } from './task-parameters.ts'
 import { readCreated } from './videos.ts'
@@ -52,7 +53,7 @@ export const videoTasks: Operation = {
   promptPrefix: (json) =>
     textsOf(json as VideoTaskBody)
       .join('\n')
-      .slice(0, 1024),
+      .slice(0, PREFIX_CHARS),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readCreated,
 }
@@ -72,15 +73,11 @@ function taskFacts(body: VideoTaskBody, estimate: TokenEstimator): RequestFacts 
   }
   return {
     model: body.model,
-    stream: false,
+    ...plainFacts(false),
     features: new Set(featureParams.keys()),
     featureParams,
     estimatedInputTokens: TOKENS_PER_REQUEST + estimate(textsOf(body).join('\n')) + images * TOKENS_PER_IMAGE,
-    maxOutputTokens: undefined,
-    answers: 1,
     units: secondsOf(body),
-    messages: 0,
-    tools: 0,
     images,
   }
 }

@@ -3,7 +3,14 @@ import type { Feature } from '../../catalog/index.ts'
 import { FormFile } from '../body/form-file.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
-import type { AnswerReading, Operation, RequestFacts, TokenEstimator } from '../operation.ts'
+import {
+  type AnswerReading,
+  type Operation,
+  PREFIX_CHARS,
+  type RequestFacts,
+  type TokenEstimator,
+} from '../operation.ts'
+import { plainFacts } from '../plain-facts.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 
 /** The default length of a video, in seconds. */
@@ -55,7 +62,7 @@ export const videos: Operation = {
   acceptsForms: true,
   schema,
   facts: (json, _raw, estimate) => videoFacts(json as VideoBody, estimate),
-  promptPrefix: (json) => (json as VideoBody).prompt.slice(0, 1024),
+  promptPrefix: (json) => (json as VideoBody).prompt.slice(0, PREFIX_CHARS),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readCreated,
 }
@@ -92,15 +99,11 @@ function videoFacts(body: VideoBody, estimate: TokenEstimator): RequestFacts {
   if (images > 0) featureParams.set('vision', 'input_reference')
   return {
     model: body.model,
-    stream: false,
+    ...plainFacts(false),
     features: new Set(featureParams.keys()),
     featureParams,
     estimatedInputTokens: TOKENS_PER_REQUEST + estimate(body.prompt) + images * TOKENS_PER_IMAGE,
-    maxOutputTokens: undefined,
-    answers: 1,
     units: Number(body.seconds ?? DEFAULT_SECONDS),
-    messages: 0,
-    tools: 0,
     images,
   }
 }
