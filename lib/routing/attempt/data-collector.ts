@@ -6,10 +6,6 @@ export class DataCollector {
   readonly #body = new BodyCollector()
   readonly #digest = new JsonDigest()
 
-  get overflowed(): boolean {
-    return this.#body.overflowed
-  }
-
   push(chunk: Buffer): boolean {
     const fits = this.#body.push(chunk)
     if (fits) this.#digest.push(chunk)

@@ -3,7 +3,6 @@ import { isModerated } from '../../operations/index.ts'
 
 /** Anthropic's `stop_reason` for each `finish_reason` of OpenAI; `end_turn` for all others. */
 const STOP_REASON_BY_FINISH_REASON: ReadonlyMap<unknown, string> = new Map([
-  ['stop', 'end_turn'],
   ['length', 'max_tokens'],
   ['tool_calls', 'tool_use'],
   ['function_call', 'tool_use'],

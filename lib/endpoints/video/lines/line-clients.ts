@@ -37,16 +37,11 @@ export function makesVideos(line: Line): boolean {
   return protocol !== 'anthropic' && hasEndpoint(line, protocol, KINDS[protocol].tasksPath.slice(1))
 }
 
-/**
- * Returns why a line cannot get a create: `no_candidate` if it makes no videos, `unsupported_feature` if its protocol
- * cannot express the request.
- */
-export function unfitFor(create: VideoCreate, line: Line): GatewayError | undefined {
-  const { protocol } = line
-  const kind = protocol === 'anthropic' ? undefined : KINDS[protocol]
-  if (!kind || !makesVideos(line)) return new GatewayError('no_candidate')
+/** Returns the `unsupported_feature` of a create that the protocol of a line cannot express. */
+export function unfitFor(create: VideoCreate, { protocol }: Line): GatewayError | undefined {
+  if (protocol === 'anthropic') return new GatewayError('no_candidate')
   try {
-    kind.requestFor(create, '')
+    KINDS[protocol].requestFor(create, '')
     return undefined
   } catch (error) {
     if (error instanceof GatewayError) return error
