@@ -64,6 +64,16 @@ export interface BillingTrace {
   holdPart?(item: ChargeItem): Promise<HeldPart | GatewayError>
 }
 
+/** The trace of a call that has neither held nor charged anything. */
+export const NO_BILLING: Readonly<BillingTrace> = {
+  reserved: null,
+  charged: null,
+  required: null,
+  available: null,
+  items: [],
+  own: undefined,
+}
+
 const MILLION = 1_000_000
 const HALF_A_MILLION = 500_000
 

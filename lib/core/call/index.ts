@@ -8,6 +8,7 @@ export {
   heldInput,
   heldOutput,
   itemOf,
+  NO_BILLING,
   type ServedBy,
 } from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'

@@ -4,17 +4,10 @@ import { formatAmount } from '../../core/catalog/index.ts'
 import { newRouter, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
+import type { WalletState } from '../../ledger/index.ts'
 
 /** The sums of an account's wallet, in nano-units. */
-export interface OwnFunds {
-  /** Whether calls are refused if the balance does not cover them. */
-  readonly limited: boolean
-  /** The sum of deposits. */
-  readonly funds: bigint
-  readonly spent: bigint
-  /** Held by open leases of all processes. */
-  readonly leased: bigint
-}
+export type OwnFunds = Pick<WalletState, 'limited' | 'funds' | 'spent' | 'leased'>
 
 /** The operation of a ledger that {@link accountRoutes} needs. `MemoryLedger` and `SqlLedger` have it. */
 export interface FundsView {

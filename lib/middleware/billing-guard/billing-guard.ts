@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type EarlyRefuser, holdEnd } from '../../core/call/index.ts'
+import { type Call, callOf, type EarlyRefuser, holdEnd, NO_BILLING } from '../../core/call/index.ts'
 import { type Catalog, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
 import { aCatalog, type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
@@ -142,14 +142,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
   }
 
   function refuse(call: Call, refusal: ReserveRefusal): GatewayError {
-    call.billing = {
-      reserved: null,
-      charged: null,
-      required: null,
-      available: null,
-      items: [],
-      own: undefined,
-    }
+    call.billing = { ...NO_BILLING }
     return refuseUnpaid(call, call.billing, refusal, billed)
   }
 

@@ -1,3 +1,4 @@
+export type { AccountShare, RegionState } from '../../endpoints/admin/regions/region-routes.ts'
 export { SqlAccountStore } from './accounts/sql-account-store.ts'
 export { SqlChangeLog } from './accounts/sql-change-log.ts'
 export { SqlKeyDirectory } from './accounts/sql-key-directory.ts'
@@ -21,8 +22,6 @@ export { SqliteError } from './driver/sqlite/sqlite-client.ts'
 export type { Database, Tables } from './driver/tables.ts'
 export { SqlLedger, type SqlLedgerOptions } from './ledger/sql-ledger.ts'
 export {
-  type AccountShare,
-  type RegionState,
   SqlRegions,
   type SqlRegionsOptions,
 } from './regions/sql-regions.ts'

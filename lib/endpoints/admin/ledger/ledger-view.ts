@@ -1,4 +1,4 @@
-import type { WalletId } from '../../../ledger/index.ts'
+import type { LedgerCheck, WalletId } from '../../../ledger/index.ts'
 
 /** The sums of a wallet, in nano-units. */
 export interface WalletFigures {
@@ -25,14 +25,7 @@ export interface LeaseFigures {
 }
 
 /** The result of a check of the ledger: sums over all accounts, and a description of each violated rule. */
-export interface LedgerFigures {
-  readonly violations: readonly string[]
-  readonly accounts: number
-  readonly charges: number
-  readonly deposited: bigint
-  readonly spent: bigint
-  readonly leased: bigint
-}
+export type LedgerFigures = LedgerCheck
 
 /** The operations of a ledger that the admin API needs. `MemoryLedger` and `SqlLedger` have them. */
 export interface LedgerView {

@@ -5,29 +5,35 @@ import { isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core
 import { pageById } from '../page-by-id.ts'
 import { pageQuery } from '../page-query.ts'
 
-/** The other regions, as the admin API shows them: a `SqlRegions`. Amounts are nano-units, times milliseconds since the epoch. */
+/** Another region, as this process sees it. */
+export interface RegionState {
+  readonly name: string
+  readonly away: boolean
+  /** Since when, in milliseconds since the epoch. */
+  readonly since: number
+  /** The accounts of that region that are copied here. */
+  readonly accounts: number
+  /** What is left here of the shares of their balances, in nano-units. */
+  readonly held: bigint
+}
+
+/** What another region has of an account. Amounts are nano-units. */
+export interface AccountShare {
+  readonly region: string
+  readonly transferred: bigint
+  readonly spent: bigint
+  /** Milliseconds since the epoch. */
+  readonly reportedAt: number
+}
+
+/** The other regions, as the admin API shows them: a `SqlRegions`. */
 export interface RegionsView {
   /** Returns all other regions, with what this one has of their accounts. */
-  list(): Promise<
-    readonly {
-      readonly name: string
-      readonly away: boolean
-      readonly since: number
-      readonly accounts: number
-      readonly held: bigint
-    }[]
-  >
+  list(): Promise<readonly RegionState[]>
   /** Returns the home of an account; undefined if it is this region. */
   homeOf(account: string): Promise<string | undefined>
   /** Returns what other regions have of an account. */
-  sharesOf(account: string): Promise<
-    readonly {
-      readonly region: string
-      readonly transferred: bigint
-      readonly spent: bigint
-      readonly reportedAt: number
-    }[]
-  >
+  sharesOf(account: string): Promise<readonly AccountShare[]>
 }
 
 /** A row of `GET /regions`. */

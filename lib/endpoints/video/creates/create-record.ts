@@ -1,4 +1,4 @@
-import { type Call, type CallEnding, type ChosenLine, entryOf } from '../../../core/call/index.ts'
+import { type Call, type CallEnding, type ChosenLine, entryOf, NO_BILLING } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Budgets } from '../../../ledger/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
@@ -69,25 +69,17 @@ export class CreateRecord {
 
   #judge(intended: Intended): void {
     const call = this.#call
-    const nothing = {
-      reserved: null,
-      charged: null,
-      required: null,
-      available: null,
-      items: [],
-      own: undefined,
-    }
     switch (intended.kind) {
       case 'held':
         this.#isConfirmed = true
-        call.billing = { ...nothing, reserved: intended.task.hold }
+        call.billing = { ...NO_BILLING, reserved: intended.task.hold }
         // The claim belongs to the task from now on: the call neither renews nor releases it.
         this.#claimIs('completed')
         return
       case 'refused': {
         this.#intent = undefined
         const { refused, required, available, budget } = intended
-        call.billing = { ...nothing, required, available, ...(budget && { budget: budget.budget }) }
+        call.billing = { ...NO_BILLING, required, available, ...(budget && { budget: budget.budget }) }
         throw call.refuse(refused, budget && this.#budgets?.refusal(refused, budget))
       }
       case 'claim_lost':

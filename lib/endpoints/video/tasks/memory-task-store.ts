@@ -8,6 +8,7 @@ import {
   required,
 } from '../../../core/options/index.ts'
 import type { CallUsage } from '../../../core/usage/index.ts'
+import type { Hold, HoldRefusal } from '../../../ledger/hold.ts'
 import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from './new-task.ts'
 import { type CreateTarget, isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry, usageOfTask } from './task-charge.ts'
@@ -28,22 +29,12 @@ import { type TaskRow, TaskTable } from './task-table.ts'
 /** The operations of a ledger that {@link MemoryTaskStore} needs. `MemoryLedger.holds` has them. */
 export interface TaskMoney {
   /** Holds an amount; returns why it cannot be held, or undefined if it is held. */
-  open(hold: PaidTask): Omit<Extract<Intended, { kind: 'refused' }>, 'kind'> | undefined
+  open(hold: Hold): HoldRefusal | undefined
   /** Charges once and closes the hold. */
   charge(
-    charge: PaidTask & { readonly at: number; readonly usage: CallUsage; readonly cost?: bigint | null },
+    charge: Hold & { readonly at: number; readonly usage: CallUsage; readonly cost?: bigint | null },
   ): void
   release(id: string): void
-}
-
-/** The payer of a task, the request id of its charge, and the amount. */
-interface PaidTask {
-  readonly id: string
-  readonly account: string
-  readonly key: string | null
-  /** In nano-units. */
-  readonly amount: bigint
-  readonly budgets?: TaskIntent['budgets']
 }
 
 /** The operations on Idempotency-Keys that {@link MemoryTaskStore} needs. `MemoryIdempotencyStore` has them. */

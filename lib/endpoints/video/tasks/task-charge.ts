@@ -1,6 +1,6 @@
 import { type CallLogEntry, itemOf, withLateCharge } from '../../../core/call/index.ts'
 import { NO_TAGS } from '../../../core/catalog/index.ts'
-import type { CallUsage } from '../../../core/usage/index.ts'
+import { type CallUsage, NOT_KNOWN } from '../../../core/usage/index.ts'
 import type { VideoTask } from './task.ts'
 
 /** Returns how the charge of a task was computed, as JSON for the ledger. */
@@ -24,19 +24,6 @@ export function chargedEntry(entry: CallLogEntry, { charge, hold, usage, facts }
 /** Returns what the charge of a task adds to the usage of its hour. Its call was counted when it was created. */
 export function usageOfTask(task: VideoTask): CallUsage {
   const { model, line, user = null, tags = NO_TAGS, usage, facts } = task
-  return {
-    model,
-    line,
-    user,
-    tags,
-    requests: 0,
-    refused: 0,
-    failed: 0,
-    durationMs: null,
-    inputTokens: 0,
-    cachedInputTokens: 0,
-    outputTokens: usage.tokens ?? 0,
-    images: 0,
-    seconds: usage.seconds ?? facts.seconds,
-  }
+  const used = { outputTokens: usage.tokens ?? 0, seconds: usage.seconds ?? facts.seconds }
+  return { ...NOT_KNOWN, model, line, user, tags, requests: 0, ...used }
 }

@@ -1,6 +1,6 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
-import type { BudgetPeriod } from '../../../ledger/index.ts'
+import type { HoldRefusal } from '../../../ledger/hold.ts'
 import type { KnownObservation } from './line-client.ts'
 import type { CreateTarget, Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 import type { Resolved, TaskResolution } from './task-resolution.ts'
@@ -10,15 +10,7 @@ export type Intended =
   /** The money is held and the task is written. Only now may the create be sent. */
   | { readonly kind: 'held'; readonly task: VideoTask }
   /** Nothing was changed. */
-  | {
-      readonly kind: 'refused'
-      readonly refused: 'key_quota_exhausted' | 'insufficient_balance' | 'quota_lease_exhausted'
-      /** In nano-units, for the call log only. */
-      readonly required: bigint
-      readonly available: bigint
-      /** The budget that refuses; absent if none does. */
-      readonly budget?: BudgetPeriod
-    }
+  | ({ readonly kind: 'refused' } & HoldRefusal)
   /** Another call has the Idempotency-Key now. Nothing was changed. */
   | { readonly kind: 'claim_lost' }
 

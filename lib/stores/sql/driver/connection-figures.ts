@@ -1,17 +1,12 @@
+import type { ConnectionFigures } from '../../../middleware/telemetry/gateway-states.ts'
 import { connectionsOf } from './postgres/postgres-dialect.ts'
 import { threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database } from './tables.ts'
 
-/** The connections of a database handle. SQLite has one, to its thread. */
-export interface ConnectionFigures {
-  readonly used: number
-  readonly idle: number
-  /** Operations that wait for a connection, or on SQLite for the thread. */
-  readonly waiting: number
-}
+export type { ConnectionFigures }
 
 /**
- * Returns the figures of the connections of a database, for metrics.
+ * Returns the figures of the connections of a database, for metrics. SQLite has one, to its thread.
  *
  * @throws TypeError for a database that `openDatabase` has not opened.
  */

@@ -1,4 +1,5 @@
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import type { AccountShare, RegionState } from '../../../endpoints/admin/regions/region-routes.ts'
 import type { Ledger, LedgerBooks, WalletId } from '../../../ledger/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/index.ts'
 import { HomeExchange } from '../../../ledger/regions/home-exchange.ts'
@@ -31,27 +32,6 @@ export interface SqlRegionsOptions {
   readonly logger?: Logger
   /** Called when a region goes away and when it is back, for metrics. Defaults to nothing. */
   readonly onChange?: (region: string, away: boolean) => void
-}
-
-/** Another region, as this process sees it. */
-export interface RegionState {
-  readonly name: string
-  readonly away: boolean
-  /** Since when, in milliseconds since the epoch. */
-  readonly since: number
-  /** The accounts of that region that are copied here. */
-  readonly accounts: number
-  /** What is left here of the shares of their balances, in nano-units. */
-  readonly held: bigint
-}
-
-/** What another region has of an account. Amounts are nano-units. */
-export interface AccountShare {
-  readonly region: string
-  readonly transferred: bigint
-  readonly spent: bigint
-  /** Milliseconds since the epoch. */
-  readonly reportedAt: number
 }
 
 const DAY_MS = 86_400_000
