@@ -25,7 +25,7 @@ export { callOf, openCall, UNASKED, type Unasked } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
-export { withLateCharge } from './late-charge.ts'
+export { type LateCharge, withLateCharge } from './late-charge.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export {

@@ -12,6 +12,7 @@ export interface LateCharge {
   readonly seconds: number
   /** Output tokens. */
   readonly tokens: number
+  /** Whether the quantities are the line's or the requested ones. `bounded`: they come to more than is charged. */
   readonly source: 'measured' | 'estimated' | 'bounded'
   /** What the call cost the operator, in nano-units. Absent: not known. */
   readonly cost?: bigint | undefined

@@ -1,6 +1,13 @@
-import type { Feature, Model, Tags, UnsupportedPolicy } from '../catalog/index.ts'
+import type { Model, Tags, UnsupportedPolicy } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
-import type { KeptName, Operation, ProviderConstraint, Reference, Usage } from '../operations/index.ts'
+import type {
+  KeptName,
+  Operation,
+  ProviderConstraint,
+  Reference,
+  RequestFacts,
+  Usage,
+} from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
 
 /** Requests per minute, input tokens per minute; null = unlimited. */
@@ -58,26 +65,10 @@ export interface KeptAnswer {
 }
 
 /** The parts of the request that were read. Written by `readRequest`. */
-export interface CallRequest {
+export interface CallRequest extends Required<Omit<RequestFacts, 'model' | 'featureParams'>> {
   readonly operation: Operation
   readonly body: RequestBody
   readonly model: Model
-  readonly stream: boolean
-  readonly features: ReadonlySet<Feature>
-  readonly estimatedInputTokens: number
-  /** The tokens that must fit into the model's window at a time. */
-  readonly windowTokens: number
-  /** The output limit that the caller asked for, in tokens. */
-  readonly maxOutputTokens: number | undefined
-  /** The number of answers that were asked for (`n`). */
-  readonly answers: number
-  /** The highest quantity of the operation's price unit, if the unit is not tokens. */
-  readonly units: number
-  readonly messages: number
-  readonly tools: number
-  readonly images: number
-  /** The most web searches that the provider may run for the answer. */
-  readonly webSearches: number
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown

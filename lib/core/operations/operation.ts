@@ -88,14 +88,16 @@ export interface RequestFacts {
   readonly estimatedInputTokens: number
   /** The tokens that must fit into a model's window at a time. Defaults to all input tokens. */
   readonly windowTokens?: number
+  /** The output limit that the caller asked for, in tokens. */
   readonly maxOutputTokens: number | undefined
+  /** The number of answers that were asked for (`n`). */
   readonly answers: number
   /** The highest quantity of the operation's price unit, if the unit is not tokens. */
   readonly units?: number
   readonly messages: number
   readonly tools: number
   readonly images: number
-  /** The most web searches that the provider may run. Absent: none. */
+  /** The most web searches that the provider may run for the answer. Absent: none. */
   readonly webSearches?: number
 }
 

@@ -1,5 +1,4 @@
-import type { TimeoutPhase } from '../../core/call/index.ts'
-import type { ErrorCode } from '../../core/errors/index.ts'
+import type { LineFailure, TimeoutPhase } from '../../core/call/index.ts'
 import { UnsentError } from './unsent-error.ts'
 import type { UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
@@ -11,22 +10,11 @@ import { upstreamWords } from './upstream-words.ts'
 export type Fault = 'line' | 'model'
 
 /** How an attempt failed, and what follows from it. */
-export interface Failure {
-  /** The code of the call if this were its only attempt. */
-  readonly code: ErrorCode
-  /** Whether another line may be tried. */
-  readonly retryable: boolean
+export interface Failure extends LineFailure {
   /** The circuit that it counts against; null for none. */
   readonly fault: Fault | null
-  /** Describes the failure for the operator. */
-  readonly detail: string | null
   /** The upstream's own error, if it sent one. Its message may quote the request. */
   readonly error?: UpstreamError | undefined
-  readonly timeoutPhase?: TimeoutPhase
-  /** How long the upstream asked the gateway to wait. */
-  readonly retryAfterMs?: number | undefined
-  /** The member of the caller's request that the upstream objected to. */
-  readonly param?: string | undefined
   /** Whether the line may lack the endpoint. */
   readonly unknownPath?: boolean
   /** Whether the upstream refused without work: 4xx, 503 or 529. */

@@ -1,4 +1,4 @@
-import type { ChargeItem, IdempotencyClaim } from '../../../core/call/index.ts'
+import type { IdempotencyClaim, LateCharge } from '../../../core/call/index.ts'
 import type { Price, Tags } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import type { BudgetPeriod } from '../../../ledger/index.ts'
@@ -57,15 +57,7 @@ export interface TaskError {
 }
 
 /** The charge of a finished task. */
-export interface TaskCharge {
-  /** In nano-units. */
-  readonly amount: bigint
-  readonly items: readonly ChargeItem[]
-  /** Whether the quantities are the line's or the requested ones. `bounded`: they come to more than is charged. */
-  readonly source: 'measured' | 'estimated' | 'bounded'
-  /** What the task cost the operator, in nano-units. Absent: not known. */
-  readonly cost?: bigint | undefined
-}
+export type TaskCharge = Pick<LateCharge, 'amount' | 'items' | 'source' | 'cost'>
 
 /** A video from the moment before its create is sent. Times are milliseconds since the epoch. */
 export interface VideoTask {

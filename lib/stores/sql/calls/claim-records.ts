@@ -20,7 +20,7 @@ export function busyIfLocked(error: unknown): never {
 }
 
 /** A row as both databases return it. */
-interface RecordRow {
+export interface RecordRow {
   readonly owner: string
   readonly fingerprint: string
   readonly state: IdempotencyRecord['state']

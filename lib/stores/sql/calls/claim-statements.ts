@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
-import type { IdempotencyRecord } from '../../../middleware/idempotency/index.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
+import type { RecordRow } from './claim-records.ts'
 
 /*
  * The records of Idempotency-Keys, many in a statement. What somebody else has locked is left out, so that it holds up
@@ -10,16 +10,12 @@ import type { Database } from '../driver/tables.ts'
  */
 
 /** A record as its claim found it; `owner` is null for none. */
-export interface TakenRow {
+export interface TakenRow extends Omit<RecordRow, 'owner'> {
   readonly id: string
   readonly taken: boolean
   /** Whether somebody else had locked it. */
   readonly locked: boolean
   readonly owner: string | null
-  readonly fingerprint: string
-  readonly state: IdempotencyRecord['state']
-  readonly expires_at: bigint
-  readonly answer: string | null
 }
 
 /** The given records, without those that somebody else has locked. However many rows Postgres expects in the table, it takes them from its index. */

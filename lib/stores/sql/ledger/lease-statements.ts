@@ -1,5 +1,5 @@
-import type { WalletId } from '../../../ledger/index.ts'
 import { RowStatement } from '../driver/row-statement.ts'
+import type { LeasesTable } from './ledger-tables.ts'
 
 /*
  * The rules of `ledger/lease.ts` for Postgres, one statement each: a database may be far away, and whoever locks a wallet
@@ -114,13 +114,8 @@ function sweeping(skipping: 'skip locked' | '') {
 }
 
 /** An open lease; without an id if there is none. */
-interface WatchedRow {
+interface WatchedRow extends Pick<LeasesTable, 'wallet' | 'owner' | 'held' | 'beats' | 'renewed_at'> {
   readonly id: string | null
-  readonly wallet: WalletId
-  readonly owner: string
-  readonly held: bigint
-  readonly beats: number
-  readonly renewed_at: bigint
 }
 
 /** Takes or keeps a place of those that watch leases, and returns these; nothing if all places are taken. */
