@@ -27,7 +27,7 @@ export function modelEndpoint(operation: Operation): Endpoint {
     protocol,
     body: schema,
     form: acceptsForms,
-    idempotencyKey: true,
+    runsModel: true,
     answers: [{ ...RELAYED, ...streams }],
   }
 }
@@ -64,7 +64,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     ...openAi,
     body: videos.schema,
     form: true,
-    idempotencyKey: true,
+    runsModel: true,
   }),
   endpoint('get', videos.path, 'listVideos', {
     summary: "The account's videos",
@@ -86,13 +86,13 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     ...openAi,
     body: z.looseObject({ prompt: z.string() }),
     form: true,
-    idempotencyKey: true,
+    runsModel: true,
   }),
   endpoint('post', videoTasks.path, 'createTask', {
     summary: 'Creates a video task',
     ...task,
     body: videoTasks.schema,
-    idempotencyKey: true,
+    runsModel: true,
   }),
   endpoint('get', videoTasks.path, 'listTasks', {
     summary: "The account's video tasks",

@@ -19,6 +19,9 @@ const PAGING: Readonly<Record<string, Part>> = {
   cursor: { $ref: '#/components/parameters/Cursor' },
 }
 
+/** The headers that a request to a model may have. */
+const MODEL_HEADERS = ['IdempotencyKey', 'Tags', 'Provider', 'Unsupported'] as const
+
 /** Converts a schema to JSON Schema, without the rules that only code can check. */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Part {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
@@ -76,7 +79,7 @@ function describeAnswer(
 
 const BYTES = { type: 'string' }
 
-function parametersOf({ path, query, idempotencyKey }: Endpoint): Part[] {
+function parametersOf({ path, query, runsModel }: Endpoint): Part[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } }
   })
@@ -86,9 +89,8 @@ function parametersOf({ path, query, idempotencyKey }: Endpoint): Part[] {
     const shared = schema.description === undefined ? PAGING[name] : undefined
     return shared ?? { name, in: 'query', required: false, schema }
   })
-  return [
-    ...inPath,
-    ...inQuery,
-    ...(idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
-  ]
+  const inHeaders = runsModel
+    ? MODEL_HEADERS.map((name) => ({ $ref: `#/components/parameters/${name}` }))
+    : []
+  return [...inPath, ...inQuery, ...inHeaders]
 }

@@ -28,8 +28,8 @@ export interface Endpoint {
   readonly body?: z.ZodType
   /** Whether the body may also be a form. */
   readonly form?: boolean
-  /** Whether it accepts an `Idempotency-Key`. */
-  readonly idempotencyKey?: boolean
+  /** Whether it runs a model: it then accepts an `Idempotency-Key` and the headers `X-Gateway-…`. */
+  readonly runsModel?: boolean
   readonly answers: readonly Answer[]
 }
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { ERROR_CODE_NAMES, errorRow } from '../../core/errors/index.ts'
+import { providerConstraintSchema } from '../../core/operations/body/provider-constraint.ts'
 import type { Operation } from '../../core/operations/index.ts'
 import { ADMIN_ENDPOINTS } from './admin-endpoints.ts'
 import { CALLER_ENDPOINTS, modelEndpoint } from './caller-endpoints.ts'
@@ -110,6 +111,24 @@ const PARAMETERS = {
     in: 'header',
     description: 'Runs the request once, even if it is repeated within 24 hours.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  Tags: {
+    name: 'X-Gateway-Tags',
+    in: 'header',
+    description: 'What usage tells of the call, such as `team=search,env=prod`.',
+    schema: { type: 'string' },
+  },
+  Provider: {
+    name: 'X-Gateway-Provider',
+    in: 'header',
+    description: 'Restricts the lines, where the body has no `provider`.',
+    content: { 'application/json': { schema: jsonSchemaOf(providerConstraintSchema) } },
+  },
+  Unsupported: {
+    name: 'X-Gateway-Unsupported',
+    in: 'header',
+    description: 'What happens to members that cannot be translated for a line.',
+    schema: { enum: ['refuse', 'drop'] },
   },
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import express from 'express'
@@ -113,6 +114,29 @@ describe('the OpenAPI document', () => {
     const text = JSON.stringify(document)
     assert.ok(!text.includes('localhost'))
     assert.ok(!text.includes('some-admin-token'))
+  })
+
+  it('names the headers of the gateway that a request to a model may have', () => {
+    const read = new Set(
+      globSync('lib/{core,middleware,routing}/**/*.ts').flatMap((file) =>
+        [...readFileSync(file, 'utf8').matchAll(/headers\['(x-gateway-[a-z-]+)'\]/g)].map(([, name]) => name),
+      ),
+    )
+    assert.ok(read.size >= 3, [...read].join())
+    const { parameters } = document.components as {
+      parameters: Readonly<Record<string, { name: string; in: string }>>
+    }
+    const { paths } = document as { paths: Record<string, { post?: { parameters?: { $ref: string }[] } }> }
+    for (const path of [
+      ...OPERATIONS.map((each) => each.path),
+      ...DEPLOYMENT_ENDPOINTS.map((each) => each.path),
+    ]) {
+      const told = paths[path]?.post?.parameters?.map(
+        ({ $ref }) => parameters[`${$ref}`.split('/').at(-1) ?? ''],
+      )
+      const names = told?.flatMap((each) => (each?.in === 'header' ? each.name.toLowerCase() : []))
+      assert.deepEqual(new Set(names), new Set(['idempotency-key', ...read]), path)
+    }
   })
 
   it('words errors in the protocol of the path', () => {
