@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { singleFlight } from './single-flight.ts'
 import { VENDORED } from './vendored.ts'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
@@ -54,14 +55,13 @@ interface PageFile {
  * path of a request becomes a path of the disk.
  */
 export function consolePage(): RequestHandler {
-  let reading: Promise<ReadonlyMap<string, PageFile>> | undefined
+  const readOnce = singleFlight(readPageFiles, () => Number.POSITIVE_INFINITY)
 
   return async function consolePage(req: Request, res: Response, next: NextFunction): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next()
     // The page refers to its files relative to /console, so that it works below a proxy's prefix too.
     if (/^[^?]*\/(?:\?|$)/.test(req.originalUrl)) return res.set(HEADERS).redirect(308, '../console')
-    reading ??= readPageFiles()
-    const file = (await reading).get(req.path === '/' ? 'index.html' : req.path.slice(1))
+    const file = (await readOnce()).get(req.path === '/' ? 'index.html' : req.path.slice(1))
     if (!file) return next()
     res.set(HEADERS).set('etag', file.etag).type(file.type).send(file.text)
   }

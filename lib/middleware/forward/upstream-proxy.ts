@@ -109,7 +109,10 @@ let created: Promise<ProxyHandler<OutboundRequest, ServerResponse>> | undefined
 
 /** Returns the proxy. Its package is loaded with the first request: most apps never pass one on. */
 function proxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
-  created ??= createProxy()
+  created ??= createProxy().catch((error: unknown) => {
+    created = undefined
+    throw error
+  })
   return created
 }
 

@@ -10,9 +10,9 @@ import { startUpstream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
 
 /** Fewer than the gateway and the connections of the test need together. */
-const DESCRIPTORS = 100
+const DESCRIPTORS = 250
 
-it('a process without descriptors blames no line, and goes on when it has some again', async (t) => {
+it('a process without descriptors blames no line, and all works when it has some again', async (t) => {
   const [known, unknown] = [await startUpstream(), await startUpstream()]
   const folder = await temporaryFolder()
   const config = join(folder.path, 'config.json')
@@ -26,6 +26,7 @@ it('a process without descriptors blames no line, and goes on when it has some a
       keys: [{ id: 'k', account: 'acme', secret: 'sk-demo' }],
       models: ['known', 'unknown'].map((id) => ({ id, kind: 'chat' })),
       lines: [line('known', known), line('unknown', unknown)],
+      passThrough: [{ path: '/v1/bytes', lines: ['known'] }],
     }),
   )
   const limited = ['sh', '-c', `ulimit -n ${DESCRIPTORS}; exec "$@"`, 'sh']
@@ -37,15 +38,15 @@ it('a process without descriptors blames no line, and goes on when it has some a
     await Promise.all([known.close(), unknown.close(), folder.remove()])
   })
   /** Asks over the one connection of this test, which it has already when there are no more. */
-  const ask = (model: string) =>
+  const ask = (model: string, path = '/v1/chat/completions', method = 'POST') =>
     new Promise<string>((resolve, reject) => {
       const headers = { authorization: 'Bearer sk-demo', 'content-type': 'application/json' }
-      const options = { agent, port: gateway.port, path: '/v1/chat/completions', method: 'POST', headers }
+      const options = { agent, port: gateway.port, path, method, headers }
       const asked = request({ host: '127.0.0.1', ...options }, async (answer) => {
         const text = (await answer.toArray()).join('')
         resolve(answer.statusCode === 200 ? 'whole' : JSON.parse(text).error.code)
       })
-      asked.on('error', reject).end(JSON.stringify(chat(model)))
+      asked.on('error', reject).end(method === 'POST' ? JSON.stringify(chat(model)) : undefined)
     })
 
   assert.equal(await ask('known'), 'whole')
@@ -58,7 +59,11 @@ it('a process without descriptors blames no line, and goes on when it has some a
   for (let i = 0; i < 10; i++) assert.equal(await ask('unknown'), 'upstream_error')
   assert.equal(await ask('known'), 'whole')
   assert.equal(unknown.requests.length, 0)
+  // Both read files when they are asked for first; one that is not passed on ends its connection.
+  const first = async () => [await ask('', '/console', 'GET'), await ask('known', '/v1/bytes')]
+  assert.deepEqual(await first(), ['internal_error', 'upstream_error'])
   for (const socket of idle) socket.destroy()
-  await until(() => free() > 10, 'the end of the shortage')
+  await until(() => free() > 150, 'the end of the shortage')
   assert.equal(await ask('unknown'), 'whole')
+  assert.deepEqual(await first(), ['whole', 'whole'])
 })

@@ -51,7 +51,10 @@ export class S3Archive implements Archive {
   async write(name: string, chunks: AsyncIterable<Uint8Array>, confirm: () => Promise<void>): Promise<void> {
     const { bucket, prefix = '' } = this.#options
     this.#loaded ??= load(this.#options)
-    const { client, Upload } = await this.#loaded
+    const { client, Upload } = await this.#loaded.catch((error: unknown) => {
+      this.#loaded = undefined
+      throw error
+    })
     let failure: { readonly error: unknown } | undefined
     /** The object appears when its last chunk is taken: that ends only if it may. */
     async function* confirmed(): AsyncGenerator<Uint8Array> {
