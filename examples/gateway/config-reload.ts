@@ -21,6 +21,9 @@ export interface ConfigReloadOptions {
 /** What was read: a valid config with its secrets, or faults. */
 type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
 
+/** When a config with faults is read again: a file that could not be read may be readable then, though nothing changes. */
+const AGAIN_MS = 5000
+
 /** What a config names beside its own file. */
 type Named = Pick<GatewayConfig, 'secretFiles'>
 
@@ -35,6 +38,7 @@ export class ConfigReload {
   #appliedFiles: Named['secretFiles']
   #last: Promise<void> = Promise.resolve()
   #watched: WatchedFiles | undefined
+  #again: NodeJS.Timeout | undefined
 
   constructor(options: ConfigReloadOptions) {
     this.#options = options
@@ -65,6 +69,7 @@ export class ConfigReload {
   }
 
   close(): void {
+    clearTimeout(this.#again)
     this.#watched?.close()
     this.#watched = undefined
   }
@@ -97,7 +102,10 @@ export class ConfigReload {
   }
 
   async #reload(forced: boolean): Promise<void> {
+    clearTimeout(this.#again)
     const { content, config } = await this.#read()
+    if ('faults' in content && this.#watched)
+      this.#again = setTimeout(() => this.#queue(false), AGAIN_MS).unref()
     const unchanged = isDeepStrictEqual(content, this.#lastRead)
     this.#lastRead = content
     if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
