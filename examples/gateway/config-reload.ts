@@ -3,18 +3,15 @@ import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gate
 import { needsRestart } from './live-config.ts'
 import { WatchedFiles } from './watched-files.ts'
 
-/** Options of {@link ConfigReload}. */
 export interface ConfigReloadOptions {
   /** The files that the config comes from, beside those of its secrets. */
   readonly files: readonly string[]
-  /** The config at the start of the gateway. */
   readonly started: GatewayConfig
   readonly logger: Logger
   /** Reads the config. Rejects with a ConfigError. */
   read(): Promise<object>
   /** Loads a config. Rejects with a ConfigError. */
   load(source: object): Promise<GatewayConfig>
-  /** Applies a valid config. */
   apply(config: GatewayConfig): Promise<void>
 }
 

@@ -1,6 +1,5 @@
 import { DEMO_MODELS } from './demo-models/models.ts'
 
-/** The API key of the demo config. */
 export const DEMO_KEY = 'sk-demo'
 
 /** The model of a first request. */

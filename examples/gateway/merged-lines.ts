@@ -1,7 +1,6 @@
 import type { LineFigures } from 'express-model-gateway/route'
 import type { Report } from './worker-messages.ts'
 
-/** The figures of a line in one worker. */
 type WorkerLine =
   | ({ readonly worker: number; readonly pid: number; readonly answered: true } & ReturnType<
       typeof workerFigures

@@ -1,6 +1,5 @@
 import { numberIn } from './number-setting.ts'
 
-/** The settings of metrics and traces. */
 export interface ObservabilitySettings {
   /**
    * Whether to send metrics and traces to a collector over OTLP. The exporters read its address and protocol from the
@@ -10,7 +9,6 @@ export interface ObservabilitySettings {
   readonly traces: TraceSettings
 }
 
-/** The settings of traces. */
 export interface TraceSettings {
   /**
    * As OpenTelemetry defines it. Undefined: calls that the caller traces, and a share of all others without a trace context,

@@ -22,7 +22,6 @@ const RECONCILE_AGAIN_MS = 5000
 /** Most of them in one line of the log. */
 const MAX_WARNINGS = 20
 
-/** Options of {@link openGateway}. */
 export interface OpenGatewayOptions {
   readonly config: GatewayConfig
   readonly databaseUrl: string

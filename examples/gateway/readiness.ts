@@ -8,7 +8,6 @@ const METRICS_WAIT_MS = 500
 /** Rejects while something that requests need is not available. */
 export type ReadinessCheck = () => Promise<void>
 
-/** Options of {@link Readiness}. */
 export interface ReadinessOptions {
   /** For how long an answer is given again without new checks, in milliseconds. Defaults to 250. */
   readonly freshMs?: number

@@ -53,7 +53,6 @@ export function redisClient(url: string): Redis | Cluster {
 /** How long a start waits for a Redis that neither answers nor refuses, in milliseconds. */
 const CONNECT_MS = 2000
 
-/** What is known of the connection of a client. */
 export interface RedisConnection {
   /** Where it leads to, without the user and the password. */
   readonly address: string

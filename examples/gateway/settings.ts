@@ -8,7 +8,6 @@ import { type RegionSettings, readRegions } from './region-settings.ts'
 import { adminTokensIn, secretIn, settingFault } from './secret-settings.ts'
 import { type ProviderSettings, readProvider } from './single-sign-on/provider-settings.ts'
 
-/** The settings from the environment. */
 export interface Settings {
   readonly port: number
   readonly host: string

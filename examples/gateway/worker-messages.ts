@@ -51,7 +51,6 @@ export interface LimitAnswer {
   readonly verdict?: Verdict
 }
 
-/** The figures that a worker can report. */
 export interface Figures {
   /** The metrics in Prometheus's text format. */
   readonly metrics: string
@@ -61,7 +60,6 @@ export interface Figures {
 
 export type Topic = keyof Figures
 
-/** The report of one worker. */
 export interface Report<About extends Topic = Topic> {
   /** The number of the worker, from 1. The number of a worker that has ended is used again. */
   readonly worker: number

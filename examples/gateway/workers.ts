@@ -23,7 +23,6 @@ const STOP_TIMEOUT_MS = 75_000
 // connection on its way to a worker that dies would be lost: its caller would wait for ever.
 cluster.schedulingPolicy = cluster.SCHED_NONE
 
-/** Options of {@link Workers}. */
 export interface WorkersOptions {
   readonly count: number
   readonly settings: Settings

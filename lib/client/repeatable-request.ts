@@ -17,7 +17,6 @@ export interface RepeatableRequest {
   send(fetch: Fetch): Promise<Response>
 }
 
-/** Options of {@link repeatableRequest}. */
 export interface RepeatableRequestOptions {
   readonly bufferStreams: boolean
   readonly newIdempotencyKey: () => string

@@ -87,7 +87,6 @@ export interface LedgerEntries {
   readonly shares?: Pages<AuditedShare>
 }
 
-/** The sums of the entries of a wallet. */
 interface WalletSums {
   deposited: bigint
   charged: bigint

@@ -44,7 +44,6 @@ export function assertChange({ lease, seq, change }: LeaseChange): void {
   for (const amount of amounts) assertAmount(amount, `lease "${lease}"`)
 }
 
-/** The result of a change. */
 export interface Changed {
   readonly answer: LeaseAnswer
   /** The lease to be stored; undefined if nothing changed. */

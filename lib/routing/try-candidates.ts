@@ -101,7 +101,6 @@ export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implem
     list.budget.count(1, 0)
   }
 
-  /** Tries the next candidate. */
   next(): void {
     let attempt: Promise<End> | undefined
     try {

@@ -18,7 +18,6 @@ export class ApiFault extends Error {
   }
 }
 
-/** One page of a list. */
 export interface Page<T> {
   readonly data: readonly T[]
   readonly next_cursor: string | null

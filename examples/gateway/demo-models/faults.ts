@@ -15,7 +15,6 @@ export type FaultKind =
   | 'overloaded'
   | 'server_error'
 
-/** Details for the message of a fault. */
 export interface FaultDetail {
   readonly message?: string
   /** The invalid field; only OpenAI-style errors have it. */
@@ -115,7 +114,6 @@ const ROWS: Readonly<Record<FaultKind, Row>> = {
   },
 }
 
-/** Returns the response for a fault, in the provider's form. */
 export function faultResponse(fault: Fault, provider: Provider, requestId: string): FaultResponse {
   const row = ROWS[fault.kind]
   const message = row.message(fault.detail, provider)

@@ -57,7 +57,6 @@ export const DEMO_MODELS: readonly DemoModel[] = [
   },
 ]
 
-/** Returns the demo model of a name, if there is one. */
 export function demoModel(id: string): DemoModel | undefined {
   return DEMO_MODELS.find((model) => model.id === id)
 }

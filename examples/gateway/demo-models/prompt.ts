@@ -4,7 +4,6 @@ import { countTokens } from './tokens.ts'
 /** A JSON object of unknown content. */
 export type JsonObject = { readonly [member: string]: unknown }
 
-/** A tool the model may call. */
 export interface Tool {
   readonly name: string
   /** JSON Schema of its arguments. */
@@ -50,7 +49,6 @@ const TOKENS_PER_REQUEST = 3
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_PER_IMAGE = 85
 
-/** Returns the value if it is a JSON object. */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 
-/** Sends a JSON body. */
 export function sendJson(
   res: ServerResponse,
   body: object,

@@ -28,7 +28,6 @@ import { newId } from './text-endpoint.ts'
 import type { VideoPace } from './video-tasks.ts'
 import { VideoServer } from './videos.ts'
 
-/** Options of the demo model server. */
 export interface DemoModelsOptions {
   /** Port to listen on. Defaults to 0, any free one. */
   readonly port?: number
@@ -46,7 +45,6 @@ export interface DemoModelsOptions {
   readonly bodyLimitBytes?: number
 }
 
-/** A running demo model server. */
 export interface DemoModels {
   /** The origin, such as `http://127.0.0.1:40123`. Base URLs of lines are `${url}/v1` and, task-style, `${url}/api/v3`. */
   readonly url: string

@@ -1,7 +1,6 @@
 import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 
-/** A stored response with its conversation. */
 export interface StoredResponse {
   readonly response: object
   /** The input of its request. */

@@ -6,7 +6,6 @@ export interface VideoPace {
   readonly makeMs: number
 }
 
-/** A video of the demo server. */
 export interface DemoVideo {
   readonly id: string
   readonly model: string

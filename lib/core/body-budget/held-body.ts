@@ -29,7 +29,6 @@ export function budgetOf(
   return { perKey: 2 * bodyLimitBytes, perProcess }
 }
 
-/** The bodies of one key. */
 interface Share {
   readonly key: string | undefined
   readonly account: string | undefined
@@ -109,7 +108,6 @@ export class HeldBody {
     this.#refuse = refuse
   }
 
-  /** The bytes that came. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#size)
   }

@@ -18,7 +18,6 @@ export interface LateCharge {
   readonly cost?: bigint | undefined
 }
 
-/** Returns a call's log entry with its charge. */
 export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLogEntry {
   const { reserved, amount, items, seconds, tokens, source, cost } = charge
   return {

@@ -9,7 +9,6 @@ import { checkedFunction } from '../own-functions/index.ts'
  */
 export type CatalogSource = Catalog | ((call: Call) => Catalog)
 
-/** The rule of an option that is a {@link CatalogSource}. */
 export const aCatalog: OptionRule = {
   be: 'a catalogue, such as loadConfig(json).catalog, or a function that returns one',
   accepts: (value) => typeof value === 'function' || isCatalog(value),
@@ -19,10 +18,8 @@ function isCatalog(value: unknown): value is Catalog {
   return typeof (value as Partial<Catalog> | null)?.models?.has === 'function'
 }
 
-/** The same for an option that is needed. */
 export const neededCatalog = required(aCatalog)
 
-/** Returns a function for the catalogue of a call. */
 export function catalogFrom<Given extends readonly [Call?]>(
   source: Catalog | ((...given: Given) => Catalog),
 ): (...given: Given) => Catalog {

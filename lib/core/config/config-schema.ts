@@ -195,7 +195,6 @@ const passThrough = z.strictObject({
     ),
 })
 
-/** The schema of the config file. */
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
   region: id.default('local'),

@@ -80,7 +80,6 @@ function refusal(req: Request, param: string, fault: string | undefined): Gatewa
   return callOf(req).refuse('invalid_request', { param, message: `The query parameter "${param}" ${fault}.` })
 }
 
-/** The body of a list. */
 interface ListPage {
   readonly object: 'list'
   readonly data: readonly object[]

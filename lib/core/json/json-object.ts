@@ -15,7 +15,6 @@ import { withoutMember } from './without-member.ts'
 /** A JSON object: a body, or any part of one. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object and no array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -25,7 +24,6 @@ export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
-/** Whether a value is a string that is not empty. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

@@ -261,7 +261,6 @@ function refuseAway(call: Call, error: unknown): never {
   })
 }
 
-/** The rule of an option that is a {@link KeptThings}. */
 export const aKeptThings: OptionRule = {
   be: 'a KeptThings, such as new KeptThings()',
   accepts: (value) => value instanceof KeptThings,

@@ -36,7 +36,6 @@ export function readImageAnswer(json: unknown): AnswerReading {
   }
 }
 
-/** Reads the usage of images. */
 export function readImageUsage(usage: unknown): ReportedUsage {
   if (!isJsonObject(usage)) return {}
   const details = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}

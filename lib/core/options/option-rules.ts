@@ -1,4 +1,3 @@
-/** What one option must be. */
 export interface OptionRule {
   /** Completes the sentence `"name" must be …`, so that whoever reads it knows how to mend the option. */
   readonly be: string

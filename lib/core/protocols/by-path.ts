@@ -4,7 +4,6 @@ import { openAi } from './openai.ts'
 import { openAiResponses } from './openai-responses.ts'
 import type { Protocol, ProtocolName } from './protocol.ts'
 
-/** All protocols by name. */
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = { openai: openAi, anthropic, ark }
 
 /** These match below any mount path, such as `/llm/v1/messages`, and ignore case, as Express does. */

@@ -67,7 +67,6 @@ const chatContext = (context: AnswerContext, format: FormatOf): AnswerContext =>
 /** Returns the `response_format` of the chat for a request. */
 type FormatOf = (request: JsonObject) => JsonObject
 
-/** A stream that is translated twice. */
 class ChainedStream implements StreamTranslator {
   readonly #outer: StreamTranslator
   readonly #inner: StreamTranslator

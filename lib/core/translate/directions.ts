@@ -61,7 +61,6 @@ export function translationOf(operation: Operation, line: LineEndpoints): Transl
   return translationsOf(operation).find(({ to }) => servesNatively(line, to))
 }
 
-/** Returns all translations for calls of `operation`. */
 export function translationsOf(operation: Operation): readonly Translation[] {
   return BY_OPERATION.get(operation) ?? []
 }

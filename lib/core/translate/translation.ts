@@ -105,13 +105,11 @@ export interface Translator {
    * @throws {SyntaxError} if the answer is not what the line's protocol sends.
    */
   answer(json: JsonObject, usage: TranslatedUsage, context: AnswerContext): TranslatedAnswer
-  /** Begins the translation of a stream. */
   stream(context: AnswerContext): StreamTranslator
 }
 
 /** One direction: calls of one endpoint served by lines that have another. Each is a row in `directions.ts`. */
 export interface Translation extends Translator {
-  /** The endpoint that was called. */
   readonly from: Operation
   /** The endpoint that is called on the line. */
   readonly to: Operation

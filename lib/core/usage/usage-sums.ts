@@ -217,7 +217,6 @@ export function usageOfPart({ model, servedBy, user, tags }: Call): CallUsage {
   return { ...NOT_KNOWN, model, line, user, tags: tags ?? NO_TAGS, requests: 0 }
 }
 
-/** Returns the usage of a call by its log entry. */
 export function usageOfEntry(entry: CallLogEntry): CallUsage {
   const { request, routing, usage, repeats = 0, outcome } = entry
   const requests = 1 + repeats

@@ -4,7 +4,6 @@ import { hasRole, isRequestId } from '../../core/call/index.ts'
 import type { ChangeLog, RecordedChange } from '../../core/change-log/index.ts'
 import { isoTime, listPage, newRouter, ownQuery, pageMembers, readQuery } from '../../core/json-api/index.ts'
 
-/** The query of `GET /changes`. */
 export const changeQuery = z.strictObject({
   ...pageMembers(isRequestId),
   subject: z.string({ error: 'must be one id' }).optional(),

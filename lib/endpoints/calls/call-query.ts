@@ -41,7 +41,6 @@ export const callQuerySchema = z.strictObject({
   ...pageMembers(isRequestId),
 })
 
-/** The query of the list of all accounts' calls. */
 export const allCallsQuerySchema = callQuerySchema.extend({
   account: oneId('an account'),
   line: oneId('a line'),

@@ -8,7 +8,6 @@ import { pageQuery } from '../admin/page-query.ts'
 import * as schemas from './answer-schemas.ts'
 import { adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 
-/** The operators' endpoints of accounts and their money. */
 export const ACCOUNT_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/accounts', 'listAccounts', {
     summary: 'Accounts, by their ids',

@@ -18,7 +18,6 @@ import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
 import { USAGE_ANSWERS } from './usage-schema.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-/** The endpoints of operators. */
 export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   ...OPERATOR_ENDPOINTS,
   ...ACCOUNT_ENDPOINTS,

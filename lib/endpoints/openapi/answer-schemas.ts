@@ -11,7 +11,6 @@ const names = z.array(z.string()).nullable()
 const limit = z.int().nullable()
 const warnings = z.array(z.string()).describe('What the settings name that does not exist.')
 
-/** The body of a list. */
 export const listOf = <T extends z.ZodType>(row: T) =>
   z.object({
     object: z.literal('list'),

@@ -25,7 +25,6 @@ const budget = z.strictObject({
   created_at: z.iso.datetime(),
 })
 
-/** The operators' endpoints of budgets. */
 export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/budgets', 'listBudgets', {
     summary: 'Budgets, by their ids',

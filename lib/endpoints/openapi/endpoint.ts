@@ -42,10 +42,8 @@ export function endpoint(
   return { id, method, path, ...more }
 }
 
-/** What all endpoints of operators have. */
 export const ADMIN = { tag: 'Admin', auth: 'admin' } as const
 
-/** Returns an endpoint of operators. */
 export function adminEndpoint(
   method: Endpoint['method'],
   path: `/admin/${string}`,

@@ -28,7 +28,6 @@ const usageList = z.strictObject({
   next_cursor: z.string().nullable(),
 })
 
-/** The answers of usage. */
 export const USAGE_ANSWERS: readonly Answer[] = [
   {
     status: 200,

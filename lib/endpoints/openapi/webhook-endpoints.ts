@@ -38,7 +38,6 @@ const delivery = z.strictObject({
   created_at: time,
 })
 
-/** The endpoints of webhooks. */
 export const WEBHOOK_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/webhooks', 'listWebhooks', {
     summary: 'Webhooks, by their ids',

@@ -1,7 +1,6 @@
 import { isoTime } from '../../core/json-api/index.ts'
 import type { Ticket } from './ticket-store.ts'
 
-/** Returns the JSON of a ticket. */
 export function describeTicket(ticket: Ticket) {
   return {
     id: ticket.id,

@@ -30,7 +30,6 @@ export const ticketChangeSchema = z
   .strictObject({ status: z.enum(TICKET_STATUSES, statusError), reply: text.nullable() })
   .partial()
 
-/** The query of the list of tickets. */
 export const ticketQuery = z.strictObject({
   ...pageMembers(isTicketId),
   status: z.enum(TICKET_STATUSES, statusError).optional(),

@@ -1,6 +1,5 @@
 import type { ChangeOrigin, RecordedChange } from '../../core/change-log/index.ts'
 
-/** The statuses of a ticket. */
 export const TICKET_STATUSES = ['open', 'answered', 'closed'] as const
 
 export type TicketStatus = (typeof TICKET_STATUSES)[number]

@@ -59,7 +59,6 @@ const common = {
 /** The query of the usage of an account, without its tags. */
 export const usageQuerySchema = z.strictObject({ ...common, group_by: groupsOf(OWN_NAMES) })
 
-/** The query of the usage of all accounts. */
 export const allUsageQuerySchema = z.strictObject({
   ...common,
   account: name,

@@ -13,7 +13,6 @@ const NO_BUDGETS: readonly BudgetPeriod[] = []
 /** Separates the parts of a name; no part has it. */
 const SEPARATOR = '\u0000'
 
-/** A budget with its period. */
 interface Running {
   readonly budget: Budget
   bounds: PeriodBounds

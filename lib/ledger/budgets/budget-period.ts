@@ -34,7 +34,6 @@ export function periodAt(period: Period, timezone: string, at: number): PeriodBo
   return { start: startOf(zone, day), end: startOf(zone, next) }
 }
 
-/** Whether it is the name of a time zone. */
 export function isTimezone(name: string): boolean {
   try {
     zoneOf(name)

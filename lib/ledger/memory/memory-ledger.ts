@@ -194,7 +194,6 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     })
   }
 
-  /** Opens the wallet of a budget, if it is missing. */
   #openBudget(wallet: WalletId): void {
     const budget = budgetOfWallet(wallet)
     if (budget === undefined || this.#wallets.get(wallet)) return

@@ -103,7 +103,6 @@ export class AdmissionQueue implements Admissions {
     this.#waiters.clear()
   }
 
-  /** Returns all known wallets of the account. */
   *wallets(): Iterable<WalletLease> {
     yield this.account
     yield* this.#keys.values()

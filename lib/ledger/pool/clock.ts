@@ -16,13 +16,11 @@ export interface Clock {
   after(ms: number, run: () => void, keepsAlive?: boolean): () => void
 }
 
-/** A moment on both clocks. */
 export interface Moment {
   readonly now: number
   readonly wall: number
 }
 
-/** The clocks of the machine. */
 export const systemClock: Clock = {
   now: performance.now.bind(performance),
   wall: () => Date.now(),

@@ -9,7 +9,6 @@ export interface LeaseRenewalDeps {
   readonly ledger: Pick<Ledger, 'renew' | 'leases'>
   readonly clock: Clock
   readonly health: LedgerHealth
-  /** Returns the wallets on which this process has leases. */
   readonly wallets: () => Iterable<WalletLease>
 }
 

@@ -28,7 +28,6 @@ interface HeldAccount {
 
 /** The accounts whose charges cannot be written while others are, each with a lane of its own. */
 export class HeldAccounts {
-  /** The number of accounts. */
   accounts = 0
   readonly #deps: HeldAccountsDeps
   readonly #held = new Map<string, HeldAccount>()

@@ -121,7 +121,6 @@ export class SettlementQueue {
     return this.#bytes.size
   }
 
-  /** The number of charges that are set aside. */
   get setAside(): number {
     return this.#held.setAsideCount
   }

@@ -45,7 +45,6 @@ export class WaitingCharges {
     return this.#line.length + this.#suspects.length
   }
 
-  /** The number of charges that are set aside. */
   get setAside(): number {
     return this.#setAside.size
   }

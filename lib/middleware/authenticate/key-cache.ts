@@ -1,7 +1,6 @@
 import { within } from '../../core/time-limit/index.ts'
 import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
-/** Options of {@link KeyCache}. */
 export interface KeyCacheOptions {
   /** How long an answer is used, in milliseconds, counted from its request. */
   freshMs: number

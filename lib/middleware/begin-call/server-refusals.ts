@@ -139,7 +139,6 @@ function refuseRunning(error: GatewayError, res: ServerResponse, socket: Socket)
   }
 }
 
-/** The first line of a request. */
 const REQUEST_LINE = /^([A-Z-]{3,20}) (\/[^\s?]{0,500})/
 
 /** Makes a request of what is known of it: method and path, if the packet that could not be parsed begins with them. */

@@ -17,7 +17,6 @@ export interface PartsOf extends BillingTrace {
   parts: number
 }
 
-/** The parts of the guard that billed calls need. */
 export interface BilledDeps {
   /** How long the reservation stays for a handler whose caller has left, in milliseconds. */
   readonly handlerMs: number

@@ -198,7 +198,6 @@ function leastOf({ inputPerMillion, perRequest, perSecond }: Price, unit: Operat
   return inputPerMillion + perRequest + (unit === 'seconds' ? perSecond : 0n)
 }
 
-/** The answer of the pool. */
 type Answer = Reservation | ReserveRefusal
 
 function validate(options: BillingGuardOptions) {

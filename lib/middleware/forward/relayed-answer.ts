@@ -82,7 +82,6 @@ export async function readAnswer(
 /** The begin of a stream of events that was read before it is sent. */
 export interface FirstEvent {
   readonly bytes: Buffer
-  /** The data of the event. */
   readonly data: Buffer
 }
 

@@ -4,7 +4,6 @@ import type { ClaimKeeper } from './claim-keeper.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { refuseLost, refuseUnrecorded } from './refusals.ts'
 
-/** Options of a {@link ClaimedCall}. */
 export interface ClaimedCallOptions {
   readonly keeper: ClaimKeeper
   /** How long a handler may go on after its caller left before its claim is given back, in milliseconds. */

@@ -2,7 +2,6 @@ import type { StoreGuard } from '../../core/store-guard/index.ts'
 import { type HeldClaim, momentNow } from './held-claim.ts'
 import type { IdempotencyStore } from './idempotency-store.ts'
 
-/** Options of {@link HeldClaims}. */
 export interface HeldClaimsOptions {
   readonly store: IdempotencyStore
   readonly guard: StoreGuard

@@ -5,7 +5,6 @@ import { ClaimedCall, type ClaimedCallOptions } from './claimed-call.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { refuseLost } from './refusals.ts'
 
-/** Options of a {@link KeyedCall}. */
 export interface KeyedCallOptions extends ClaimedCallOptions {
   /** Whether this middleware completes the record, and not a ledger in the transaction of the charge. */
   readonly completesHere: boolean

@@ -139,7 +139,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  /** Forgets a completed record. */
   #forget(id: string): void {
     this.#completed.delete(id)
     this.#dropAnswer(id)

@@ -5,7 +5,6 @@ import type { HeldClaim } from './held-claim.ts'
 import { RecordedAnswer } from './recorded-answer.ts'
 import { refuseLost } from './refusals.ts'
 
-/** Options of a {@link ReplayedCall}. */
 export interface ReplayedCallOptions extends ClaimedCallOptions {
   readonly keepWhen: (status: number) => boolean
   readonly logger: Logger

@@ -2,7 +2,6 @@ import type { Logger } from '../../core/call/index.ts'
 import type { StoreGuard } from '../../core/store-guard/index.ts'
 import type { HeldClaim } from './held-claim.ts'
 
-/** Options of {@link UnconfirmedClaims}. */
 export interface UnconfirmedClaimsOptions {
   readonly guard: StoreGuard
   readonly logger: Logger

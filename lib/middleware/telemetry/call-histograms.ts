@@ -14,7 +14,6 @@ interface LabelledHistogram {
   readonly labels: Labelled
 }
 
-/** Creates the histograms of calls. */
 export function callHistograms(meter: Meter) {
   const histogram = (
     name: string,

@@ -30,7 +30,6 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   completions: 'text_completion',
 }
 
-/** Returns the labels of an ended call. */
 export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {

@@ -1,7 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { IN_USD, Tally } from './tally.ts'
 
-/** Creates the counters of calls. */
 export function callTallies(meter: Meter) {
   const tally = (name: string, unit: string, description: string, scale?: number) =>
     new Tally(meter.createObservableCounter(`model_gateway.${name}`, { unit, description }), scale)

@@ -11,7 +11,6 @@ import type { Call } from '../../core/call/index.ts'
  */
 export type IdempotencyOutcome = 'ran' | 'freed' | 'lost' | 'in_use' | 'replayed' | 'reused' | 'unclaimed'
 
-/** Returns the outcome of an ended call. */
 export function idempotencyOutcome({ idempotency, outcome }: Call): IdempotencyOutcome {
   switch (idempotency?.claim?.state) {
     case 'completed':

@@ -6,7 +6,6 @@ import { attemptError } from './attempt-error.ts'
 import { type ExchangeEnd, type Failure, timedOut } from './failure.ts'
 import type { SentBody } from './promptless.ts'
 
-/** The line and the model that an exchange is sent to. */
 export interface ExchangeTarget {
   readonly line: Line
   /** The line's name of the model; empty or null if the request names no model. */
@@ -75,7 +74,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   /** Ends the exchange because nobody waits for its answer. */
   abstract abandon(): void
 
-  /** Ends the exchange with a failure. */
   protected abstract breakOff(failure: Failure): void
 
   /** Resolves when the exchange has ended. Never rejects. */
@@ -163,7 +161,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     return true
   }
 
-  /** The record of this attempt for the trace. */
   get record(): AttemptRecord {
     const { line, upstreamModel } = this.target
     const end = this.end ?? RUNNING

@@ -16,7 +16,6 @@ const MAX_NUMBERS = 4
 const IN_NUMBERS = new Uint8Array(256)
 for (const byte of Buffer.from('0123456789+-.eE, \t\r\n')) IN_NUMBERS[byte] = 1
 
-/** The state of the scanner. */
 type State = 'between' | 'string' | 'long string' | 'many numbers'
 
 /**

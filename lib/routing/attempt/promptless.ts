@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../core/json/index.ts'
 import { isErrorWord, upstreamWords } from './upstream-words.ts'
 
-/** What was sent to an upstream. */
 export interface SentBody {
   readonly raw: Buffer
   readonly json: JsonObject

@@ -23,7 +23,6 @@ export interface RoutingOptions {
   lines?: LineRegistry
 }
 
-/** The validated options. */
 export interface RoutingSettings {
   readonly strategyName: string
   readonly strategy: Strategy
@@ -31,7 +30,6 @@ export interface RoutingSettings {
   readonly region: string
 }
 
-/** The rules of the shared options. */
 export const ROUTING_RULES: OptionRules<RoutingOptions> = {
   catalog: neededCatalog,
   strategy: {

@@ -21,7 +21,6 @@ function watch(node: Redis): void {
   node.asking = ask
 }
 
-/** Whether a client is one of a cluster. */
 export function isCluster(redis: RedisClient): redis is Cluster {
   return redis.isCluster
 }

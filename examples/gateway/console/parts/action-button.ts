@@ -36,7 +36,6 @@ export function actionButton(result: HTMLElement, { text, label, danger, act }: 
 
 /** An action behind a dialog. */
 export interface AskedAction extends Question<Child> {
-  /** The text of the button. */
   readonly text: string
   readonly label?: string
   /** Announced when it is done. */

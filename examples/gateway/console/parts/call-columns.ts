@@ -6,7 +6,6 @@ import { callLink, recordLink } from './links.ts'
 import { callStatus } from './status.ts'
 import type { Column } from './table.ts'
 
-/** The columns of a list of calls. */
 export function callColumns(session: Session): readonly Column<Call>[] {
   const key: Column<Call> = { name: 'Key', cell: ({ key: id }) => recordLink(session, 'key', id) }
   const owner: Column<Call> = {

@@ -70,7 +70,6 @@ export function checks(
 /** The values of a form by name, trimmed. */
 export type Filled = Readonly<Record<string, string>>
 
-/** Options of a form. */
 export interface FormParts {
   readonly label: string
   readonly fields: Child

@@ -49,7 +49,6 @@ export function subjectLink(session: Session, subject: string): Child {
   return [`${kind} `, recordLink(session, kind, id)]
 }
 
-/** Links a call by its request id. */
 export function callLink(id: string): HTMLElement {
   return h('a', { href: linkTo('calls', id), class: 'mono' }, id)
 }

@@ -6,7 +6,6 @@ import { notice } from './notice.ts'
 
 /** An action on a member of a list, behind a dialog that says what it does. */
 export interface RowAction<T> {
-  /** The text of the button. */
   readonly text: string
   title(row: T): string
   readonly says: string

@@ -9,7 +9,6 @@ export function badge(tone: Tone, text: string): HTMLElement {
   return h('span', { class: `badge badge-${tone}` }, h('span', {}, parts))
 }
 
-/** Shows how a call ended. */
 export interface CallEnd {
   readonly status: number
   readonly error_code: string | null

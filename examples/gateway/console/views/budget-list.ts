@@ -125,7 +125,6 @@ export function budgetPage(context: ViewContext): ViewContent {
 
 const DELETION = 'What it has counted is lost, and nothing is refused because of it any more. Charges stay.'
 
-/** Returns the dialog for the terms of a budget. */
 function terms({ api }: ViewContext): RowAction<Budget> {
   return {
     text: 'Change',

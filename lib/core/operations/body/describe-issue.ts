@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 
-/** A fault of a body. */
 export interface BodyFault {
   /** The path of the member, such as `messages[1].role`. */
   readonly param: string

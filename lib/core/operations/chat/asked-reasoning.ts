@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
 
-/** What a chat says of its reasoning. */
 export interface AskedReasoning {
   /** The member that says so. */
   readonly param: 'reasoning_effort' | 'reasoning' | 'thinking'

@@ -4,7 +4,6 @@ import { type AnswerForm, mergeDelta } from './answer-form.ts'
 const event = (chunk: JsonObject): string => `data: ${JSON.stringify(chunk)}\n\n`
 const DONE = 'data: [DONE]\n\n'
 
-/** The forms of a chat completion. */
 export const chatForm: AnswerForm = {
   toStream: (answer) =>
     streamOf(
@@ -27,7 +26,6 @@ export const chatForm: AnswerForm = {
     }),
 }
 
-/** The forms of a completion of a text. */
 export const completionForm: AnswerForm = {
   toStream: (answer) =>
     streamOf(answer, 'text_completion', ({ finish_reason = null, ...choice }) => [

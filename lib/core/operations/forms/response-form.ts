@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import type { AnswerForm } from './answer-form.ts'
 
-/** The forms of a response. */
 export const responseForm: AnswerForm = { toStream, fromStream }
 
 function toStream(response: JsonObject): string {

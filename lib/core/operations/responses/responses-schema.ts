@@ -41,8 +41,6 @@ export const responsesSchema = z
     error: 'is needed, or "previous_response_id"',
   })
 
-/** The body of a response request. */
 export type ResponsesBody = z.output<typeof responsesSchema>
 
-/** An item of the input. */
 export type ResponsesItem = z.output<typeof item>

@@ -42,7 +42,6 @@ interface ResponseEvent {
   readonly error?: unknown
 }
 
-/** Reads the stream of a response. */
 export class ResponseStreamReader implements StreamReader {
   #output = false
   #refused = false

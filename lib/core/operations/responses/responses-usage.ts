@@ -41,7 +41,6 @@ export function readResponseUsage(
   }
 }
 
-/** Adds tokens to a count, if there is one. */
 function sumOf(count: number | undefined, added: unknown): number | undefined {
   return count === undefined ? count : count + (tokenCount(added) ?? 0)
 }

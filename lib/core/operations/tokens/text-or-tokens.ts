@@ -57,7 +57,6 @@ function isToken(item: unknown): boolean {
   return Number.isSafeInteger(item) && (item as number) >= 0
 }
 
-/** The size of an input. */
 export interface InputSize {
   /** The number of texts. Each is read separately. */
   readonly texts: number

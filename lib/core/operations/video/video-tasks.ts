@@ -9,7 +9,6 @@ import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.t
 import { taskParameters } from './task-parameters.ts'
 import { readCreated } from './videos.ts'
 
-/** The default length of a video, in seconds. */
 const DEFAULT_SECONDS = 5
 /** The longest video that a line may make if the caller leaves the length to it (`duration: -1`), in seconds. */
 const MAX_CHOSEN_SECONDS = 12

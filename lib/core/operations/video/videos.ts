@@ -13,7 +13,6 @@ import {
 import { plainFacts } from '../plain-facts.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 
-/** The default length of a video, in seconds. */
 const DEFAULT_SECONDS = 4
 
 const seconds = z

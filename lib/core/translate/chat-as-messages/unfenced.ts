@@ -28,7 +28,6 @@ export class Unfenced {
     return sent
   }
 
-  /** Returns the rest. */
   end(): string {
     const rest = this.#held
     this.#held = ''

@@ -10,7 +10,6 @@ import { SEARCH_NAME } from '../requests/web-search.ts'
 /** Longer inputs of a search are not read. */
 const MAX_INPUT_LENGTH = 16 * 1024
 
-/** A search that has begun. */
 export interface SearchBlock {
   readonly kind: 'search'
   readonly id: unknown
@@ -32,7 +31,6 @@ export class WebSearches {
     return { kind: 'search', id, input: '' }
   }
 
-  /** Adds a piece of the input of a search. */
   add(block: SearchBlock, piece: unknown): void {
     if (typeof piece === 'string' && block.input.length < MAX_INPUT_LENGTH) block.input += piece
   }

@@ -49,7 +49,6 @@ export class BlockSequence {
   /** The member in which thinking without a signature came. */
   reasoningMember: ReasoningMember = 'reasoning_content'
 
-  /** The block that is open. */
   get open(): Block | undefined {
     return this.#open
   }

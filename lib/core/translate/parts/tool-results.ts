@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../json/index.ts'
 
-/** The result of a tool in the messages of a chat. */
 export interface ChatToolResult {
   readonly message: JsonObject
   /** Content parts for a user message that follows: the images and files of the result. */

@@ -9,7 +9,6 @@ import { endedResponse, endStatus, responseAnnotations, responseShell } from './
 import { type ReasoningForm, reasoningForm, reasoningParts } from './text-parts.ts'
 import { webSearchItems } from './web-search-item.ts'
 
-/** Translates a chat completion into a response. */
 export function chatAnswerAsResponse(
   json: JsonObject,
   usage: TranslatedUsage,

@@ -12,7 +12,6 @@ const MARK = 'reasoning_details:'
 
 /** What a reasoning item needs beside its text to be translated back. */
 export interface EncodedReasoning {
-  /** The `reasoning_details` of the chat. */
   readonly details: readonly JsonObject[]
   /** The member of the chat that held the text. */
   readonly member: ReasoningMember

@@ -60,7 +60,6 @@ export class OutputItems {
     this.#reasoning = reasoning
   }
 
-  /** The items that have ended. */
   get output(): readonly JsonObject[] {
     return this.#output
   }

@@ -46,7 +46,6 @@ export function responseId(id: unknown, created: number): string {
   return `resp_${nonEmptyString(id) ?? created}`
 }
 
-/** Returns a response at its end. */
 export function endedResponse(
   shell: JsonObject,
   output: readonly JsonObject[],
@@ -63,7 +62,6 @@ export function endedResponse(
   }
 }
 
-/** Returns the status of a response for the `finish_reason` of a chat. */
 export function endStatus(finishReason: unknown): EndStatus {
   return cutOf(finishReason) === undefined ? 'completed' : 'incomplete'
 }

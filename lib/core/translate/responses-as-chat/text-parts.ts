@@ -1,9 +1,7 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 
-/** The types of parts that hold text. */
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text'
 
-/** The words of a part in the names of its events. */
 interface EventNames {
   readonly text: string
   readonly part: string
@@ -26,7 +24,6 @@ export const EVENT_NAMES: Readonly<Record<PartType, EventNames>> = {
 
 /** How the caller gets reasoning. */
 export interface ReasoningForm {
-  /** The type of its parts. */
   readonly part: 'reasoning_text' | 'summary_text'
   /** Whether its `encrypted_content` holds the text too. */
   readonly isSealed: boolean

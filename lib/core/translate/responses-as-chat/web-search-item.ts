@@ -25,7 +25,6 @@ export function webSearchItem(
   return { id, type: 'web_search_call', status: failed === true ? 'failed' : 'completed', action }
 }
 
-/** Returns the items of the web searches in a chat message. */
 export function webSearchItems(message: JsonObject, responseId: string, request: JsonObject): JsonObject[] {
   const withSources = includesSources(request)
   return objectsIn(message.web_searches).map((search, i) =>

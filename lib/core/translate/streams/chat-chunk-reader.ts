@@ -70,7 +70,6 @@ export class ChatChunkReader<ToolCall> {
     return this.#reasoningTokens
   }
 
-  /** Whether the model called tools. */
   get hasToolCalls(): boolean {
     return this.#calls.count > this.#calls.unnamed
   }

@@ -21,7 +21,6 @@ import { describeRegions, type RegionsView } from '../regions/region-routes.ts'
 import { accountChangeSchema, adjustmentSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
 
-/** Options of {@link adminAccountRoutes}. */
 export interface AdminAccountRoutesOptions {
   readonly accounts: AccountStore
   readonly ledger: LedgerView
@@ -29,7 +28,6 @@ export interface AdminAccountRoutesOptions {
   readonly regions?: RegionsView | undefined
   /** Returns what the settings of an account name that does not exist. */
   readonly warningsOf: (account: Account) => readonly string[]
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

@@ -4,7 +4,6 @@ import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { WELL_FORMED } from '../../../core/json/index.ts'
 import { ACCOUNT_STATUSES } from './account-store.ts'
 
-/** The id of an account or a key. */
 export const id = z
   .string()
   .max(200)
@@ -52,7 +51,6 @@ const amount = z
   .transform(parseAmount)
   .refine((nanos) => nanos <= MAX_AMOUNT && nanos >= -MAX_AMOUNT, { error: 'must be below 9223372036' })
 
-/** A positive amount. */
 export const positiveAmount = amount.refine((nanos) => nanos > 0n, { error: 'must be positive' })
 
 /** The body of `POST /accounts/{id}/deposits`. */

@@ -12,7 +12,6 @@ export interface DirectoryAccount {
 
 export type AccountOfKeys = Pick<Account, 'id' | 'limits' | 'regions' | 'lineRegions' | 'status'>
 
-/** Returns an account as the directory of keys has it. */
 export function directoryAccount({
   id,
   limits,

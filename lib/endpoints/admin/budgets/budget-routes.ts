@@ -23,15 +23,12 @@ import { describeSettings } from './budget-change.ts'
 import { budgetChangeSchema, newBudgetSchema } from './budget-schemas.ts'
 import { type BudgetStore, MAX_BUDGETS } from './budget-store.ts'
 
-/** Options of {@link budgetRoutes}. */
 export interface BudgetRoutesOptions {
   readonly budgets: BudgetStore
   readonly ledger: LedgerView
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
-/** Returns the routes of `/budgets`. */
 export function budgetRoutes({ budgets, ledger, actor }: BudgetRoutesOptions): Router {
   const router = newRouter()
   router.get('/budgets', ownQuery, listBudgets)

@@ -3,7 +3,6 @@ import { type ChangeOrigin, changedSettings, type RecordedChange } from '../../.
 import { isoTime } from '../../../core/json-api/index.ts'
 import type { Key, KeySettings } from './key-store.ts'
 
-/** Returns the record of a key that was created, rotated or deleted. */
 export function keyChange(
   action: 'key.created' | 'key.rotated' | 'key.deleted',
   key: Key,

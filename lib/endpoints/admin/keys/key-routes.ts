@@ -23,14 +23,12 @@ import { describeOverlap, describeSettings } from './key-change.ts'
 import { keyChangeSchema, keyRotationSchema, newKeySchema } from './key-schemas.ts'
 import type { Key, KeySettings, KeyStore } from './key-store.ts'
 
-/** Options of {@link keyRoutes}. */
 export interface KeyRoutesOptions {
   readonly keys: KeyStore
   readonly ledger: LedgerView
   readonly authority?: Authority | undefined
   /** Returns what the settings of a key name that does not exist. */
   readonly warningsOf: (key: Key) => readonly string[]
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

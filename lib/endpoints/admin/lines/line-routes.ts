@@ -34,10 +34,8 @@ interface ListedLine {
   readonly rests: readonly object[]
 }
 
-/** Options of {@link lineRoutes}. */
 export interface LineRoutesOptions {
   readonly lines: AdminLines
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

@@ -19,10 +19,8 @@ import { newOperatorSchema, operatorChangeSchema, operatorRotationSchema } from 
 import type { OperatorStore, StoredOperator } from './operator-store.ts'
 import { newOperatorToken } from './operator-token.ts'
 
-/** Options of {@link operatorRoutes}. */
 export interface OperatorRoutesOptions {
   readonly operators: OperatorStore
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

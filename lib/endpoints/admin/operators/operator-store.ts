@@ -79,7 +79,6 @@ export interface OperatorStore {
   delete(id: string, origin: ChangeOrigin): Promise<boolean>
 }
 
-/** Returns the record of an operator who was created, rotated or deleted. */
 export function operatorChange(
   action: 'operator.created' | 'operator.rotated' | 'operator.deleted',
   operator: StoredOperator,

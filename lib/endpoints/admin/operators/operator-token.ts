@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 const PREFIX = 'operator-'
 const TOKEN = /^operator-[\w-]{43}$/
 
-/** Returns a new token of an operator. */
 export function newOperatorToken(): string {
   return `${PREFIX}${randomBytes(32).toString('base64url')}`
 }

@@ -6,11 +6,9 @@ import { pageQuery } from '../page-query.ts'
 import { clearSessionCookie } from './session-cookie.ts'
 import type { OperatorSession, SessionStore } from './session-store.ts'
 
-/** Options of {@link sessionRoutes}. */
 export interface SessionRoutesOptions {
   /** The sessions of those who signed in at a provider; undefined: nobody can. */
   readonly sessions: SessionStore | undefined
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

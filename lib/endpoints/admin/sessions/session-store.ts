@@ -44,7 +44,6 @@ export interface SessionStore {
   end(id: string, origin: ChangeOrigin): Promise<boolean>
 }
 
-/** Returns the record of a session that was opened or ended. */
 export function sessionChange(
   action: 'session.opened' | 'session.ended',
   { id, name, roles }: Pick<OperatorSession, 'id' | 'name' | 'roles'>,

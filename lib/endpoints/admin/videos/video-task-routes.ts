@@ -17,10 +17,8 @@ import {
 import { resolutionSchema, videoTaskQuery } from './video-task-schemas.ts'
 import type { VideoTaskFigures, VideoTaskResolution, VideoTasksView } from './video-tasks-view.ts'
 
-/** Options of {@link videoTaskRoutes}. */
 export interface VideoTaskRoutesOptions {
   readonly tasks: VideoTasksView
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

@@ -34,7 +34,6 @@ export const resolutionSchema = z.discriminatedUnion(
   { error: 'must be "charged" or "released"' },
 )
 
-/** The query of `GET /video-tasks`. */
 export const videoTaskQuery = accountPageQuery.extend({
   state: z.enum(VIDEO_TASK_STATES, `must be one of ${VIDEO_TASK_STATES.join(', ')}`).optional(),
 })

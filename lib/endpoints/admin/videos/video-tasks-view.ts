@@ -1,6 +1,5 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 
-/** The states of a video task. */
 export const VIDEO_TASK_STATES = [
   'intended',
   'unresolved',

@@ -31,10 +31,8 @@ export interface AdminWebhooks {
   readonly allowPrivate?: boolean
 }
 
-/** Options of {@link webhookRoutes}. */
 export interface WebhookRoutesOptions {
   readonly webhooks: AdminWebhooks
-  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 

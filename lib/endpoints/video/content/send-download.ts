@@ -68,7 +68,6 @@ export async function sendDownload(
   }
 }
 
-/** One download with its redirects. */
 class Download implements ResponseHandler<ExchangeEnd> {
   readonly #req: Request
   readonly #res: Response

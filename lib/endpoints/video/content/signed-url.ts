@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** The query of a signed address. */
 export interface SignedQuery {
   readonly expires: unknown
   readonly signature: unknown

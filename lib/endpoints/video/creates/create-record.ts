@@ -12,7 +12,6 @@ import { type IntentGate, NotBegun } from './intent-gate.ts'
 /** The parts that {@link CreateRecord} works with. */
 export interface RecordDeps {
   readonly tasks: TaskStore
-  /** Writes the results of creates. */
   readonly records: RetryingWriter
   readonly gate: IntentGate
   readonly budgets: Pick<Budgets, 'matching' | 'refusal'> | undefined

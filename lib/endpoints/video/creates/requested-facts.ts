@@ -11,7 +11,6 @@ import type { VideoFacts, VideoTask } from '../tasks/task.ts'
 /** The size of the OpenAI-style protocol for a request without one. */
 const DEFAULT_SIZE = '720x1280'
 
-/** Returns the facts of a video as the request asks for them. */
 export function requestedFacts(request: CallRequest, source: VideoTask | undefined): VideoFacts {
   const { operation, body, units: seconds } = request
   const nothing: VideoFacts = {

@@ -16,7 +16,6 @@ const STATES: Readonly<Record<string, ObservedState>> = {
   expired: 'expired',
 }
 
-/** Returns a parser for the answers of a task-style line. */
 export function arkAnswers(onUnknownStatus: (status: string) => void): AnswerParser {
   const stateOf = stateReader(STATES, onUnknownStatus)
   // A create is answered with the id only.

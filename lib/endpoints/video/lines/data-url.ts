@@ -2,7 +2,6 @@ import { FormFile } from '../../../core/operations/index.ts'
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i
 
-/** Returns the data URL of an image. */
 export function dataUrlOf({ contentType, bytes }: FormFile): string {
   return `data:${contentType};base64,${bytes.toString('base64')}`
 }

@@ -11,7 +11,6 @@ import { openAiCreateRequest } from './openai-create.ts'
 import { type AnswerParser, cancelOutcome, createOutcome, readOutcome } from './upstream-answer.ts'
 import type { VideoCreate } from './video-create.ts'
 
-/** A create for one line. */
 export interface LineCreate {
   readonly create: VideoCreate
   readonly upstreamModel: string
@@ -66,7 +65,6 @@ export class VideoLineClients {
     return line && this.with(line, this.#lines.senderTo(line, note))
   }
 
-  /** Returns the client of a line that sends with the given sender. */
   with(line: Line, send: LineSender): LineClient<LineCreate> | undefined {
     if (line.protocol === 'anthropic') return undefined
     const kind = KINDS[line.protocol]

@@ -11,7 +11,6 @@ const STATES: Readonly<Record<string, ObservedState>> = {
   failed: 'failed',
 }
 
-/** Returns a parser for the answers of an OpenAI-style line. */
 export function openAiAnswers(onUnknownStatus: (status: string) => void): AnswerParser {
   const stateOf = stateReader(STATES, onUnknownStatus)
   return {

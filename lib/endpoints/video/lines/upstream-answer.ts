@@ -57,7 +57,6 @@ function isRefusal(status: number): boolean {
   return (status >= 400 && status < 500 && status !== 408) || status === 503
 }
 
-/** Returns the result of a read. */
 export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutcome {
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
@@ -69,7 +68,6 @@ export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutco
 
 const CONFLICTS: ReadonlySet<number> = new Set([400, 409, 422])
 
-/** Returns the result of cancelling or deleting a task. */
 export function cancelOutcome(result: LineResult, done: 'cancelled' | 'deleted'): CancelOutcome {
   if (result.kind === 'answered') return { kind: done, upstreamStatus: result.status, detail: null }
   if (result.kind === 'refused' && CONFLICTS.has(result.status))

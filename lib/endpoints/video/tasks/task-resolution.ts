@@ -57,7 +57,6 @@ export function resolvedTask(
   return { task: { ...made, charge }, money: 'charge' }
 }
 
-/** Returns the record of a resolution for the change log. */
 export function resolutionChange(before: VideoTask, after: VideoTask, origin: ChangeOrigin): RecordedChange {
   return {
     ...origin,

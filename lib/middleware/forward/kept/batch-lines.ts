@@ -29,7 +29,6 @@ export function filesToRun(references: readonly Reference[]): ReadonlySet<string
 export interface BatchRules {
   readonly call: Call
   readonly kept: KeptThings
-  /** The largest body of a line. */
   readonly bodyLimitBytes: number
   readonly budget: BudgetBounds
   /** Aborted, with the reason, when the call must end. */

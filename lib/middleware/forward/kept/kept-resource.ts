@@ -33,7 +33,6 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   webhook_endpoints: 'webhook_endpoint',
 }
 
-/** The collections by their paths in lower case. */
 const BY_PATH: ReadonlyMap<string, DeclaredCollection> = new Map(
   Object.entries(COLLECTIONS).map(([path, kind]) => [path.toLowerCase(), { path, kind }]),
 )

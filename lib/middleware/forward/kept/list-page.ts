@@ -12,7 +12,6 @@ export interface ListSource {
   look(things: readonly KeptThing[]): Promise<readonly (JsonObject | undefined)[]>
 }
 
-/** A page of a list. */
 export interface ThingPage {
   readonly items: readonly JsonObject[]
   readonly hasMore: boolean

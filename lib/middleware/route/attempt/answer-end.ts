@@ -12,7 +12,6 @@ export type AnswerEnd =
       readonly unsent: AnswerBytes
       /** The content of a whole answer. */
       readonly reading?: AnswerReading
-      /** The reader of a stream. */
       readonly reader?: StreamReader
     }
   | { readonly kind: 'abandoned'; readonly failure?: undefined; readonly reader: StreamReader | undefined }

@@ -18,7 +18,6 @@ export function collecting(
   return collector
 }
 
-/** Returns all of a body. */
 export function wholeOf(body: Buffer | BodyCollector | DataCollector | undefined): Buffer {
   if (body === undefined || Buffer.isBuffer(body)) return body ?? NO_BYTES
   return (body as BodyCollector).take()

@@ -12,7 +12,6 @@ const MOST_FREE_SEARCHES = 1000
 /** How often the input is read for a request with tools, because a provider may run some of them itself. */
 const TOOL_ROUNDS = 10
 
-/** The terms of a line for a model. */
 export interface LineTerms {
   readonly price: Price
   readonly contextWindow: number | undefined

@@ -8,7 +8,6 @@ export interface StreamSource {
   abandon(): void
 }
 
-/** The owner of a stream. */
 export interface StreamOwner {
   /** Called right before the first bytes go out. */
   onCommit(): void

@@ -26,7 +26,6 @@ export interface RelaySink {
   write(bytes: Buffer): void
 }
 
-/** How a stream ended. */
 export type RelayEnd =
   | {
       readonly kind: 'complete'

@@ -6,7 +6,6 @@ import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof accountsWithWallets>['executeTakeFirstOrThrow']>>
 
-/** Selects accounts, each with whether its wallet is limited. */
 export function accountsWithWallets(db: Database) {
   return db
     .selectFrom('accounts')
@@ -38,7 +37,6 @@ export function toAccount(row: Row): Account {
   }
 }
 
-/** Returns the columns of the account's row that have settings. */
 export function toColumns({ name, limits, regions, lineRegions, status }: AccountSettings) {
   return {
     name,

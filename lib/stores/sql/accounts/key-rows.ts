@@ -6,7 +6,6 @@ import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>
 
-/** Selects keys, each with its quota. */
 export function keysWithWallets(db: Database) {
   return db
     .selectFrom('keys')
@@ -55,7 +54,6 @@ export function toKey(row: Row): Key {
   }
 }
 
-/** Returns the columns of the key's row that have settings. */
 export function toColumns({
   name,
   note,

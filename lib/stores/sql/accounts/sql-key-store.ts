@@ -145,7 +145,6 @@ export class SqlKeyStore implements KeyStore {
     return deleted !== undefined
   }
 
-  /** Runs with the locked key. */
   #withKey(
     id: string,
     run: (trx: Database, key: Key, secretHash: string) => Promise<Key | undefined>,

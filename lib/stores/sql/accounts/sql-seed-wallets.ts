@@ -47,7 +47,6 @@ export async function openAccountWallets(trx: Database, accounts: readonly Openi
   )
 }
 
-/** Opens the wallets of new keys. */
 export async function openKeyWallets(trx: Database, keys: readonly Opening[]): Promise<void> {
   const wallets = keys.map(({ id, amount }) => ({
     id: keyWallet(id),

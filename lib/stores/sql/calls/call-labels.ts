@@ -38,7 +38,6 @@ export const OWN_TOOK_MS = 10_000
 /** Older versions gave a call a label for each of these durations that it reached. */
 const OLDER_LONG_MS = [10_000, 60_000]
 
-/** Returns the rows of the labels of some calls. */
 export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
   const rows: Cell[][] = []
   for (const entry of entries) for (const label of labelsOf(entry)) rows.push([label, entry.id])

@@ -17,7 +17,6 @@ export interface SliceRow {
   readonly entry: string | null
 }
 
-/** Returns the query of the newest calls of a list. */
 export function newestCalls(
   db: Database,
   list: CallList,

@@ -3,7 +3,6 @@ import type { IdempotencyRecord } from '../../../middleware/idempotency/index.ts
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import type { Database } from '../driver/tables.ts'
 
-/** Returns a record as it stands. */
 export async function findRecord(db: Database, id: string): Promise<IdempotencyRecord | undefined> {
   const row = await db
     .selectFrom('idempotency')

@@ -11,9 +11,7 @@ export interface SearchList {
   readonly covers: ReadonlySet<string>
 }
 
-/** How a search may be done. */
 export interface SearchPlan {
-  /** The names of the filters. */
   readonly filters: readonly string[]
   /** Each has all calls of the query; there is one at least. */
   readonly lists: readonly SearchList[]

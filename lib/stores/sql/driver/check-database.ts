@@ -1,6 +1,5 @@
 import { anObjectWith, kindOf } from '../../../core/options/index.ts'
 
-/** A database as an option of a store. */
 export const aDatabase = anObjectWith('a database, as openDatabase returns it', 'selectFrom', 'executeQuery')
 
 /** @throws TypeError if the database of a store is none, such as a promise of one. */

@@ -39,7 +39,6 @@ export function typesOf<From>(columns: Columns<From>): Record<string, CellType> 
   return Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]))
 }
 
-/** Returns the cells of a row. */
 export function cellsOf<From>(columns: Columns<From>, from: From): Cell[] {
   const cells: Cell[] = []
   for (const name in columns) cells.push((columns[name] as Column<From, unknown>).of(from))

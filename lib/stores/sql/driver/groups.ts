@@ -1,6 +1,5 @@
 import { Distance } from '../../../core/store-guard/index.ts'
 
-/** Options of {@link Groups}. */
 export interface GroupsOptions<Asked, Answer> {
   /** Most groups under way at a time. */
   readonly atOnce: number

@@ -27,7 +27,6 @@ export const CHARGE_COLUMNS = {
   usage: textColumn(({ usage }: ChargeRecord): string | null => writeUsage(usage ?? NOT_KNOWN)),
 }
 
-/** An entry of the call log. */
 export const CALL_COLUMNS = {
   id: textColumn(({ id }: CallLogEntry) => id),
   account: textColumn(({ account }: CallLogEntry) => account),

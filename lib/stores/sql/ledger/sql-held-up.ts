@@ -49,7 +49,6 @@ export async function unlessHeldUp<T>(
   }
 }
 
-/** Returns the rows of lease changes. */
 export function rowsOfChanges(changes: readonly LeaseChange[]): RowsOf {
   const wallets = new Map(changes.map(({ wallet }) => [wallet, wallet]))
   const leases = new Map(changes.map(({ lease, wallet }) => [lease, wallet]))

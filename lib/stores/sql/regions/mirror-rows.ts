@@ -56,7 +56,6 @@ export interface KeysBy {
   readonly copies: boolean
 }
 
-/** Returns keys with their accounts. */
 export async function keysWithAccounts(db: Database, { by, wanted, copies }: KeysBy): Promise<HomeKey[]> {
   const found: HomeKey[] = []
   for (let i = 0; i < wanted.length; i += AT_A_TIME)

@@ -13,7 +13,6 @@ const LOCKED = {
     where (select count(*) from locked_wallets) > 0 order by found.wallet for update of found skip locked`,
 }
 
-/** A row of {@link PREPARE}. */
 export interface PreparedRow {
   readonly wallet: string
   readonly seq: bigint
@@ -67,7 +66,6 @@ export const APPLY = RowStatement.steps<{ wallet: string }>(
   'select wallet from judged',
 )
 
-/** A row of {@link EXCHANGE}. */
 export interface ExchangedRow {
   readonly wallet: string
   readonly granted: bigint

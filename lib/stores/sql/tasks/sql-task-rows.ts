@@ -174,7 +174,6 @@ export class TaskRows {
     return { statement: SAVE_TASKS, rows: [[row.id, ...stateCells(now), ...stateCells(row)]] }
   }
 
-  /** Settles the money that is held for a task. */
   settle({ hold }: FoundTask, { task, money }: Progress, at: number, usage: UsageTally): RowWrite[] {
     const { requestId, account, key, charge } = task
     if (money === 'release') return releaseHold(hold, task)
@@ -204,7 +203,6 @@ export class TaskRows {
     return { statement: FREE_CLAIMS, rows: claim_id !== null && owner !== null ? [[claim_id, owner]] : [] }
   }
 
-  /** Writes the log entry of the call that creates a task. */
   log(entry: CallLogEntry): RowWrite[] {
     return [
       { statement: WRITE_CALLS, rows: [cellsOf(CALL_COLUMNS, entry)] },

@@ -110,7 +110,6 @@ export class UsageTally {
     this.#countedWith(share).add(share, share.charged, share.cost, -1)
   }
 
-  /** Returns the write of all that was added. */
   write(): RowWrite {
     const changes = this.#rows().filter(({ sums }) => !sums.isEmpty)
     return { statement: ADD_USAGE, rows: changes.map(cellsOf) }

@@ -12,7 +12,6 @@ import { isLocked, TABLE_LOCK_MS } from './lock-timeout.ts'
 /** A table that is divided by time. */
 export interface PartitionedTable {
   readonly name: 'calls' | 'call_labels' | 'answers' | 'charges'
-  /** The column of the request id. */
   readonly column: 'id' | 'request_id'
   readonly width: Width
 }
@@ -50,7 +49,6 @@ export function periodStart(time: number, width: Width): number {
   return (day - ((((day - MONDAY) % 7) + 7) % 7)) * DAY_MS
 }
 
-/** Returns where the next period begins. */
 export function nextPeriod(start: number, width: Width): number {
   if (width === 'week') return start + 7 * DAY_MS
   const date = new Date(start)

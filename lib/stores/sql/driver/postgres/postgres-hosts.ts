@@ -27,7 +27,6 @@ export class PostgresHosts {
     this.urls = scheme ? names.map((name) => scheme + login + name + others) : [url]
   }
 
-  /** The number of servers. */
   get count(): number {
     return this.urls.length
   }

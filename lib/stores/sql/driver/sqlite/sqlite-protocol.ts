@@ -1,6 +1,5 @@
 import type { Cell } from '../columns.ts'
 
-/** The value of a parameter. */
 export type SqliteValue = string | number | bigint | null | Uint8Array
 
 /** The settings of the worker's database. */
@@ -37,7 +36,6 @@ export type SqliteRequest =
   | { readonly id: number; readonly kind: 'write'; readonly writes: readonly SqliteWrite[] }
   | { readonly id: number; readonly kind: 'close' }
 
-/** The result of a statement. */
 export interface SqliteAnswer {
   readonly rows: Record<string, SqliteValue>[]
   /** The number of written rows; undefined for a statement that returns rows. */
