@@ -1,30 +1,14 @@
+import type { LineFigures, LineOutline } from 'express-model-gateway/route'
 import { h } from './element.ts'
 import { badge } from './parts/status.ts'
 
-/** The status of a line in the process that answered, or, for operators, in all workers. */
-export interface Line {
-  readonly id: string
-  readonly provider: string
-  readonly protocol: string
-  readonly region: string | null
-  readonly enabled: boolean
-  readonly priority: number
-  readonly weight: number
-  readonly circuit: 'closed' | 'open' | 'half_open'
-  /** For operators, as all that follows. */
-  readonly retry_after_ms?: number | null
-  readonly rest_ms?: number
-  readonly in_flight?: number
-  readonly first_byte_ms?: number | null
-  readonly tokens_per_second?: number | null
-  /** Of the last minute. */
-  readonly recent_attempts?: number
-  readonly error_share?: number | null
+/** The status of a line in the process that answered, or, for operators, its figures in all workers. */
+export interface Line extends LineOutline, Partial<Omit<LineFigures, keyof LineOutline>> {
   /** Where there are several. */
   readonly workers?: readonly {
     readonly worker: number
     readonly answered: boolean
-    readonly circuit?: 'closed' | 'open' | 'half_open'
+    readonly circuit?: LineOutline['circuit']
   }[]
   /** Whether it was switched on or off; null = the config decides. */
   readonly switched?: boolean | null

@@ -1,17 +1,13 @@
-import { type Attributes, type Child, h } from '../element.ts'
+import { type Child, h } from '../element.ts'
 import { localTime } from '../format.ts'
 import { linkTo, linkWith } from '../router.ts'
 import type { ViewContext } from '../view.ts'
-import { choice, field, filledIn, pairsIn } from './form.ts'
+import { choice, type Field, field, filledIn, pairsIn } from './form.ts'
 
 /** A filter of a list: a field, a field with suggestions, or a choice of options. */
-export interface Filter {
-  readonly name: string
-  readonly label: string
-  readonly hint?: string
+export interface Filter extends Field {
   readonly options?: readonly (readonly [value: string, text: string])[]
   readonly suggestions?: readonly string[]
-  readonly attributes?: Attributes
   /** Returns what is asked for a value. Defaults to the value under the filter's name. */
   asked?(value: string): Readonly<Record<string, string>>
 }

@@ -1,3 +1,4 @@
+import type { BudgetScope } from 'express-model-gateway/ledger'
 import { fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import { resultPlace } from '../parts/action-button.ts'
@@ -16,12 +17,7 @@ import type { ViewContent, ViewContext } from '../view.ts'
 
 interface Budget {
   readonly id: string
-  readonly scope: {
-    readonly account: string
-    readonly key: string | null
-    readonly user: string | null
-    readonly tag: string | null
-  }
+  readonly scope: BudgetScope
   readonly amount: string
   readonly period: string
   readonly timezone: string
@@ -167,7 +163,7 @@ function nameOf({ scope }: Budget): string {
   return `the budget of ${subjectOf(scope)}`
 }
 
-function subjectOf({ account, key, user, tag }: Budget['scope']): string {
+function subjectOf({ account, key, user, tag }: BudgetScope): string {
   const parts = [key && `key ${key}`, user && `user ${user}`, tag]
   return [account, ...parts.filter((part) => part)].join(', ')
 }

@@ -1,15 +1,9 @@
+import type { Difference } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { subjectLink } from '../parts/links.ts'
 import { listing } from '../parts/listing.ts'
 import type { Column } from '../parts/table.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
-
-interface Difference {
-  readonly kind: 'account' | 'key'
-  readonly id: string
-  readonly difference: 'changed' | 'missing' | 'not_in_config'
-  readonly members: readonly string[]
-}
 
 /** Lists the differences between the config and the database. */
 export function driftList(context: ViewContext): ViewContent {
