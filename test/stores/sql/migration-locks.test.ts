@@ -7,7 +7,7 @@ import { openDatabase, undoMigrations } from '../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { until, untilAsync } from '../../support/until.ts'
+import { untilAsync } from '../../support/until.ts'
 import { olderDatabase } from './older-database.ts'
 import { PATIENT } from './temporary-database.ts'
 
@@ -85,7 +85,7 @@ describe('migrations of tables that others use', { skip: WITHOUT_POSTGRES }, () 
     )
   })
 
-  it('are undone behind a backup', async (t) => {
+  it('are undone behind a backup, and say once what they wait for', async (t) => {
     const url = await postgres.createDatabase()
     await (await openDatabase(url, PATIENT)).destroy()
     const backup = await connect(t, url)
@@ -93,7 +93,17 @@ describe('migrations of tables that others use', { skip: WITHOUT_POSTGRES }, () 
     await backup.query('select from charges')
     const said = t.mock.method(console, 'warn', () => {})
     const undoing = undoMigrations(url, OLDER)
-    await until(() => said.mock.callCount() > 0, 'a try without the lock')
+    const watcher = await connect(t, url)
+    let tries = 0
+    let isWaiting = false
+    await untilAsync(async () => {
+      const { rows } = await watcher.query(
+        `select from pg_locks where relation = to_regclass('charges') and not granted`,
+      )
+      if (rows.length > 0 && !isWaiting) tries++
+      isWaiting = rows.length > 0
+      return tries === 2 && !isWaiting
+    }, 'the end of the second try')
     await backup.query('commit')
     assert.equal((await undoing).at(-1), '0026-partition-bounds')
     assert.equal(said.mock.callCount(), 1)

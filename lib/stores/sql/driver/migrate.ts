@@ -150,11 +150,12 @@ async function gettingLocks(
   step: () => Promise<MigrationResultSet>,
 ): Promise<MigrationResultSet> {
   const startedAt = performance.now()
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     const ended = await step()
     if (!isLocked(ended.error) || performance.now() - startedAt > GIVE_UP_AFTER_MS) return ended
     const migration = ended.results?.find(({ status }) => status === 'Error')?.migrationName
-    logger.warn({ migration }, 'a migration waits for a lock that somebody holds: it is tried again')
+    if (tries === 1)
+      logger.warn({ migration }, 'a migration waits for a lock that somebody holds: it is tried again')
     await sleep(AGAIN_AFTER_MS)
   }
 }
