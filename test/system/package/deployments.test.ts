@@ -9,6 +9,8 @@ const DEPLOY = join(ROOT, 'examples/deploy')
 /** From the end of the notice to the exit, at most: calls, drained calls, and what is written at last. */
 const STOPS_WITHIN_S = 80
 const NOTICE_S = 5
+/** Of a migration, at most: what it waits for locks, and its longest statement. */
+const MIGRATES_WITHIN_S = 1200
 
 const read = (file: string): string => readFileSync(join(DEPLOY, file), 'utf8')
 const words = (text: string, pattern: RegExp): string[] =>
@@ -76,6 +78,12 @@ describe('the deployments of examples/deploy', () => {
     assert.ok(Number.parseInt(gateway.stop_grace_period, 10) >= NOTICE_S + STOPS_WITHIN_S)
     assert.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]) >= NOTICE_S + STOPS_WITHIN_S)
     assert.match(unit, /^KillMode=mixed$/m)
+  })
+
+  test('a start is not killed while it migrates', () => {
+    const { periodSeconds, failureThreshold } = container.startupProbe
+    assert.ok(periodSeconds * failureThreshold >= MIGRATES_WITHIN_S)
+    assert.equal(/^TimeoutStartSec|^Type=notify/m.exec(unit), null)
   })
 
   test('the port is that of the image everywhere', () => {
