@@ -79,6 +79,20 @@ describe('a circuit that one account alone has opened', () => {
     assert.equal(admitted(), 'xyz')
   })
 
+  it('stays open for all while the probe of one after the other fails', (t) => {
+    const { circuit, fails, succeeds, pass, admitted } = circuitOn(t)
+    fails('x', 3)
+    fails('y')
+    pass(1000)
+    fails('x')
+    assert.equal(admitted(), 'yz', 'x waits')
+    assert.deepEqual([circuit.state, circuit.holder], ['open', undefined])
+    pass(1000)
+    assert.deepEqual([circuit.state, circuit.holder], ['half_open', undefined])
+    succeeds('x')
+    assert.equal(circuit.state, 'closed')
+  })
+
   it('also opens for all at the failure of a call that began before', (t) => {
     const { circuit, enter, fails, admitted } = circuitOn(t)
     const early = enter('y')

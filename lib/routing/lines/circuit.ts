@@ -54,9 +54,9 @@ export class Circuit {
     return this.#last ?? this.#breaker?.state ?? 'closed'
   }
 
-  /** The account that the circuit is open for; undefined if it is closed, or open for all. */
+  /** The account that the circuit is open for; undefined if it is closed, or open for all, also while some may probe before others. */
   get holder(): string | undefined {
-    return this.#holder
+    return this.#othersProbe ? undefined : this.#holder
   }
 
   /** How often the circuit has entered each state, for metrics. */
