@@ -6,6 +6,7 @@ import { CALLER_ENDPOINTS } from '../../../lib/endpoints/openapi/caller-endpoint
 import { anthropicErrorEnvelope, errorEnvelope } from '../../../lib/endpoints/openapi/error-schemas.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { chat, type GatewayProcess, post, startGatewayProcess } from '../../support/gateway-process.ts'
+import { untilAsync } from '../../support/until.ts'
 
 const TOKEN = 'admin-token-of-this-test'
 const DEMO = { authorization: 'Bearer sk-demo' }
@@ -45,6 +46,9 @@ before(async () => {
   made.call = answer.headers.get('x-request-id') ?? ''
   const { body } = await ask('post', '/v1/videos', VIDEO)
   made.video = (body as { id: string }).id
+  // An entry is there within a second.
+  const isLogged = async () => (await fetch(`${gateway.url}/v1/calls/${made.call}`, { headers: DEMO })).ok
+  await untilAsync(isLogged, 'the entry of the call')
 })
 
 async function ask(method: string, path: string, sent?: object): Promise<{ status: number; body: unknown }> {
