@@ -105,14 +105,11 @@ async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerRespon
   })
 }
 
-let created: Promise<ProxyHandler<OutboundRequest, ServerResponse>> | undefined
+let created: ProxyHandler<OutboundRequest, ServerResponse> | undefined
 
 /** Returns the proxy. Its package is loaded with the first request: most apps never pass one on. */
-function proxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
-  created ??= createProxy().catch((error: unknown) => {
-    created = undefined
-    throw error
-  })
+async function proxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
+  created ??= await createProxy()
   return created
 }
 

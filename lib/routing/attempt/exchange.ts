@@ -20,6 +20,8 @@ const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 const MAX_DETAIL_LENGTH = 300
 const RESENT = '(sent again over a fresh connection: the kept-alive one was dead)'
 
+const CLOCKS = { connect: 'connectMs', first_byte: 'firstByteMs', idle: 'idleMs' } as const
+
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
@@ -136,8 +138,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     if (this.#progressed) this.#phaseStart = now
     else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
     this.#progressed = false
-    const { connectMs, firstByteMs, idleMs } = this.#timeouts
-    const phaseMs = { connect: connectMs, first_byte: firstByteMs, idle: idleMs }[this.#phase]
+    const phaseMs = this.#timeouts[CLOCKS[this.#phase]]
     if (now >= this.#totalEnd) {
       const timeout = timedOut('total', now - this.startedAt)
       // A caller who does not read is not the line's fault.

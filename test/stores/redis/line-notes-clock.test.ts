@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import type { LineNote } from '../../../lib/middleware/route/index.ts'
 import { RedisLineStateStore } from '../../../lib/stores/redis/index.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
@@ -7,16 +7,19 @@ import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 const HOUR_MS = 3_600_000
 const KEY = 'gateway:{lines}:standing'
 
+/** A Redis of the test's own, and the stores of processes in it. */
+async function started(t: TestContext) {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const another = () => new RedisLineStateStore({ redis: server.client() })
+  return { redis: server.client(), store: another(), another }
+}
+
 it('notes from before the clock of Redis was set back stand for nobody, and keep no other from its place', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
-  const server = await startRedis()
-  t.after(() => server.close())
-  const redis = server.client()
-  const [killed, running] = [1, 2].map(() => new RedisLineStateStore({ redis: server.client() })) as [
-    RedisLineStateStore,
-    RedisLineStateStore,
-  ]
+  const { redis, store: running, another } = await started(t)
+  const killed = another()
   const conditions = ['always', 'free', 'longer', 'unchanged'] as const
   const notes = (value: string): LineNote[] =>
     conditions.map((when) => ({ id: `of ${when}`, value, lifeMs: 3000, when }))
@@ -42,10 +45,7 @@ it('notes from before the clock of Redis was set back stand for nobody, and keep
 it('a note in the form of another version, or of none, stands for nobody', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
-  const server = await startRedis()
-  t.after(() => server.close())
-  const redis = server.client()
-  const store = new RedisLineStateStore({ redis: server.client() })
+  const { redis, store } = await started(t)
   const later = Date.now() + HOUR_MS
   const foreign = [
     '',
@@ -65,10 +65,7 @@ it('a note in the form of another version, or of none, stands for nobody', {
 it('notes of versions that have another form are left alone, and none is left where they read', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
-  const server = await startRedis()
-  t.after(() => server.close())
-  const redis = server.client()
-  const store = new RedisLineStateStore({ redis: server.client() })
+  const { redis, store } = await started(t)
   const older = { a: `${Date.now() + HOUR_MS} 2000 process-1 1` }
   await redis.hset('gateway:{lines}:notes', older)
   const standing = await store.exchange([
@@ -81,10 +78,7 @@ it('notes of versions that have another form are left alone, and none is left wh
 it('what processes tell each other is forgotten an hour after the last of it, however often it is read', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
-  const server = await startRedis()
-  t.after(() => server.close())
-  const redis = server.client()
-  const store = new RedisLineStateStore({ redis: server.client() })
+  const { redis, store } = await started(t)
   await store.exchange([{ id: 'a', value: 'v', lifeMs: HOUR_MS, when: 'always' }])
   const isHour = (left: number) => left > HOUR_MS - 5000 && left <= HOUR_MS
   assert.ok(isHour(await redis.pttl(KEY)))
@@ -98,10 +92,8 @@ it('what processes tell each other is forgotten an hour after the last of it, ho
 it('a note stands where the clock of the Redis that wrote it is half a second ahead', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
-  const server = await startRedis()
-  t.after(() => server.close())
-  const store = new RedisLineStateStore({ redis: server.client() })
+  const { redis, store } = await started(t)
   const now = Date.now()
-  await server.client().hset(KEY, 'a', `${now + HOUR_MS} ${now + 500} v`)
+  await redis.hset(KEY, 'a', `${now + HOUR_MS} ${now + 500} v`)
   assert.deepEqual([...(await store.exchange([])).keys()], ['a'])
 })

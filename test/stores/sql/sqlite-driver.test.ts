@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
@@ -186,6 +186,20 @@ describe('faults', () => {
         told,
       )
     })
+
+  it('a file whose folder cannot be looked into takes nothing until it can be', async (t) => {
+    const url = await databaseUrl(t)
+    const db = await open(t, url)
+    const folder = dirname(url.slice('sqlite:'.length))
+    await rename(folder, `${folder}-away`)
+    await symlink(folder, folder)
+    const insert = () => db.insertInto('accounts').values(account('after')).execute()
+    await assert.rejects(insert, { name: 'SqliteError', message: /^ELOOP/ })
+    await rm(folder)
+    await rename(`${folder}-away`, folder)
+    await insert()
+    assert.deepEqual(await accountIds(db), ['after'])
+  })
 
   it('URLs of other kinds are refused', async () => {
     for (const url of ['', 'sqlite:', 'sqlite::memory:', 'memory:', 'mysql://x']) {

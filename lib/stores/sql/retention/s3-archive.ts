@@ -41,7 +41,7 @@ const REQUEST_MS = 120_000
  */
 export class S3Archive implements Archive {
   readonly #options: S3ArchiveOptions
-  #loaded: ReturnType<typeof load> | undefined
+  #loaded: Awaited<ReturnType<typeof load>> | undefined
 
   constructor(options: S3ArchiveOptions) {
     checkOptions('S3Archive', options, RULES)
@@ -50,11 +50,8 @@ export class S3Archive implements Archive {
 
   async write(name: string, chunks: AsyncIterable<Uint8Array>, confirm: () => Promise<void>): Promise<void> {
     const { bucket, prefix = '' } = this.#options
-    this.#loaded ??= load(this.#options)
-    const { client, Upload } = await this.#loaded.catch((error: unknown) => {
-      this.#loaded = undefined
-      throw error
-    })
+    this.#loaded ??= await load(this.#options)
+    const { client, Upload } = this.#loaded
     let failure: { readonly error: unknown } | undefined
     /** The object appears when its last chunk is taken: that ends only if it may. */
     async function* confirmed(): AsyncGenerator<Uint8Array> {

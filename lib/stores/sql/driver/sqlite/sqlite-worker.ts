@@ -38,7 +38,7 @@ function serve(db: DatabaseSync): void {
   const session = new SqliteLocalSession(db, options.maxStatements)
   const opened = fileNumber()
   port.on('message', (request: SqliteRequest) => {
-    port.postMessage(answered(session, request, fileNumber() === opened))
+    port.postMessage(answered(session, request, () => fileNumber() === opened))
     if (request.kind === 'close') port.close()
   })
 }
@@ -49,10 +49,14 @@ function fileNumber(): number | undefined {
 }
 
 /** @param stands whether the database has its name still. In WAL mode SQLite itself writes to a removed file, which is lost. */
-function answered(session: SqliteLocalSession, request: SqliteRequest, stands: boolean): SqliteResponse {
+function answered(
+  session: SqliteLocalSession,
+  request: SqliteRequest,
+  stands: () => boolean,
+): SqliteResponse {
   const { id, kind } = request
   try {
-    if (!stands && (kind === 'query' || kind === 'write')) throw new Error(REMOVED)
+    if ((kind === 'query' || kind === 'write') && !stands()) throw new Error(REMOVED)
     return { id, answer: perform(session, request) }
   } catch (error) {
     return { id, fault: faultOf(error) }
