@@ -27,6 +27,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['core/store-guard', ['core/call', 'core/options', 'core/own-functions', 'core/time-limit']],
   ['core/own-functions', ['core/call', 'core/options', 'core/time-limit']],
   ['core/usage', ['core/catalog', 'core/call']],
+  ['core/public-address', ['core/time-limit']],
   [
     'core/*',
     [

@@ -1,10 +1,13 @@
 import dns, { type LookupAddress } from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
+import { within } from '../time-limit/index.ts'
 
 /** The time for one question to one server, the times it is asked, and the time for all questions. */
 const QUESTION = { timeout: 1500, tries: 2 }
 const LOOK_UP_MS = 6000
+/** How much longer than its IPv4 addresses the IPv6 ones of a name are waited for: some servers never tell of those. */
+const IPV6_WAIT_MS = 300
 const MAX_SEARCHED = 6
 const HOSTS = '/etc/hosts'
 const RESOLVER = '/etc/resolv.conf'
@@ -62,7 +65,7 @@ async function ask(names: readonly string[]): Promise<readonly LookupAddress[]> 
   try {
     let none: unknown
     for (const name of names) {
-      const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+      const [four, six] = await addressesBy(resolver, name)
       const found = [...addressesOf(four, 4), ...addressesOf(six, 6)]
       if (found.length > 0) return found
       none = [four, six].map(reasonOf).find((reason) => !isAbsent(reason)) ?? reasonOf(four)
@@ -71,14 +74,25 @@ async function ask(names: readonly string[]): Promise<readonly LookupAddress[]> 
     throw none
   } finally {
     clearTimeout(late)
+    resolver.cancel()
   }
 }
 
-function addressesOf(settled: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
+type Told = PromiseSettledResult<string[]>
+
+async function addressesBy(resolver: dns.promises.Resolver, name: string): Promise<[four: Told, six: Told]> {
+  const askedForSix = Promise.allSettled([resolver.resolve6(name)])
+  const [four] = await Promise.allSettled([resolver.resolve4(name)])
+  const noneYet = (): [Told] => [{ status: 'fulfilled', value: [] }]
+  const told = four.status === 'fulfilled' ? within(IPV6_WAIT_MS, askedForSix, noneYet) : askedForSix
+  return [four, (await told)[0]]
+}
+
+function addressesOf(settled: Told, family: 4 | 6): LookupAddress[] {
   return settled.status === 'fulfilled' ? settled.value.map((address) => ({ address, family })) : []
 }
 
-function reasonOf(settled: PromiseSettledResult<string[]>): unknown {
+function reasonOf(settled: Told): unknown {
   const reason = settled.status === 'rejected' ? settled.reason : undefined
   // Only the end of the time cancels.
   return reason?.code === 'ECANCELLED' ? Object.assign(reason, { code: 'ETIMEOUT' }) : reason

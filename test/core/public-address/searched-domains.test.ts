@@ -108,6 +108,14 @@ describe('a name that is searched for in domains', () => {
       assert.deepEqual(asked(server), both('hooks.corp'))
     })
 
+  it('is not waited for where its IPv6 addresses are never told', async (t) => {
+    systemHas(t, { resolver: 'search corp' })
+    const server = await startDnsServer(t)
+    server.names.set('hooks.corp', [IP]).set('hooks.corp 6', 'hangs')
+    assert.deepEqual(await lookUpHost('hooks'), [FOUR])
+    assert.deepEqual(server.asked.toSorted(), both('hooks.corp'), 'it is not asked for them again')
+  })
+
   it('leaves no timer behind that keeps the process alive', async (t) => {
     systemHas(t, { resolver: 'search corp' })
     const server = await startDnsServer(t)
