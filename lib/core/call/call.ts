@@ -3,11 +3,9 @@ import { parseAmount, type Tags } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
-import { LAST_BYTES } from './last-bytes.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
-  CallEnding,
   CallOutcome,
   CallRequest,
   Finish,
@@ -20,8 +18,8 @@ import type {
   Usage,
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
-import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 import { tellUnreadEnvelope } from './unread-envelope.ts'
+import { UPGRADE, type Upgrade } from './upgraded.ts'
 
 /** Follows the keys of calls that take long. */
 export interface KeyWatch {
@@ -87,8 +85,6 @@ export class Call extends Lifecycle {
   servedBy: ServedBy | null = null
   /** What was held and charged, in nano-units. */
   billing: BillingTrace | null = null
-  /** When the call was made durable; null if nothing had to be. */
-  settling: SettlingTrace | null = null
   /** How the call ended; null while it runs. */
   outcome: CallOutcome | null = null
   /** The limit that refused the call. */
@@ -104,10 +100,6 @@ export class Call extends Lifecycle {
 
   /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
-  #settlers: Settler[] | undefined
-  #proofs: (() => void)[] | undefined
-  /** What runs before the last byte, and once it runs, what that byte waits for. */
-  #lastByte: (() => Promise<void> | undefined)[] | Promise<unknown> | undefined
   #failListeners: (() => void)[] | undefined
   #failed = false
 
@@ -128,46 +120,6 @@ export class Call extends Lifecycle {
       const { requestIdHeaders: names } = this.protocol
       for (let i = 0; i < names.length; i++) this.#response.setHeader(names[i] as string, this.id)
     }
-  }
-
-  /** Registers durable work that must be done before the last event of an answer is sent. */
-  onSettle(run: Settler): void {
-    if (this.#settlers) this.#settlers.push(run)
-    else this.#settlers = [run]
-  }
-
-  /**
-   * Runs the settlers, each once, in the order of registration. Returns undefined if none of them has to be awaited.
-   *
-   * @throws the error of a settler, also as a rejection; the answer must not be finished then.
-   */
-  settle(ending: CallEnding): Promise<void> | undefined {
-    const settlers = this.#settlers
-    if (!settlers) return undefined
-    this.#settlers = undefined
-    // The settlement and what has to happen before the last byte are waited for together.
-    if (this.#lastByte && ending.unsent !== null && ending.unsent.length <= LAST_BYTES) void this.lastByte()
-    this.settling = { startedAt: Date.now(), endedAt: null }
-    for (let i = 0; i < settlers.length; i++) {
-      const running = settlers[i]?.(ending)
-      if (running) return settleOn(running, settlers.slice(i + 1), ending, this.settling)
-    }
-    this.settling.endedAt = Date.now()
-    return undefined
-  }
-
-  /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
-  onLastByte(run: () => Promise<void> | undefined): void {
-    if (Array.isArray(this.#lastByte)) this.#lastByte.push(run)
-    else this.#lastByte = [run]
-  }
-
-  /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
-  lastByte(): Promise<void> | undefined {
-    if (!Array.isArray(this.#lastByte)) return this.#lastByte as Promise<void> | undefined
-    const waiting = this.#lastByte.map((run) => run()).filter((each) => each !== undefined)
-    this.#lastByte = waiting.length > 0 ? Promise.all(waiting) : undefined
-    return this.#lastByte as Promise<void> | undefined
   }
 
   /**
@@ -193,21 +145,6 @@ export class Call extends Lifecycle {
     if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
     if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')
     this.billing.own = (this.billing.own ?? 0n) + nanos
-  }
-
-  /** Registers a check that throws if the call must not go on, for example because its claim was lost. */
-  onProve(check: () => void): void {
-    if (this.#proofs) this.#proofs.push(check)
-    else this.#proofs = [check]
-  }
-
-  /**
-   * Runs the checks. Called before each attempt and before the last byte.
-   *
-   * @throws the error of a check; nothing more may be sent then.
-   */
-  prove(): void {
-    if (this.#proofs) for (const check of this.#proofs) check()
   }
 
   /**
@@ -266,6 +203,49 @@ export class Call extends Lifecycle {
       ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
   }
+}
+
+/** Of the whole process: two copies of this package share the call of a request. */
+const CALL = Symbol.for('express-model-gateway call')
+
+/** On a request whose call something asked for before it was opened. */
+export const UNASKED = Symbol('a call that nobody had opened')
+
+/** A request, with the mark of a call that nobody had opened. */
+export type Unasked = IncomingMessage & { [UNASKED]?: true }
+
+type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
+
+/**
+ * Opens the call of a request. If the request has a call already, that one is returned.
+ *
+ * @param target the response, or the socket of an upgraded connection. A request that `noteUpgrade` noted answers on
+ *   its socket in any case.
+ * @example
+ * const call = openCall(req, res, { logger: pino() })
+ * console.log(call.id)
+ */
+export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
+  const carrier = req as CallCarrier
+  carrier[CALL] ??= new Call(req, carrier[UPGRADE]?.socket ?? target, options)
+  return carrier[CALL]
+}
+
+/**
+ * Returns the call of a request. It is opened with defaults if `beginCall` is not mounted, so that each middleware
+ * works alone.
+ *
+ * @throws TypeError if the request is not one of Express: then it has no response.
+ * @example
+ * app.post('/chat', authenticate({ keys }), (req, res) => res.json({ account: callOf(req).principal?.accountId }))
+ */
+export function callOf(req: IncomingMessage): Call {
+  const carrier = req as CallCarrier
+  if (carrier[CALL]) return carrier[CALL]
+  if (!carrier.res)
+    throw new TypeError('callOf(req) needs a request of an Express app, or openCall(req, res) before it')
+  ;(req as Unasked)[UNASKED] = true
+  return openCall(req, carrier.res)
 }
 
 /** Path without the query, as the caller sent it. */

@@ -11,7 +11,7 @@ export {
   NO_BILLING,
   type ServedBy,
 } from './billing-trace.ts'
-export { Call, type CallOptions, type KeyWatch } from './call.ts'
+export { Call, type CallOptions, callOf, type KeyWatch, openCall, UNASKED, type Unasked } from './call.ts'
 export { bytesOfEntry, entryOf, lineOf } from './call-entry.ts'
 export type {
   AttemptSummary,
@@ -21,7 +21,6 @@ export type {
   RoutingSummary,
   UsageSummary,
 } from './call-log-entry.ts'
-export { callOf, openCall, UNASKED, type Unasked } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'

@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { LAST_BYTES } from './last-bytes.ts'
+import type { CallEnding } from './parts.ts'
+import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 
 /** The object that a call answers on: a response, or the socket of an upgraded connection. */
 export type CallTarget = ServerResponse | Duplex
@@ -15,15 +18,23 @@ interface Registered<Self> {
 }
 
 /**
+ * What others register with a call: what settles it, what must be done before its last byte, what it gives back at its end.
+ *
  * Ends a call exactly once, however its response ends: finished, caller gone before or after the headers, exception,
  * aborted upstream. A response or socket emits `close` in each of these cases. The call ends when that has happened and
  * nothing holds it open.
  */
 export abstract class Lifecycle {
+  /** When the call was made durable; null if nothing had to be. */
+  settling: SettlingTrace | null = null
   readonly #target: CallTarget
   #last: Registered<this> | undefined
   #leaveListeners: (() => void)[] | undefined
   #holds = 0
+  #settlers: Settler[] | undefined
+  #proofs: (() => void)[] | undefined
+  /** What runs before the last byte, and once it runs, what that byte waits for. */
+  #lastByte: (() => Promise<void> | undefined)[] | Promise<unknown> | undefined
   #closed = false
   #ended = false
 
@@ -61,6 +72,61 @@ export abstract class Lifecycle {
   /** Whether the caller has left or was disconnected before the whole answer was handed over. */
   get left(): boolean {
     return this.#closed && !this.#target.writableFinished
+  }
+
+  /** Registers durable work that must be done before the last event of an answer is sent. */
+  onSettle(run: Settler): void {
+    if (this.#settlers) this.#settlers.push(run)
+    else this.#settlers = [run]
+  }
+
+  /**
+   * Runs the settlers, each once, in the order of registration. Returns undefined if none of them has to be awaited.
+   *
+   * @throws the error of a settler, also as a rejection; the answer must not be finished then.
+   */
+  settle(ending: CallEnding): Promise<void> | undefined {
+    const settlers = this.#settlers
+    if (!settlers) return undefined
+    this.#settlers = undefined
+    // The settlement and what has to happen before the last byte are waited for together.
+    if (this.#lastByte && ending.unsent !== null && ending.unsent.length <= LAST_BYTES) void this.lastByte()
+    this.settling = { startedAt: Date.now(), endedAt: null }
+    for (let i = 0; i < settlers.length; i++) {
+      const running = settlers[i]?.(ending)
+      if (running) return settleOn(running, settlers.slice(i + 1), ending, this.settling)
+    }
+    this.settling.endedAt = Date.now()
+    return undefined
+  }
+
+  /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
+  onLastByte(run: () => Promise<void> | undefined): void {
+    if (Array.isArray(this.#lastByte)) this.#lastByte.push(run)
+    else this.#lastByte = [run]
+  }
+
+  /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
+  lastByte(): Promise<void> | undefined {
+    if (!Array.isArray(this.#lastByte)) return this.#lastByte as Promise<void> | undefined
+    const waiting = this.#lastByte.map((run) => run()).filter((each) => each !== undefined)
+    this.#lastByte = waiting.length > 0 ? Promise.all(waiting) : undefined
+    return this.#lastByte as Promise<void> | undefined
+  }
+
+  /** Registers a check that throws if the call must not go on, for example because its claim was lost. */
+  onProve(check: () => void): void {
+    if (this.#proofs) this.#proofs.push(check)
+    else this.#proofs = [check]
+  }
+
+  /**
+   * Runs the checks. Called before each attempt and before the last byte.
+   *
+   * @throws the error of a check; nothing more may be sent then.
+   */
+  prove(): void {
+    if (this.#proofs) for (const check of this.#proofs) check()
   }
 
   /**

@@ -33,6 +33,9 @@ export class UpstreamPool implements Wire {
   #retired = false
   readonly #opened: Promise<void>
 
+  /** Once undici is loaded, that of its pool; {@link dispatchFresh} from when this one retires. */
+  dispatch: Wire['dispatch'] = (options, handler) => this.#onceOpen('dispatch', options, handler)
+
   constructor(line: Line) {
     this.#line = line
     if (connections) this.#open(connections)
@@ -52,18 +55,14 @@ export class UpstreamPool implements Wire {
     }
     const connector = connectorOf(this.#line, buildConnector)
     this.#connect = () => new UpstreamConnection(origin, options, connector)
-    this.#pool = new Pool(origin, { ...options, factory: this.#connect })
+    const pool = new Pool(origin, { ...options, factory: this.#connect })
+    this.#pool = pool
+    if (!this.#retired) this.dispatch = pool.dispatch.bind(pool)
   }
 
   /** How many are open, but for those of one request only. */
   get connections(): number {
     return this.#pool?.stats.connected ?? 0
-  }
-
-  dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
-    if (this.#retired) this.dispatchFresh(options, handler)
-    else if (this.#pool) this.#pool.dispatch(options, handler)
-    else this.#onceOpen('dispatch', options, handler)
   }
 
   dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
@@ -92,6 +91,7 @@ export class UpstreamPool implements Wire {
    */
   async retire(): Promise<void> {
     this.#retired = true
+    this.dispatch = this.dispatchFresh
     await this.#opened
     await this.#pool?.close()
   }
