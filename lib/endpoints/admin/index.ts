@@ -24,7 +24,7 @@ export { MemoryBudgetStore, type MemoryBudgetStoreOptions } from './budgets/memo
 export type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './keys/key-store.ts'
 export { KeyUses, type KeyUsesOptions } from './keys/key-uses.ts'
 export { MemoryKeyStore, type MemoryKeyStoreOptions } from './keys/memory-key-store.ts'
-export type { LeaseFigures, LedgerFigures, LedgerView, WalletFigures } from './ledger/ledger-view.ts'
+export type { LeaseFigures, LedgerView, WalletFigures } from './ledger/ledger-view.ts'
 export type { AdminLines } from './lines/line-routes.ts'
 export type { LineSwitchStore } from './lines/line-switch-store.ts'
 export { MemoryLineSwitchStore } from './lines/memory-line-switch-store.ts'

@@ -24,9 +24,6 @@ export interface LeaseFigures {
   readonly renewedAt: number
 }
 
-/** The result of a check of the ledger: sums over all accounts, and a description of each violated rule. */
-export type LedgerFigures = LedgerCheck
-
 /** The operations of a ledger that the admin API needs. `MemoryLedger` and `SqlLedger` have them. */
 export interface LedgerView {
   /** Returns wallets. An unknown one is left out. */
@@ -34,7 +31,7 @@ export interface LedgerView {
   /** Returns all open leases. */
   leases(): Promise<readonly LeaseFigures[]>
   /** Recomputes the ledger from its rows, all as of one moment. */
-  check(): Promise<LedgerFigures>
+  check(): Promise<LedgerCheck>
 }
 
 /** Returns the wallets of accounts or keys, by their ids. */
