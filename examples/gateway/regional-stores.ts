@@ -7,7 +7,6 @@ import {
   StoreWatch,
   type TaskStore,
 } from 'express-model-gateway'
-import type { WalletId } from 'express-model-gateway/ledger'
 import { type Database, SqlRegions } from 'express-model-gateway/sql'
 import type { DurableStores } from './durable-stores.ts'
 import type { RegionSettings } from './region-settings.ts'
@@ -64,7 +63,7 @@ function tasksSupplied(tasks: TaskStore, { ledger }: Pick<SqlRegions, 'ledger'>)
   const intend: TaskStore['intend'] = async (intent) => {
     const first = await tasks.intend(intent)
     if (first.kind !== 'refused') return first
-    await ledger.supply(walletsOf(intent), intent.hold)
+    await ledger.supply(intent, intent.hold)
     return tasks.intend(intent)
   }
   return new Proxy(tasks, {
@@ -74,11 +73,6 @@ function tasksSupplied(tasks: TaskStore, { ledger }: Pick<SqlRegions, 'ledger'>)
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
-}
-
-function walletsOf({ account, key, budgets = [] }: Parameters<TaskStore['intend']>[0]): WalletId[] {
-  const own: WalletId[] = [`account:${account}`, ...budgets.map(({ wallet }) => wallet)]
-  return key === null ? own : [...own, `key:${key}`]
 }
 
 type Homes = Pick<SqlRegions, 'homeOf' | 'regionWith'>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { budgetWallet } from '../../lib/ledger/budgets/budget.ts'
 import {
   accountWallet,
   type LeaseChange,
@@ -225,17 +226,26 @@ describe('the ledger of a region', () => {
 
   it('gets money for what waits for no lease, and never rejects', async (t) => {
     const { memory, home, ledger } = await region(t)
-    const supplied = ledger.supply([SHARE, OWN, OTHER], 30n)
+    const budget = {
+      budget: 'b',
+      scope: { account: 'near', key: null, user: null, tag: null },
+      refused: 'insufficient_balance',
+    } as const
+    const budgets = [{ ...budget, wallet: budgetWallet('b', 7), endsAt: null }]
+    const supplied = ledger.supply({ account: 'near', key: 'k', budgets }, 30n)
     await turns()
     assert.deepEqual(home.demands, [
-      [SHARE, 30n, 30n],
-      [OTHER, 30n, 30n],
+      ['budget:b:7', 30n, 30n],
+      ['key:k', 30n, 30n],
     ])
     await home.answer({ moved: 30n, elsewhere: 0n })
     await home.answer(new Error('away'))
     await supplied
     const shares = { homesOf: () => Promise.reject(new Error('its own database is away')) }
-    await new RegionalLedger({ ledger: memory, shares, homes: new Map([['eu', home]]) }).supply([SHARE], 5n)
+    await new RegionalLedger({ ledger: memory, shares, homes: new Map([['eu', home]]) }).supply(
+      { account: 'far', key: null },
+      5n,
+    )
     assert.equal(home.demands.length, 2)
   })
 })

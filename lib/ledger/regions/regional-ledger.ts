@@ -1,4 +1,5 @@
 import { WalletsHeldUp } from '../held-up.ts'
+import type { Hold } from '../hold.ts'
 import type {
   DepositResult,
   LeaseAnswer,
@@ -12,7 +13,7 @@ import type {
   WalletState,
   WalletStatement,
 } from '../ledger.ts'
-import type { WalletId } from '../wallet.ts'
+import { type WalletId, walletsOf } from '../wallet.ts'
 import type { HomeExchange } from './home-exchange.ts'
 import { KnownHomes } from './known-homes.ts'
 import type { ShareStore } from './region-store.ts'
@@ -143,7 +144,11 @@ export class RegionalLedger implements Ledger, LedgerBooks {
   }
 
   /** Gets money for something that does not wait for a lease, such as a video. Never rejects. */
-  async supply(wallets: readonly WalletId[], amount: bigint): Promise<void> {
+  async supply(
+    { account, key, budgets }: Pick<Hold, 'account' | 'key' | 'budgets'>,
+    amount: bigint,
+  ): Promise<void> {
+    const wallets = walletsOf({ account, key, budgets: budgets?.map(({ wallet }) => wallet) })
     const homes = await this.#shares.homesOf(wallets).catch(() => new Map<WalletId, string>())
     const asked = Array.from(homes, ([wallet, home]) =>
       this.#exchanges.get(home)?.demand(wallet, amount, amount),
