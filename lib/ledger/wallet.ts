@@ -1,4 +1,4 @@
-import { assertAmount } from '../core/catalog/money.ts'
+import { assertAmount, formatAmount } from '../core/catalog/money.ts'
 
 /**
  * The id of a wallet, which has an account's balance, a key's quota or a budget's amount for a period: `account:acme`,
@@ -30,6 +30,19 @@ export interface Spender {
 export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
   const own = [accountWallet(account), ...budgets]
   return key === null ? own : [...own, keyWallet(key)]
+}
+
+const NO_FUNDS = { funds: 0n, spent: 0n, leased: 0n }
+
+/** Returns the sums of an account's wallet as endpoints tell them. Without a wallet, it has neither deposits nor charges. */
+export function describeFunds({ funds, spent, leased }: Readonly<typeof NO_FUNDS> = NO_FUNDS) {
+  return {
+    deposited: formatAmount(funds),
+    spent: formatAmount(spent),
+    balance: formatAmount(funds - spent),
+    leased: formatAmount(leased),
+    available: formatAmount(funds - spent - leased),
+  }
 }
 
 /**

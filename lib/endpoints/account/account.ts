@@ -1,10 +1,10 @@
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
-import { formatAmount } from '../../core/catalog/index.ts'
 import { newRouter, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { WalletState } from '../../ledger/index.ts'
+import { describeFunds } from '../../ledger/wallet.ts'
 
 /** The sums of an account's wallet, in nano-units. */
 export type OwnFunds = Pick<WalletState, 'limited' | 'funds' | 'spent' | 'leased'>
@@ -42,28 +42,15 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     const { principal } = callOf(req)
     if (!principal) throw callOf(req).refuse('missing_credential')
     const { accountId, keyId, accountLimits, keyLimits } = principal
-    const [funds = NO_FUNDS] = await ledger.wallets([`account:${accountId}`])
+    const [funds] = await ledger.wallets([`account:${accountId}`])
     setNoStore(res)
     res.json({
       id: accountId,
       object: 'account',
-      ...figuresOf(funds),
+      prepaid: funds?.limited ?? false,
+      ...describeFunds(funds),
       limits: accountLimits,
       key: { id: keyId, limits: keyLimits },
     })
-  }
-}
-
-/** The sums of an account without a wallet, which has neither deposits nor charges. */
-const NO_FUNDS: OwnFunds = { limited: false, funds: 0n, spent: 0n, leased: 0n }
-
-function figuresOf({ limited, funds, spent, leased }: OwnFunds) {
-  return {
-    prepaid: limited,
-    deposited: formatAmount(funds),
-    spent: formatAmount(spent),
-    balance: formatAmount(funds - spent),
-    leased: formatAmount(leased),
-    available: formatAmount(funds - spent - leased),
   }
 }

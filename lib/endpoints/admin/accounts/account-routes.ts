@@ -14,6 +14,7 @@ import {
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
+import { describeFunds } from '../../../ledger/wallet.ts'
 import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
 import { type LedgerView, type WalletFigures, walletsOf } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
@@ -150,18 +151,13 @@ function revised(settings: AccountSettings, change: z.output<typeof accountChang
 }
 
 function describeAccount(account: Account, wallet: WalletFigures | undefined) {
-  const { funds, spent, leased } = wallet ?? { funds: 0n, spent: 0n, leased: 0n }
   return {
     id: account.id,
     object: 'account',
     name: account.name,
     status: account.status,
     prepaid: account.prepaid,
-    deposited: formatAmount(funds),
-    spent: formatAmount(spent),
-    balance: formatAmount(funds - spent),
-    leased: formatAmount(leased),
-    available: formatAmount(funds - spent - leased),
+    ...describeFunds(wallet),
     limits: account.limits,
     regions: account.regions,
     line_regions: account.lineRegions,
