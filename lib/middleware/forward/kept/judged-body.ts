@@ -122,7 +122,7 @@ async function beginsAsJson(req: IncomingMessage, signal: AbortSignal): Promise<
     const piece = req.read() as Buffer | null
     if (piece !== null) {
       req.unshift(piece)
-      const first = /[^\s\uFEFF]/.exec(piece.toString('utf8', 0, 4096))?.[0]
+      const first = /\S/.exec(piece.toString('utf8', 0, 4096))?.[0]
       return first === undefined || first === '{' || first === '['
     }
     if (req.readableEnded || req.destroyed) return false
