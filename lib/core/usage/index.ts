@@ -5,6 +5,7 @@ export {
   type CallUsage,
   durationOf,
   HOUR_MS,
+  type HourlyUsage,
   isOf,
   NOT_KNOWN,
   shareOfCharge,

@@ -5,6 +5,7 @@ import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store
 import {
   type Charged,
   HOUR_MS,
+  type HourlyUsage,
   isOf,
   NOT_KNOWN,
   shareOfCharge,
@@ -13,12 +14,6 @@ import {
   type UsageShare,
   UsageSums,
 } from './usage-sums.ts'
-
-interface MemoryRow {
-  readonly hour: number
-  readonly of: UsageDimensions
-  readonly sums: UsageSums
-}
 
 /** The most rows with users and tags. An account may have this share of those that are free, so that there is room for others. */
 const MAX_FINE = 100_000
@@ -29,9 +24,9 @@ const SHARE = 4
  * charge.
  */
 export class MemoryUsageStore implements UsageStore {
-  readonly #rows = new Map<string, MemoryRow>()
+  readonly #rows = new Map<string, HourlyUsage>()
   /** The last row of each key: most calls are like the one before. */
-  readonly #last = new Map<string | null, MemoryRow>()
+  readonly #last = new Map<string | null, HourlyUsage>()
   readonly #fine = new FineRows()
   /** How many rows have users and tags, in all and of each account. */
   #fineRows = 0
@@ -90,7 +85,7 @@ export class MemoryUsageStore implements UsageStore {
     }))
   }
 
-  #open(share: UsageShare): MemoryRow {
+  #open(share: UsageShare): HourlyUsage {
     const own = this.#fineRowsOf.get(share.account) ?? 0
     const isFull = own >= (MAX_FINE - this.#fineRows) / SHARE
     const { account, key, model, line, user, tags } = isFull
@@ -123,7 +118,7 @@ function nameOf(
   return `${hourOf(at)}\n${account}\n${key}\n${model}\n${line}\n${user}\n${tagged}`
 }
 
-function isWithin({ hour, of }: MemoryRow, query: UsageQuery): boolean {
+function isWithin({ hour, of }: HourlyUsage, query: UsageQuery): boolean {
   const { from, to, account, key, model, line, user, tags = NO_TAGS } = query
   return (
     hour >= from &&
@@ -141,7 +136,7 @@ function tagOf({ tags }: UsageDimensions, name: string): string {
   return Object.hasOwn(tags, name) ? (tags[name] as string) : ''
 }
 
-function groupOf({ hour, of }: MemoryRow, group: UsageGroup): string | number {
+function groupOf({ hour, of }: HourlyUsage, group: UsageGroup): string | number {
   switch (group) {
     case 'hour':
       return hour

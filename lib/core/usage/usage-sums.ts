@@ -117,6 +117,13 @@ export class UsageSums {
   }
 }
 
+/** What calls of an hour with the same dimensions come to. */
+export interface HourlyUsage {
+  readonly hour: number
+  readonly of: UsageDimensions
+  readonly sums: UsageSums
+}
+
 /** Rounds a count: lines report what they like. */
 function whole(count: number): number {
   return Number.isFinite(count) ? Math.round(count) : 0

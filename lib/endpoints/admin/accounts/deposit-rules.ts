@@ -1,17 +1,15 @@
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import type { DepositOutcome } from './account-store.ts'
 
-/** The members that must be repeated with a reference. Only an adjustment has a reason. */
-interface Movement {
+/** A deposit, or an adjustment, which has a reason. */
+export interface KnownDeposit {
   readonly amount: bigint
+  readonly at: number
   readonly reason: string | null
 }
 
 /** Returns the outcome of a deposit or adjustment whose reference was used before. */
-export function repeatedDeposit(
-  earlier: Movement & { readonly at: number },
-  asked: Movement,
-): DepositOutcome {
+export function repeatedDeposit(earlier: KnownDeposit, asked: Omit<KnownDeposit, 'at'>): DepositOutcome {
   const isSame = earlier.amount === asked.amount && (earlier.reason === null) === (asked.reason === null)
   return isSame ? { kind: 'known', at: earlier.at, reason: earlier.reason } : { kind: 'conflict' }
 }

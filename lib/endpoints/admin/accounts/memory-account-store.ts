@@ -16,7 +16,7 @@ import { pageById } from '../page-by-id.ts'
 import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
-import { holdsDeposits, repeatedDeposit } from './deposit-rules.ts'
+import { holdsDeposits, type KnownDeposit, repeatedDeposit } from './deposit-rules.ts'
 import { type DirectoryAccount, directoryAccount } from './directory-account.ts'
 
 /** Options of {@link MemoryAccountStore}. */
@@ -49,12 +49,6 @@ const RULES: OptionRules<MemoryAccountStoreOptions> = {
   changes: aChangeLog,
 }
 
-interface Deposit {
-  readonly amount: bigint
-  readonly at: number
-  readonly reason: string | null
-}
-
 /**
  * An account store in this process's memory.
  *
@@ -66,7 +60,7 @@ export class MemoryAccountStore implements AccountStore {
   readonly #ledger: MemoryAccountStoreOptions['ledger']
   readonly #keys: MemoryAccountStoreOptions['keys']
   readonly #accounts = new Map<string, Account>()
-  readonly #deposits = new Map<string, Deposit>()
+  readonly #deposits = new Map<string, KnownDeposit>()
   readonly #changes: MemoryChangeLog
   /** Runs one change at a time. */
   readonly #queue = new SerialQueue()

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
-import type { Line } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
@@ -10,10 +9,7 @@ import { retryAfterOf, toldWait } from '../../../routing/attempt/retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** A file to send and the line that has it. */
-export interface DownloadSource {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly line: Line
+export interface DownloadSource extends Omit<DownloadTarget, 'callerHeaders'> {
   /** Receives the record of the exchange. */
   readonly note: AttemptNote
   /** Aborted when the download must end: the caller has left, or its key has ended. */

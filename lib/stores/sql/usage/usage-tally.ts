@@ -3,9 +3,9 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   FineRows,
   HOUR_MS,
+  type HourlyUsage,
   isOf,
   shareOfCharge,
-  type UsageDimensions,
   type UsageShare,
   UsageSums,
 } from '../../../core/usage/index.ts'
@@ -64,13 +64,6 @@ const fine = new FineRows()
 /** The primary key of a row. */
 export type UsageRowId = readonly [account: string, grain: number, hour: number, digest: string]
 
-/** What calls of an hour with the same dimensions come to. */
-interface Counted {
-  readonly hour: number
-  readonly of: UsageDimensions
-  readonly sums: UsageSums
-}
-
 interface TalliedRow {
   readonly account: string
   readonly grain: number
@@ -92,9 +85,9 @@ export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
 
 /** Adds up the usage of calls, and returns the rows to add it to. All who write usage lock its rows last, in their order. */
 export class UsageTally {
-  readonly #counted = new Map<string, Counted>()
+  readonly #counted = new Map<string, HourlyUsage>()
   /** Most calls of a batch are like the one before. */
-  #last: Counted | undefined
+  #last: HourlyUsage | undefined
 
   constructor(shares: Iterable<UsageShare> = []) {
     for (const share of shares) this.add(share)
