@@ -12,6 +12,7 @@ import {
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-money.ts'
+import { OPEN_KEY } from '../../contracts/key-samples.ts'
 import { keyStoreContract } from '../../contracts/key-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { BACKENDS, postgresUrl } from './postgres-database.ts'
@@ -39,19 +40,7 @@ keyStoreContract('Postgres', async () => storesAt(await postgresUrl()), WITHOUT_
 
 const SEED = { accounts: [{ id: 'acme' }], keys: [{ id: 'k', account: 'acme', secret: 'sk-1', quota: '5' }] }
 
-const SEED_KEY = {
-  account: 'acme',
-  secretHash: 'h',
-  name: null,
-  note: null,
-  tags: {},
-  enabled: true,
-  expiresAt: null,
-  quota: null,
-  allowIps: null,
-  allowModels: null,
-  limits: { rpm: null, tpm: null },
-}
+const SEED_KEY = { ...OPEN_KEY, account: 'acme', secretHash: 'h' }
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`keys of a config: ${name}`, { skip }, () => {

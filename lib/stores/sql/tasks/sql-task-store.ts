@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import type {
   CreatedTask,
@@ -19,7 +20,6 @@ import { checkDatabase } from '../driver/check-database.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { TaskCreates } from './sql-task-creates.ts'
-import { countTasks, listTasks } from './sql-task-lists.ts'
 import { TaskPolls } from './sql-task-polls.ts'
 import { resolveTask } from './sql-task-resolution.ts'
 import { TaskRows, toTask } from './sql-task-rows.ts'
@@ -86,12 +86,23 @@ export class SqlTaskStore implements TaskStore {
     return row && toTask(row)
   }
 
-  list(query: TaskQuery, page: TaskPage): Promise<readonly VideoTask[]> {
-    return listTasks(this.#db, query, page)
+  async list(query: TaskQuery, page: TaskPage): Promise<readonly VideoTask[]> {
+    const { order, limit, after, skip = 0 } = page
+    const newest = order === 'newest'
+    let tasks = tasksOf(this.#db, query)
+      .selectAll()
+      .orderBy('id', newest ? 'desc' : 'asc')
+      .limit(limit)
+    if (after !== undefined) tasks = tasks.where('id', newest ? '<' : '>', after)
+    if (skip > 0) tasks = tasks.offset(skip)
+    return (await tasks.execute()).map(toTask)
   }
 
-  count(query: TaskQuery): Promise<number> {
-    return countTasks(this.#db, query)
+  async count(query: TaskQuery): Promise<number> {
+    const { count } = await tasksOf(this.#db, query)
+      .select(({ fn }) => fn.countAll<bigint>().as('count'))
+      .executeTakeFirstOrThrow()
+    return Number(count)
   }
 
   async remove(account: string, id: string): Promise<'removed' | 'unfinished' | 'absent'> {
@@ -158,4 +169,17 @@ export class SqlTaskStore implements TaskStore {
       .executeTakeFirst()
     return Number(numDeletedRows)
   }
+}
+
+function tasksOf(db: Database, { account, states, model, protocol, ids, taken }: TaskQuery) {
+  let tasks = db.selectFrom('video_tasks')
+  if (account !== undefined) tasks = tasks.where('account', '=', account)
+  if (states?.length) tasks = tasks.where('state', 'in', states)
+  if (model !== undefined) tasks = tasks.where('model', '=', model)
+  if (protocol !== undefined) tasks = tasks.where('protocol', '=', protocol)
+  if (ids?.length) tasks = tasks.where('id', 'in', ids)
+  // Postgres has no empty list.
+  if (states?.length === 0 || ids?.length === 0) return db.selectFrom('video_tasks').where(sql.lit(false))
+  if (taken === true) tasks = tasks.where('upstream_id', 'is not', null)
+  return tasks
 }
