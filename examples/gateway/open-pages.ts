@@ -1,13 +1,12 @@
-import type { Express, RequestHandler } from 'express'
-import type { GatewayConfig } from 'express-model-gateway'
+import { hash } from 'node:crypto'
+import type { Express, NextFunction, Request, RequestHandler, Response } from 'express'
+import { callOf, type GatewayConfig } from 'express-model-gateway'
 import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import { DEPLOYMENT_ENDPOINTS } from './azure-paths.ts'
 import { consolePage } from './console-page.ts'
 import type { LiveConfig } from './live-config.ts'
-import { noBody } from './no-body.ts'
-import { ofMemory } from './of-memory.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What the pages without a key need. */
@@ -44,4 +43,33 @@ function describe(passThrough: GatewayConfig['passThrough']): RequestHandler {
   const { version } = manifest
   const options = { version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }
   return ofMemory(() => openApiDocument(options))
+}
+
+/** Answers with a document, which is made when somebody first asks for it: its bytes and its tag then stay. */
+function ofMemory(make: () => object): RequestHandler {
+  let made: { readonly body: Buffer; readonly etag: string } | undefined
+  return (_req, res) => {
+    made ??= bytesOf(make())
+    res.set('etag', made.etag).type('json').send(made.body)
+  }
+}
+
+function bytesOf(document: object): { readonly body: Buffer; readonly etag: string } {
+  const body = Buffer.from(JSON.stringify(document))
+  return { body, etag: `"${hash('sha256', body)}"` }
+}
+
+const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * Refuses long bodies on paths that nobody needs a key for. Node would otherwise read a body to its end behind the answer,
+ * however long it is.
+ */
+function noBody(req: Request, _res: Response, next: NextFunction): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = req.headers
+  next(
+    encoding === undefined && Number(length) <= MAX_BODY_BYTES
+      ? undefined
+      : callOf(req).refuse('request_too_large'),
+  )
 }
