@@ -2,13 +2,22 @@ import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { LAST_BYTES } from './last-bytes.ts'
 import type { CallEnding } from './parts.ts'
-import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 
 /** The object that a call answers on: a response, or the socket of an upgraded connection. */
 export type CallTarget = ServerResponse | Duplex
 
 /** Releases what a call has acquired. */
 export type GiveBack<Self> = (call: Self) => void | Promise<void>
+
+/** When a call was made durable. Times are milliseconds since the epoch. */
+interface SettlingTrace {
+  readonly startedAt: number
+  /** null until it is done, and if it failed at once. */
+  endedAt: number | null
+}
+
+/** Does durable work before the end of an answer. If it throws or rejects, the error is answered instead. */
+type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /** A registered function that waits for the end, and the one that was registered before it. */
 interface Registered<Self> {
@@ -195,5 +204,24 @@ export abstract class Lifecycle {
     } catch (error) {
       this.fault(error, name)
     }
+  }
+}
+
+/**
+ * Waits for a settler, then runs the following ones one after another, and records the time when the last has ended.
+ *
+ * @throws the error of a settler, as a rejection.
+ */
+async function settleOn(
+  running: Promise<void>,
+  others: readonly Settler[],
+  ending: CallEnding,
+  trace: SettlingTrace,
+): Promise<void> {
+  try {
+    await running
+    for (const settler of others) await settler(ending)
+  } finally {
+    trace.endedAt = Date.now()
   }
 }

@@ -1,10 +1,16 @@
 import { z } from 'zod'
-import { isJsonObject } from '../json/index.ts'
+import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
-import { type Operation, PREFIX_CHARS, type RequestFacts, type TokenEstimator } from './operation.ts'
+import {
+  type AnswerReading,
+  type Operation,
+  PREFIX_CHARS,
+  type ReportedUsage,
+  type RequestFacts,
+  type TokenEstimator,
+} from './operation.ts'
 import { plainFacts } from './plain-facts.ts'
-import { readRerankAnswer } from './rerank-answer.ts'
 import { jsonText } from './tokens/token-estimate.ts'
 
 /** The number of documents in one search, as hosted rerankers count. */
@@ -77,4 +83,32 @@ function rerankFacts(
 /** Returns the part of a document with fields that a model reads: its text, else the whole document. */
 function documentText(item: Readonly<Record<string, unknown>>): string {
   return typeof item.text === 'string' ? item.text : jsonText(item)
+}
+
+/** Reads a complete list of reranked documents, under either of its two names. Throws SyntaxError if there is none. */
+function readRerankAnswer(json: unknown): AnswerReading {
+  const answer = isJsonObject(json) ? json : {}
+  const results = Array.isArray(answer.results) ? answer.results : answer.data
+  if (!Array.isArray(results)) throw new SyntaxError('the answer has no "results"')
+  return {
+    substance: objectsIn(results).length > 0 ? 'output' : 'empty',
+    usage: { ...readRerankUsage(answer), outputTokens: 0 },
+    estimateOutput: () => 0,
+  }
+}
+
+/** Rerankers report searches under `meta`, or tokens under `usage`; some report both. */
+function readRerankUsage({ usage, meta }: Readonly<Record<string, unknown>>): ReportedUsage {
+  const counts = isJsonObject(usage) ? usage : {}
+  const { billed_units, tokens } = isJsonObject(meta) ? meta : {}
+  const billed = isJsonObject(billed_units) ? billed_units : {}
+  const read = isJsonObject(tokens) ? tokens : {}
+  return {
+    searchUnits: tokenCount(billed.search_units) ?? tokenCount(counts.search_units),
+    inputTokens:
+      tokenCount(counts.prompt_tokens) ??
+      tokenCount(counts.total_tokens) ??
+      tokenCount(billed.input_tokens) ??
+      tokenCount(read.input_tokens),
+  }
 }

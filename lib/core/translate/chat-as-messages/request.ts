@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { askedReasoning } from '../../operations/chat/asked-reasoning.ts'
+import { effortOf } from '../requests/reasoning-effort.ts'
 import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { type RequestContext, refuse } from '../translation.ts'
-import { askedEffort } from './asked-effort.ts'
 import { askedTools } from './asked-tool.ts'
 import { takesPrefill, takesSampling } from './claude-models.ts'
 import { CHAT_MEMBERS } from './members.ts'
@@ -69,6 +70,13 @@ function userIdOf({ user, safety_identifier: identifier }: JsonObject): string |
 function maxTokensOf({ max_completion_tokens: completion, max_tokens: old }: JsonObject): number | undefined {
   if (typeof completion === 'number') return completion
   return typeof old === 'number' ? old : undefined
+}
+
+/** Returns the effort that a chat asks for. A budget counts as the effort that matches it. */
+function askedEffort(json: JsonObject, maxTokens: number): unknown {
+  const asked = askedReasoning(json)
+  if (!asked || asked.effort !== undefined) return asked?.effort
+  return typeof asked.budget === 'number' ? effortOf(asked.budget, maxTokens) : 'medium'
 }
 
 function outputConfigOf(format: JsonObject | undefined, effort: string | undefined): JsonObject | undefined {
