@@ -7,7 +7,7 @@ import { json } from '../../support/video-upstream.ts'
 
 const NEVER = new Promise<never>(() => {})
 
-describe('a store that does not answer', () => {
+describe('a store that does not answer', { concurrency: true }, () => {
   for (const caller of VIDEO_PROTOCOLS) {
     it(`${caller.kind}: a create is refused, nothing is sent, and what is committed late is withdrawn`, async (t) => {
       const upstream = await videoUpstreamFor(t)
