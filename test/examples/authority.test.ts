@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { afterEach, describe, it } from 'node:test'
 import { createGateway } from 'express-model-gateway/gateway'
 import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { until, untilAsync } from '../support/until.ts'
 
 const TOKEN = 'an-admin-token-of-some-length'
@@ -27,11 +28,20 @@ const NEXT = {
   keys: [{ id: 'rotated', account: 'acme', secret: 'sk-new', limits: { rpm: 50 } }, FIRST.keys[2]],
 }
 
-async function gatewayOf(t: TestContext, databaseUrl: string, config: object) {
+/** Ends the gateways before their database goes. */
+const cleanUp = cleaningUp(afterEach)
+
+async function databaseUrl(): Promise<string> {
+  const { url, remove } = await temporaryDatabase()
+  cleanUp.after(remove)
+  return url
+}
+
+async function gatewayOf(databaseUrl: string, config: object) {
   const logger = recordingLogger()
   const gateway = await createGateway(config, { databaseUrl, adminToken: TOKEN, logger, env: {} })
   const server = await serveApp((app) => void app.use(gateway))
-  t.after(() => server.close().then(() => gateway.close()))
+  cleanUp.after(() => server.close().then(() => gateway.close()))
   const ask = async (path: string, secret = TOKEN, init: RequestInit = {}) => {
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
     const response = await fetch(server.url + path, { ...init, headers })
@@ -45,11 +55,10 @@ const statusFor = async ({ ask }: Awaited<ReturnType<typeof gatewayOf>>, secret:
   (await ask('/v1/models', secret)).status
 
 describe('the authority of the config', () => {
-  it('revokes at reload what the config no longer names, in every process', async (t) => {
-    const { url, remove } = await temporaryDatabase()
-    t.after(remove)
-    const one = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
-    const other = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
+  it('revokes at reload what the config no longer names, in every process', async () => {
+    const url = await databaseUrl()
+    const one = await gatewayOf(url, { ...FIRST, authority: 'config' })
+    const other = await gatewayOf(url, { ...FIRST, authority: 'config' })
     for (const secret of ['sk-leaked', 'sk-former', 'sk-beside'])
       assert.equal(await statusFor(other, secret), 200)
     const next = { ...NEXT, authority: 'config' }
@@ -87,10 +96,9 @@ describe('the authority of the config', () => {
     assert.deepEqual((await one.ask('/admin/drift')).body.data, [])
   })
 
-  it('tells no failure of a reload that the end of the gateway cuts short, or that comes behind it', async (t) => {
-    const { url, remove } = await temporaryDatabase()
-    t.after(remove)
-    const { gateway, logger } = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
+  it('tells no failure of a reload that the end of the gateway cuts short, or that comes behind it', async () => {
+    const url = await databaseUrl()
+    const { gateway, logger } = await gatewayOf(url, { ...FIRST, authority: 'config' })
     const accounts = Array.from({ length: 300 }, (_, i) => ({ id: `acme-${i}` }))
     const next = { ...FIRST, authority: 'config', accounts: [...FIRST.accounts, ...accounts] }
     const reloads = [gateway.reload(next), gateway.reload(FIRST)]
@@ -102,8 +110,8 @@ describe('the authority of the config', () => {
     )
   })
 
-  it('tells each difference once in memory, however often the config was read', async (t) => {
-    const one = await gatewayOf(t, 'memory:', { ...FIRST, authority: 'config' })
+  it('tells each difference once in memory, however often the config was read', async () => {
+    const one = await gatewayOf('memory:', { ...FIRST, authority: 'config' })
     for (let i = 0; i < 3; i++) await one.gateway.reload({ ...FIRST, authority: 'config' })
     await one.gateway.reload({ ...NEXT, keys: [NEXT.keys[1]] })
     const rows = (await one.ask('/admin/drift')).body.data
@@ -113,10 +121,9 @@ describe('the authority of the config', () => {
     )
   })
 
-  it('is the database’s by default: differences are told, and nothing changes', async (t) => {
-    const { url, remove } = await temporaryDatabase()
-    t.after(remove)
-    const one = await gatewayOf(t, url, FIRST)
+  it('is the database’s by default: differences are told, and nothing changes', async () => {
+    const url = await databaseUrl()
+    const one = await gatewayOf(url, FIRST)
     await one.ask('/admin/keys/beside', TOKEN, { method: 'DELETE' })
     await one.gateway.reload(NEXT)
     const differences = [
@@ -136,7 +143,7 @@ describe('the authority of the config', () => {
     assert.equal((await one.ask('/admin/keys/leaked', TOKEN, enable)).status, 200)
 
     // As does a start.
-    const two = await gatewayOf(t, url, NEXT)
+    const two = await gatewayOf(url, NEXT)
     await until(() => two.told().length === 3, 'the warnings at start')
     const page = (await two.ask('/admin/drift?limit=2')).body as unknown as {
       data: object[]
