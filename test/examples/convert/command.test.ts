@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { printConverted } from '../../../examples/gateway/convert/print-converted.ts'
+import { ConfigError } from '../../../lib/core/config/index.ts'
 
 const BIN = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
 const CONDITION = '--conditions=@express-model-gateway/source'
@@ -61,8 +63,7 @@ describe('convert litellm', { timeout: 100_000 }, () => {
     assert.match(stderr, /^model_list\[0\]\.model_name: .*\nwild\.yaml: no line can be made.*\n$/s)
   })
 
-  const REFUSED: readonly [what: string, content: string | undefined, why: RegExp][] = [
-    ['a file that is not there', undefined, /^file\.yaml cannot be read \(ENOENT\)$/],
+  const REFUSED: readonly [what: string, content: string, why: RegExp][] = [
     ['no YAML', 'model_list: [', /^file\.yaml is not valid YAML \(\w+\): look at line 1$/],
     ['an alias without an anchor', 'model_list: *nothing', /^file\.yaml is not valid YAML: .*alias/],
     ['an empty file', '', /^file\.yaml has no list model_list: it is no config of a LiteLLM proxy$/],
@@ -70,14 +71,21 @@ describe('convert litellm', { timeout: 100_000 }, () => {
     ['a config of this gateway', 'models: []\nlines: []', /^file\.yaml has no list model_list/],
     ['models that are no list', 'model_list: { a: b }', /^file\.yaml has no list model_list/],
   ]
+  test('a file that is not there is one line, and exit code 1', async () => {
+    const { code, stdout, stderr } = await run(['convert', 'litellm', 'file.yaml'])
+    assert.deepEqual([code, stdout, stderr], [1, '', 'file.yaml cannot be read (ENOENT)\n'])
+  })
+
   for (const [what, content, why] of REFUSED)
-    test(`${what} is one line, and exit code 1`, async () => {
-      rmSync(join(folder, 'file.yaml'), { force: true })
-      if (content !== undefined) write('file.yaml', content)
-      const { code, stdout, stderr } = await run(['convert', 'litellm', 'file.yaml'])
-      assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr.trimEnd(), why)
-      assert.doesNotMatch(stderr.trimEnd(), /\n/)
+    test(`${what} is refused in one line`, async () => {
+      write('file.yaml', content)
+      await assert.rejects(printConverted(join(folder, 'file.yaml'), {}), (error: Error) => {
+        const [fault = '', ...more] = error instanceof ConfigError ? error.faults : [error.message]
+        assert.deepEqual(more, [])
+        assert.match(fault.replace(`${folder}/`, ''), why)
+        assert.doesNotMatch(fault, /\n/)
+        return true
+      })
     })
 })
 
