@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createGateway, type Gateway, type GatewayOptions } from 'express-model-gateway/gateway'
@@ -31,6 +32,12 @@ export interface AssembledOptions {
   readonly signInProvider?: NonNullable<GatewayOptions['signInProvider']>
 }
 
+/** Ends a gateway. By itself it waits for a second for what else might come on its idle connections. */
+export function endGateway(gateway: Gateway, server: Server): Promise<void> {
+  server.closeIdleConnections()
+  return gateway.close()
+}
+
 /** Starts the gateway of `examples/gateway` on a free port. The account "acme" has the test key. */
 export async function assembledGateway(
   cleanUp: CleanUp,
@@ -50,8 +57,8 @@ export async function assembledGateway(
     },
     { databaseUrl: 'memory:', logger, env: {}, ...options },
   )
-  cleanUp.after(() => gateway.close())
   const server = gateway.listen(0, '127.0.0.1')
+  cleanUp.after(() => endGateway(gateway, server))
   await until(() => server.listening, 'the gateway listens')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const send = (path: string, body?: unknown, init: RequestInit = {}): Promise<Response> =>

@@ -10,6 +10,7 @@ import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { endGateway } from '../../support/assembled-gateway.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { until } from '../../support/until.ts'
 
@@ -122,8 +123,8 @@ before(async () => {
     },
     { databaseUrl, adminToken: ADMIN_TOKEN, logger: recordingLogger(), env: {} },
   )
-  cleanUp.after(() => gateway.close())
   const server = gateway.listen(0, '127.0.0.1')
+  cleanUp.after(() => endGateway(gateway, server))
   await until(() => server.listening, 'the gateway listens')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   db = await openDatabase(databaseUrl, { readOnly: true })

@@ -7,6 +7,7 @@ import { SqlWebhookOutbox } from '../../../lib/stores/sql/index.ts'
 import { newEvent, WEBHOOK_EVENTS } from '../../../lib/webhooks/index.ts'
 import { databaseUrl, open } from '../../stores/sql/temporary-database.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import { endGateway } from '../../support/assembled-gateway.ts'
 import { until, untilAsync } from '../../support/until.ts'
 import { startReceiver } from '../../webhooks/receivers.ts'
 
@@ -52,8 +53,8 @@ const CONFIG = {
 async function start(t: TestContext, databaseUrl: string, webhookAllowPrivate = true) {
   const options = { databaseUrl, adminToken, webhookAllowPrivate, logger: quiet, env: {} }
   const gateway = await createGateway(CONFIG, options)
-  t.after(() => gateway.close())
   const server = gateway.listen(0, '127.0.0.1')
+  t.after(() => endGateway(gateway, server))
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const ask = async (method: string, path: string, body?: unknown, token = adminToken) => {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createGateway } from '../../../examples/gateway/index.ts'
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import { endGateway } from '../../support/assembled-gateway.ts'
 import type { CleanUp } from '../../support/clean-up.ts'
 import { untilAsync } from '../../support/until.ts'
 import { CLAUDE, GPT, OPUS } from './frameworks/framework.ts'
@@ -68,7 +69,7 @@ export async function startLineGateway(
   )
   const server = gateway.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  cleanUp.after(() => gateway.close())
+  cleanUp.after(() => endGateway(gateway, server))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const get = async <T>(path: string, key: string): Promise<T> =>
     jsonOf<T>(await fetch(url + path, { headers: { authorization: `Bearer ${key}` } }))
