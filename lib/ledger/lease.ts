@@ -1,4 +1,4 @@
-import { assertAmount } from '../core/catalog/money.ts'
+import { assertAmount, greatest, least } from '../core/catalog/money.ts'
 import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
@@ -112,12 +112,4 @@ function opened(asked: LeaseChange & { readonly owner: string }, held: bigint, n
   const { lease: id, wallet, owner, seq } = asked
   const fresh = { lastMoved: held, beats: 1, renewedAt: now, ended: null, endedAt: null }
   return { id, wallet, owner, held, seq, ...fresh }
-}
-
-function least(one: bigint, other: bigint): bigint {
-  return one < other ? one : other
-}
-
-function greatest(one: bigint, other: bigint): bigint {
-  return one > other ? one : other
 }

@@ -16,6 +16,20 @@ export function assertAmount(amount: bigint, what: string): void {
   throw new RangeError(`${what}: an amount must be from 0 to ${MAX_AMOUNT} nano-units, and is ${amount}`)
 }
 
+/** Returns the least of some amounts. */
+export function least(first: bigint, ...others: readonly bigint[]): bigint {
+  let least = first
+  for (const each of others) if (each < least) least = each
+  return least
+}
+
+/** Returns the greatest of some amounts. */
+export function greatest(first: bigint, ...others: readonly bigint[]): bigint {
+  let greatest = first
+  for (const each of others) if (each > greatest) greatest = each
+  return greatest
+}
+
 const DECIMAL = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?$/
 
 /** Whether {@link parseAmount} accepts a text: at most 12 digits before the decimal point and 9 behind it. */

@@ -10,7 +10,6 @@ export {
   NOT_KNOWN,
   shareOfCharge,
   shareOfEntry,
-  type UsageDimensions,
   type UsageShare,
   UsageSums,
   usageOfCall,

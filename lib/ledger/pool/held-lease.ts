@@ -1,4 +1,4 @@
-import { MAX_AMOUNT } from '../../core/catalog/money.ts'
+import { greatest, least, MAX_AMOUNT } from '../../core/catalog/money.ts'
 
 /** The owner stops using a lease this long after it asked for the last confirmed renewal, in milliseconds. */
 const USABLE_MS = 25_000
@@ -177,16 +177,4 @@ function keep(kept: bigint[], value: bigint): void {
 /** Limits an amount to the range of a ledger. */
 function bounded(amount: bigint): bigint {
   return least(greatest(amount, 0n), MAX_AMOUNT)
-}
-
-function least(first: bigint, ...others: readonly bigint[]): bigint {
-  let least = first
-  for (const each of others) if (each < least) least = each
-  return least
-}
-
-function greatest(first: bigint, ...others: readonly bigint[]): bigint {
-  let greatest = first
-  for (const each of others) if (each > greatest) greatest = each
-  return greatest
 }

@@ -17,6 +17,7 @@ import {
   priceOn,
   type UnitPrices,
 } from '../../core/catalog/index.ts'
+import { greatest } from '../../core/catalog/money.ts'
 import type { PriceUnit } from '../../core/operations/index.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
@@ -114,7 +115,7 @@ export class WorstCase {
     if (priceUnit === 'tokens' && webSearches === 0 && rough <= Number.MAX_SAFE_INTEGER)
       return BigInt((rough - (rough % 4_000_000)) / 4_000_000)
     const ofTokens = BigInt(tokens) * output
-    const ofOutput = priceUnit === 'tokens' ? ofTokens : largest(ofTokens, piecesCost(highest, request))
+    const ofOutput = priceUnit === 'tokens' ? ofTokens : greatest(ofTokens, piecesCost(highest, request))
     const ofPieces = highest.perRequest + BigInt(webSearches) * highest.perWebSearch
     const quarters = BigInt(5 * estimatedInputTokens) * input + ofOutput * 4n + ofPieces * 4_000_000n
     return (quarters + 2_000_000n) / 4_000_000n
@@ -193,13 +194,9 @@ function isVaried(highest: HighestPrices): boolean {
 
 function raise(highest: HighestPrices, price: UnitPrices): void {
   // What of the input a line writes into its cache is known by its answer.
-  const input = largest(price.inputPerMillion, price.cacheWritePerMillion)
+  const input = greatest(price.inputPerMillion, price.cacheWritePerMillion)
   for (const unit of UNITS)
-    highest[unit] = largest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
+    highest[unit] = greatest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
 }
 
 const UNITS = Object.keys(FREE) as (keyof UnitPrices)[]
-
-function largest(one: bigint, other: bigint): bigint {
-  return one > other ? one : other
-}
