@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
-import { retryAfterOf, toldWait } from './retry-after.ts'
+import { cappedWait, retryAfterOf } from './retry-after.ts'
 import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
@@ -32,7 +32,7 @@ function judge(status: number, error: UpstreamError, headers: IncomingHttpHeader
   if (failure.code === 'upstream_rate_limited')
     return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
   if (failure.code !== 'upstream_overloaded') return { ...failure, cheap }
-  return { ...failure, cheap, retryAfterMs: toldWait(retryAfterOf(headers, body)) }
+  return { ...failure, cheap, retryAfterMs: cappedWait(retryAfterOf(headers, body)) }
 }
 
 /** Returns the status that says what an upstream means: some 4xx are not the request's fault. */

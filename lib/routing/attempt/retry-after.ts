@@ -22,8 +22,8 @@ export function retryAfterOf(headers: IncomingHttpHeaders, body: unknown): numbe
   return said.find((ms) => ms > 0) ?? SENSELESS_MS
 }
 
-/** Returns the wait to tell callers where an upstream asks for one. */
-export function toldWait(askedMs: number | undefined): number | undefined {
+/** Returns the wait that callers are told of, for the one that an upstream asks for. */
+export function cappedWait(askedMs: number | undefined): number | undefined {
   return askedMs && Math.min(askedMs, MAX_TOLD_MS)
 }
 

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
-import { retryAfterOf, toldWait } from '../../../routing/attempt/retry-after.ts'
+import { cappedWait, retryAfterOf } from '../../../routing/attempt/retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** A file to send and the line that has it. */
@@ -57,7 +57,7 @@ export async function sendDownload(
         { requestId: call.id, line: source.line.id, reason: detail },
         'video: a download failed',
       )
-    throw call.refuse(code, { retryAfterMs: toldWait(retryAfterMs) })
+    throw call.refuse(code, { retryAfterMs: cappedWait(retryAfterMs) })
   } finally {
     source.signal.removeEventListener('abort', leave)
     release()

@@ -1,5 +1,5 @@
 import type { AttemptNote, Call, Logger, RoutingTrace } from '../../../core/call/index.ts'
-import { toldWait } from '../../../routing/attempt/retry-after.ts'
+import { cappedWait } from '../../../routing/attempt/retry-after.ts'
 import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
 import { inTime, storedFor } from './store-wait.ts'
 import { isFinished, type VideoTask } from './task.ts'
@@ -167,7 +167,7 @@ export class TaskService {
 
 /** Returns the error of a line that did not answer, or refused. */
 function refusedAway(call: Call, { code, retryAfterMs }: Extract<CancelOutcome, { kind: 'away' }>) {
-  return call.refuse(code, { retryAfterMs: toldWait(retryAfterMs) })
+  return call.refuse(code, { retryAfterMs: cappedWait(retryAfterMs) })
 }
 
 const RUNNING =
