@@ -32,6 +32,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
     'core/*',
     [
       'core/errors',
+      'core/bytes',
       'core/json',
       'core/options',
       'core/own-functions',

@@ -1,3 +1,4 @@
+import { withinMemory } from '../bytes/index.ts'
 import type { Call } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { PieceCount } from './piece-count.ts'
@@ -10,12 +11,12 @@ export interface BudgetBounds {
   readonly perProcess: number
 }
 
-const DEFAULT_BUDGET = 256 * 1024 * 1024
+const DEFAULT_BUDGET = withinMemory(256 * 1024 * 1024)
 
 /**
  * Returns the bounds for bodies of at most so many bytes.
  *
- * @param perProcess defaults to 256 MiB, or to one body if that is more.
+ * @param perProcess defaults to 256 MiB, less where the process may take less than 1 GiB, or to one body if that is more.
  * @throws TypeError if a number is unusable.
  */
 export function budgetOf(

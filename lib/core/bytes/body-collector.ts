@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { withinMemory } from './process-memory.ts'
 
 /** Default limit: a longer body is taken for broken. */
-const MAX_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = withinMemory(256 * 1024 * 1024)
 /** A `Buffer` takes a few hundred bytes itself, so that smaller chunks are copied together. */
 const MIN_CHUNK_BYTES = 4096
 const MAX_BLOCK_BYTES = 64 * 1024

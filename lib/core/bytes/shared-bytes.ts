@@ -18,6 +18,11 @@ export class SharedBytes {
     return (this.#bytesOf.get(account) ?? 0) + bytes <= (this.#most - this.size) / SHARE
   }
 
+  /** Whether an account has some. */
+  has(account: string): boolean {
+    return this.#bytesOf.has(account)
+  }
+
   add(account: string, bytes: number): void {
     this.size += bytes
     this.#bytesOf.set(account, (this.#bytesOf.get(account) ?? 0) + bytes)

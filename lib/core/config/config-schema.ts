@@ -201,7 +201,7 @@ export const configSchema = z.strictObject({
   bodyLimitBytes: count.min(1024).default(20_971_520),
   bodyBudgetBytes: count
     .optional()
-    .describe('The most bytes of unfinished bodies in a process. Absent: 256 MiB.'),
+    .describe('The most bytes of unfinished bodies in a process. Absent: 256 MiB, less in a small process.'),
   authority: z
     .enum(['database', 'config'])
     .default('database')

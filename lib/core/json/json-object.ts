@@ -124,14 +124,16 @@ const tally = newTally()
  * Parses the body of a request that others will read, too: what it says must not depend on who reads it. A member that
  * stands twice in an object could hide from the gateway what the upstream reads.
  *
+ * @param take is called with the number of values before they take memory. It may throw.
  * @throws {JsonFault} if it is not UTF-8, too large to be parsed, not JSON, or has a member twice in an object.
  */
-export function parseUnambiguous(raw: Buffer): unknown {
+export function parseUnambiguous(raw: Buffer, take?: (values: number) => void): unknown {
   if (!isUtf8(raw)) throw new JsonFault('The request body is not valid UTF-8.')
   tally.values = 0
   tally.members = 0
   const excess = jsonExcess(raw, tally)
   if (excess !== undefined) throw new JsonFault(excess)
+  take?.(tally.values)
   let parsed: ReturnType<typeof parseCounting>
   try {
     parsed = parseCounting(raw)

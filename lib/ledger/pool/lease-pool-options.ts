@@ -1,3 +1,4 @@
+import { withinMemory } from '../../core/bytes/index.ts'
 import { type Logger, quietLogger } from '../../core/call/index.ts'
 import {
   aFunction,
@@ -31,7 +32,8 @@ export interface LeasePoolOptions extends PoolTimes {
   onLedgerAway?: 'hold' | 'deliver'
   /**
    * About the most bytes of charges that the ledger has not confirmed; an account may have a fourth of what is free. No
-   * call is admitted beyond that, because no charge is dropped. Defaults to 64 MiB.
+   * call is admitted beyond that, because no charge is dropped. Defaults to 64 MiB,
+   * less where the process may take less than 1 GiB.
    */
   maxQueueBytes?: number
   /** Called when the ledger goes away and when it is back, for metrics. Defaults to nothing. */
@@ -68,7 +70,7 @@ export function withDefaults(options: LeasePoolOptions): Required<Omit<LeasePool
     ledger: options.ledger,
     onLedgerAway: options.onLedgerAway ?? 'hold',
     times: new LedgerTimes(options, clock),
-    maxQueueBytes: options.maxQueueBytes ?? 64 * 1024 * 1024,
+    maxQueueBytes: options.maxQueueBytes ?? withinMemory(64 * 1024 * 1024),
     logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,
     onAwayChange: options.onAwayChange ?? (() => {}),

@@ -1,3 +1,4 @@
+import { withinMemory } from '../../core/bytes/index.ts'
 import { bytesOfEntry, type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
 import { type CallStore, MemoryCallStore } from '../../core/call-store/index.ts'
 import {
@@ -20,7 +21,7 @@ export interface CallLogWriterOptions {
   logger?: Logger
   /** The largest number of entries in the queue; further ones are dropped and counted. Defaults to 10000. */
   maxQueue?: number
-  /** About the most bytes of entries in the queue; further ones are dropped and counted. Defaults to 64 MiB. */
+  /** About the most bytes of entries in the queue; further ones are dropped and counted. Defaults to 64 MiB, less where the process may take less than 1 GiB. */
   maxQueueBytes?: number
   /** The largest number of entries written at once. Defaults to 500. */
   batchSize?: number
@@ -94,7 +95,7 @@ export class CallLogWriter {
     checkOptions('CallLogWriter', options, RULES)
     const { maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
     const logger = quietLogger(options.logger)
-    const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = 64 * 1024 * 1024 } = options
+    const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = withinMemory(64 * 1024 * 1024) } = options
     const store = boundedStore('call log', options.store)
     // The toolkit's own store in memory always answers.
     const isOfMemory = options.store.append === MemoryCallStore.prototype.append

@@ -68,7 +68,7 @@ export interface ForwardOptions extends RoutingOptions {
   kept?: KeptThings
   /** The largest JSON body in bytes. With `kept`, JSON is read before it is passed on. Defaults to 20 MiB. */
   bodyLimitBytes?: number
-  /** The most bytes of JSON bodies that have not come whole, as with `readRequest`, which they share it with. Defaults to 256 MiB. */
+  /** The most bytes of JSON bodies that have not come whole, as with `readRequest`, which they share it with. Defaults to 256 MiB, less in a small process. */
   bodyBudgetBytes?: number | undefined
 }
 

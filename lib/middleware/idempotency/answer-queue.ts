@@ -1,11 +1,11 @@
-import { SharedBytes } from '../../core/bytes/index.ts'
+import { SharedBytes, withinMemory } from '../../core/bytes/index.ts'
 import type { Logger } from '../../core/call/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { timeLimit } from '../../core/time-limit/index.ts'
 import type { AnswerStore } from './answer-store.ts'
 
 /** The largest number of bytes that wait. */
-const MAX_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = withinMemory(256 * 1024 * 1024)
 /** Parts written at the same time. */
 const LANES = 2
 /** How long the store may write nothing before answers count as lost. */

@@ -1,3 +1,4 @@
+import { withinMemory } from '../../core/bytes/index.ts'
 import type { IdempotencyClaim } from '../../core/call/index.ts'
 import { aNumber, checkOptions } from '../../core/options/index.ts'
 import {
@@ -16,7 +17,7 @@ export interface MemoryIdempotencyStoreOptions {
   maxCompleted?: number
   /**
    * The most memory that answers for repetitions take, in characters. Beyond it the oldest are dropped: their keys stay used
-   * up. Defaults to 64 Mi.
+   * up. Defaults to 64 Mi, less where the process may take less than 1 GiB.
    */
   maxAnswerLength?: number
 }
@@ -45,7 +46,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       maxCompleted: aNumber('at least 1', 1),
       maxAnswerLength: aNumber('a number of characters from 0 up', 0),
     })
-    const { maxCompleted = 200_000, maxAnswerLength = 64 * 1024 * 1024 } = options
+    const { maxCompleted = 200_000, maxAnswerLength = withinMemory(64 * 1024 * 1024) } = options
     this.#maxCompleted = maxCompleted
     this.#maxAnswerLength = maxAnswerLength
   }

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
-import { type BudgetBounds, HeldBody } from '../../core/body-budget/index.ts'
+import { type BudgetBounds, HeldBody, takingBody } from '../../core/body-budget/index.ts'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject, JsonFault, parseUnambiguous, withoutLoneSurrogates } from '../../core/json/index.ts'
@@ -200,6 +200,12 @@ function parseForm(type: string, whole: Buffer | undefined, call: Call, receive:
     receive(call.refuse('invalid_request', { message: 'The request has no body; a form is needed.' }))
     return
   }
+  try {
+    takingBody(call, whole.length)(0)
+  } catch (refusal) {
+    receive(refusal)
+    return
+  }
   readForm(type, whole, (error, json) => {
     if (json) receive(undefined, { raw: Buffer.alloc(0), json })
     else receive(error)
@@ -251,12 +257,13 @@ function parse(
   let json: unknown
   try {
     if (!raw?.length) throw new JsonFault('The request has no body; a JSON object is needed.')
-    const parsed = parseUnambiguous(raw)
+    const parsed = parseUnambiguous(raw, raw.length > SMALL_BYTES ? takingBody(call, raw.length) : undefined)
     json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
     if (!isJsonObject(json)) throw new JsonFault('The request body must be a JSON object.')
   } catch (fault) {
-    if (!(fault instanceof JsonFault)) throw fault
-    receive(call.refuse('invalid_request', { ...fault.named, message: fault.message }))
+    if (fault instanceof GatewayError) receive(fault)
+    else if (!(fault instanceof JsonFault)) throw fault
+    else receive(call.refuse('invalid_request', { ...fault.named, message: fault.message }))
     return
   }
   receive(undefined, { raw, json })

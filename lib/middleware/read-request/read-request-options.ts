@@ -29,7 +29,7 @@ export interface ReadRequestOptions {
   bodyLimitBytes?: number
   /**
    * The most bytes of bodies that have not come whole, in this process; those of one key take at most twice
-   * `bodyLimitBytes`. Defaults to 256 MiB, or `bodyLimitBytes` if that is more.
+   * `bodyLimitBytes`. Defaults to 256 MiB, less where the process may take less than 1 GiB, or `bodyLimitBytes` if that is more.
    */
   bodyBudgetBytes?: number | undefined
   /**

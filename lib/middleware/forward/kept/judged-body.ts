@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { takingBody } from '../../../core/body-budget/index.ts'
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, JsonFault, type JsonObject, parseUnambiguous } from '../../../core/json/index.ts'
@@ -72,7 +73,7 @@ export async function judgeBody(
   const raw = await receiveWhole(call, req, { bodyLimitBytes, budget }, signal)
   const source = Readable.from([raw])
   return {
-    ...(isForm ? { references: namedInForm(raw) } : readJson(raw)),
+    ...(isForm ? { references: namedInForm(raw) } : readJson(raw, call)),
     source,
     watch: undefined,
     bytes: raw.length,
@@ -86,9 +87,9 @@ function namedInForm(raw: Buffer): readonly Reference[] {
   return []
 }
 
-function readJson(raw: Buffer): Pick<JudgedBody, 'references' | 'json'> {
+function readJson(raw: Buffer, call: Call): Pick<JudgedBody, 'references' | 'json'> {
   try {
-    const json = parseUnambiguous(withoutMark(raw))
+    const json = parseUnambiguous(withoutMark(raw), takingBody(call, raw.length))
     const object = isJsonObject(json) ? json : undefined
     return { references: referencesIn(object ?? { items: json }), json: object }
   } catch (fault) {
