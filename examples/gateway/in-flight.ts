@@ -1,4 +1,5 @@
-import type { RequestListener, Server } from 'node:http'
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Call } from 'express-model-gateway'
 
@@ -53,12 +54,49 @@ interface Use {
  */
 const MAX_UNANSWERED = 32
 
-/** Tracks what runs on each connection of a server, and since when it is idle, which Node does not report. */
+/** What connections of callers leave to databases and files, before they share the rest with those to upstreams. */
+const OTHER_DESCRIPTORS = 128
+/** With fewer, no caller could be served. */
+const MIN_CONNECTIONS = 16
+/** The share of all connections that is closed at once to make room. */
+const ROOM = 1 / 16
+/** How long idle connections are not looked for again when there were none. */
+const NO_ROOM_MS = 100
+
+/** Returns how many connections callers may have, so that each can have one to an upstream. */
+export function mostConnections(descriptors: number = descriptorLimit()): number {
+  return Math.max(MIN_CONNECTIONS, Math.floor((descriptors - OTHER_DESCRIPTORS) / 2))
+}
+
+/** Returns how many files and sockets this process may have open; Infinity where the system does not tell. */
+function descriptorLimit(): number {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity)
+  } catch {
+    return Infinity
+  }
+}
+
+/**
+ * Tracks what runs on each connection of a server, and since when it is idle, which Node does not report. Once there are as many as there
+ * may be, idle ones give way to new ones.
+ */
 export class Connections {
   readonly #uses = new Map<Socket, Use>()
+  readonly #most: number
+  #noRoomUntil = Number.NEGATIVE_INFINITY
 
-  constructor(server: Server) {
+  constructor(server: Server, most: number = mostConnections()) {
+    this.#most = most
+    server.on('upgrade', ({ socket }: IncomingMessage) => {
+      const use = this.#uses.get(socket)
+      if (use) use.open++
+    })
     server.on('connection', (socket: Socket) => {
+      if (this.#uses.size >= most && !this.#makeRoom()) {
+        socket.destroy()
+        return
+      }
       const end = (): void => {
         use.open--
         use.idleSince = performance.now()
@@ -87,6 +125,28 @@ export class Connections {
       }
       app(req, res)
     }
+  }
+
+  /**
+   * Closes those that have been idle for the longest time, of the address that has most of them: nobody's connections are
+   * closed for those of somebody else who has more.
+   */
+  #makeRoom(): boolean {
+    const now = performance.now()
+    if (now < this.#noRoomUntil) return false
+    const idle = [...this.#uses].filter(([, { open }]) => open === 0)
+    const [most = []] = [...Map.groupBy(idle, ([{ remoteAddress }]) => remoteAddress).values()].sort(
+      (a, b) => b.length - a.length,
+    )
+    most.sort(([, a], [, b]) => a.idleSince - b.idleSince)
+    const closed = most.slice(0, Math.ceil(this.#most * ROOM))
+    for (const [socket] of closed) {
+      this.#uses.delete(socket)
+      socket.destroy()
+    }
+    if (closed.length > 0) return true
+    this.#noRoomUntil = now + NO_ROOM_MS
+    return false
   }
 
   /**

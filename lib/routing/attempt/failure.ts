@@ -1,3 +1,5 @@
+import { closeSync, openSync } from 'node:fs'
+import { devNull } from 'node:os'
 import type { LineFailure, TimeoutPhase } from '../../core/call/index.ts'
 import { UnsentError } from './unsent-error.ts'
 import type { UpstreamError } from './upstream-error.ts'
@@ -88,8 +90,23 @@ export function connectionFailure(error: ConnectionError, connecting: boolean): 
     const detail = 'connecting took too long'
     return { code: 'upstream_timeout', retryable: true, fault: 'line', detail, timeoutPhase: 'connect' }
   }
-  const fault = OWN_SHORTAGES.includes(`${error.code}`) ? null : connecting ? 'line' : 'model'
+  const fault = isOwnShortage(error, connecting) ? null : connecting ? 'line' : 'model'
   return { ...malformed(connectionDetail(error)), fault }
+}
+
+/**
+ * Whether an error comes of a shortage. Before a connection was tried, it may only say what followed from one: to look a name
+ * up, or to load a package, takes files.
+ */
+function isOwnShortage({ code, syscall }: ConnectionError, connecting: boolean): boolean {
+  if (OWN_SHORTAGES.includes(`${code}`)) return true
+  if (!connecting || syscall === 'connect') return false
+  try {
+    closeSync(openSync(devNull, 'r'))
+    return false
+  } catch {
+    return true
+  }
 }
 
 /** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
