@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Call, Logger } from 'express-model-gateway'
 import { err as serializedError } from 'pino-std-serializers'
@@ -22,6 +23,10 @@ const GATHER_MS = 10
 const GATHERED_BYTES = 32_768
 /** What waits for an output that takes nothing, in bytes. Lines behind it are dropped. */
 const WAITING_BYTES = 8 * 1024 * 1024
+/** How long an exit waits for a reader that takes nothing. */
+const STANDSTILL_MS = 1000
+/** A write that found no room is tried again after 100 ms. One that has not returned by then, and for so long, waits for room. */
+const RETRIED_MS = [80, 300] as const
 /** The most bytes that an element of a string takes in UTF-8. */
 const BYTES_PER_UNIT = 3
 const COMMA = 0x2c
@@ -42,6 +47,14 @@ export function jsonLog(level: string): Logger {
     return write.bind(null, `{"level":${severity},"time":`, name !== 'info')
   }
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+}
+
+/** Whether lines wait that may still be written. */
+let isBeingRead = (): boolean => false
+
+/** Resolves when all lines are written, or nobody reads them. An exit knows only then which. */
+export async function logWritten(): Promise<void> {
+  while (isBeingRead()) await sleep(GATHER_MS)
 }
 
 /** What probes and scrapes ask every second. */
@@ -73,10 +86,24 @@ export function accessLog(logger: Logger): (call: Call) => void {
 
 /**
  * Returns a function that writes a line to the standard output, at once or with the lines that follow it. Lines that
- * wait when the process exits are written then.
+ * wait when the process exits are written then, unless nobody reads them.
  */
 function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, message: string) => void {
-  const output = new sonicBoom.SonicBoom({ fd: 1, contentMode: 'buffer', maxLength: WAITING_BYTES })
+  /** Since when the reader has taken nothing of what waits. */
+  let waitingSince: number | undefined
+  /** When a write last returned because there was no room. Any process with the same output may make it wait instead. */
+  let returnedAt = Number.NEGATIVE_INFINITY
+  let exiting = false
+  const standsStill = (): boolean =>
+    waitingSince !== undefined && performance.now() - waitingSince >= STANDSTILL_MS
+  const retryEAGAIN = (): boolean => {
+    returnedAt = performance.now()
+    return !exiting || !standsStill()
+  }
+  const output = new sonicBoom.SonicBoom({
+    ...{ fd: 1, contentMode: 'buffer', maxLength: WAITING_BYTES },
+    retryEAGAIN,
+  })
   // Its types know texts only.
   const send = output.write.bind(output) as unknown as (bytes: Buffer) => boolean
   const source = `,"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
@@ -88,18 +115,43 @@ function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, mess
   })
   output.on('write', () => {
     failing = false
+    waitingSince = performance.now()
   })
+  output.on('drain', () => {
+    waitingSince = undefined
+  })
+  const sendOn = (bytes: Buffer): void => {
+    waitingSince ??= performance.now()
+    send(bytes)
+  }
   // Lines are not joined as strings: each would be copied once more.
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES)
   let used = 0
   const flush = (): void => {
-    if (used > 0) send(Buffer.from(gathered.subarray(0, used)))
+    if (used > 0) sendOn(Buffer.from(gathered.subarray(0, used)))
     used = 0
   }
-  process.on('exit', () => {
+  isBeingRead = () => {
     flush()
+    if (waitingSince === undefined) return false
+    const ago = performance.now() - returnedAt
+    return !standsStill() || (ago > RETRIED_MS[0] && ago < RETRIED_MS[1])
+  }
+  process.on('exit', () => {
+    if (standsStill() && !failing) {
+      // No exit ends a thread that waits in a write.
+      if (performance.now() - returnedAt >= RETRIED_MS[1]) process.kill(process.pid, 'SIGKILL')
+      return
+    }
+    flush()
+    exiting = true
     // It would try for ever.
-    if (!failing) output.flushSync()
+    if (failing) return
+    try {
+      output.flushSync()
+    } catch {
+      // Nobody reads the log any more.
+    }
   })
   return (begin, atOnce, fields, message) => {
     const members = jsonOf(fields)
@@ -122,7 +174,7 @@ function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, mess
     at += line.write(end, at)
     at += line.write('}\n', at)
     if (line === gathered) used = at
-    else send(line.subarray(0, at))
+    else sendOn(line.subarray(0, at))
     if (atOnce) flush()
   }
 }

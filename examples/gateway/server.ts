@@ -10,7 +10,7 @@ import { demoConfig } from './demo-config.ts'
 import { endAtSignalsNoMore } from './early-signals.ts'
 import { currentVariables, environmentFiles } from './environment.ts'
 import { exitWithErrors } from './exit-with-errors.ts'
-import { jsonLog } from './json-log.ts'
+import { jsonLog, logWritten } from './json-log.ts'
 import { openLimitStores } from './limit-stores.ts'
 import { printReadyMessage } from './ready-message.ts'
 import { startServing } from './serving.ts'
@@ -125,6 +125,7 @@ async function main(): Promise<void> {
       reload?.close()
       const isClean = await (running ?? starting).stop()
       await demo?.close()
+      await logWritten()
       process.exit(isClean ? 0 : 1)
     },
     logger,

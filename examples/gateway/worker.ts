@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
 import { loadResolvedConfig } from 'express-model-gateway/config'
 import { exitWithErrors } from './exit-with-errors.ts'
+import { logWritten } from './json-log.ts'
 import { openLimitStores } from './limit-stores.ts'
 import { Peers } from './peers.ts'
 import { type Serving, startServing } from './serving.ts'
@@ -45,7 +46,8 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
   }
   const end = (how: 'stop' | 'retire'): void => {
     if (!serving) process.exit(0)
-    serving[how]().then(
+    const ended = serving[how]().then(logWritten)
+    ended.then(
       () => process.exit(0),
       (error: unknown) => {
         logger.error({ err: error }, 'stopping failed')
