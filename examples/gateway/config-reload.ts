@@ -18,8 +18,10 @@ export interface ConfigReloadOptions {
 /** What was read: a valid config with its secrets, or faults. */
 type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
 
-/** When a config with faults is read again: a file that could not be read may be readable then, though nothing changes. */
+/** When a config is read again of which a file could not be read: it may be readable then, though nothing changes. */
 const AGAIN_MS = 5000
+/** What such a fault says, of the config, its environment or a secret. */
+const UNREADABLE = /can(?:not)? be read/
 
 /** What a config names beside its own file. */
 type Named = Pick<GatewayConfig, 'secretFiles'>
@@ -101,7 +103,7 @@ export class ConfigReload {
   async #reload(forced: boolean): Promise<void> {
     clearTimeout(this.#again)
     const { content, config } = await this.#read()
-    if ('faults' in content && this.#watched)
+    if ('faults' in content && this.#watched && content.faults.some((fault) => UNREADABLE.test(fault)))
       this.#again = setTimeout(() => this.#queue(false), AGAIN_MS).unref()
     const unchanged = isDeepStrictEqual(content, this.#lastRead)
     this.#lastRead = content

@@ -28,6 +28,21 @@ export function needsRestart(started: GatewayConfig, next: GatewayConfig): strin
   return exportsAlike ? members : [...members, 'retention.export']
 }
 
+/** Returns a source with the members of another one that need a restart. */
+export function keptUntilRestart(started: object, next: object): object {
+  const kept: Record<string, unknown> = { ...next }
+  const from: Record<string, unknown> = { ...started }
+  for (const member of RESTART_MEMBERS) {
+    if (from[member] === undefined) delete kept[member]
+    else kept[member] = from[member]
+  }
+  const { export: exported, ...retention } = (kept.retention ?? {}) as Record<string, unknown>
+  const exportedBefore = (from.retention as { export?: unknown } | undefined)?.export
+  if (exported !== undefined || exportedBefore !== undefined)
+    kept.retention = { ...retention, ...(exportedBefore !== undefined && { export: exportedBefore }) }
+  return kept
+}
+
 const CATALOG = Symbol('catalog')
 
 /** A call with its catalogue, so that a reload does not affect running calls. */

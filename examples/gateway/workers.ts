@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, MemoryLimitStore } from 'express-model-gateway'
 import type { Addresses } from './addresses.ts'
+import { keptUntilRestart } from './live-config.ts'
 import type { Settings } from './settings.ts'
 import { shareLimits } from './shared-limits.ts'
 import { type FromWorker, sendToWorker } from './worker-messages.ts'
@@ -40,7 +41,10 @@ export class Workers {
   readonly #reports = new WorkerReports()
   /** A default that all workers must share, so that each accepts the signatures of the others. */
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
+  /** What the workers have, also one that replaces another. */
   #source: object
+  /** What they have after a restart. */
+  #latest: object
   #port = 0
   #adminPort: number | undefined
   #started = false
@@ -60,6 +64,7 @@ export class Workers {
   constructor(options: WorkersOptions) {
     this.#options = options
     this.#source = { ...this.#common, ...options.source }
+    this.#latest = this.#source
   }
 
   /**
@@ -81,7 +86,8 @@ export class Workers {
 
   /** Applies a valid config in all workers, also in those that are started later. */
   reload(source: object): void {
-    this.#source = { ...this.#common, ...source }
+    this.#latest = { ...this.#common, ...source }
+    this.#source = keptUntilRestart(this.#source, this.#latest)
     // The newest one that serves: an older one may be about to end.
     const logging = [...this.#serving.keys()].at(-1) ?? [...this.#running].at(-1)
     for (const worker of this.#running)
@@ -99,9 +105,13 @@ export class Workers {
     this.#rolling = true
     while (this.#rollAgain && !this.#stopping) {
       this.#rollAgain = false
+      const before = this.#source
+      this.#source = this.#latest
       logger.info({ workers: this.#serving.size }, 'restarting the workers one by one')
       for (const worker of [...this.#serving.keys()]) {
-        if (!(await this.#replace(worker))) break
+        if (await this.#replace(worker)) continue
+        this.#source = keptUntilRestart(before, this.#latest)
+        break
       }
       logger.info({ workers: this.#serving.size }, 'workers restarted')
     }
