@@ -64,7 +64,7 @@ const ROOM = 1 / 16
 const NO_ROOM_MS = 100
 
 /** Returns how many connections callers may have, so that each can have one to an upstream. */
-export function mostConnections(descriptors: number = descriptorLimit()): number {
+function mostConnections(descriptors: number = descriptorLimit()): number {
   return Math.max(MIN_CONNECTIONS, Math.floor((descriptors - OTHER_DESCRIPTORS) / 2))
 }
 

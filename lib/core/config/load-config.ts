@@ -11,6 +11,7 @@ import {
   pricedBy,
   type UnitPrices,
 } from '../catalog/index.ts'
+import { protoMembers } from '../json/index.ts'
 import { accessOf } from './access-members.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
@@ -91,7 +92,13 @@ function load(
   const parsed = configSchema.safeParse(value)
   const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
   const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})
-  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults, ...proxyVariableFaults(env)]
+  const protoFaults = protoMembers(value).map((path) => `${formatPath(path)}: ${UNKNOWN}`)
+  const faults = [
+    ...new Set([...shapeFaults, ...protoFaults]),
+    ...crossFaults(parts),
+    ...secretFaults,
+    ...proxyVariableFaults(env),
+  ]
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults, secretFiles)
   const { models, lines, $schema: _, ...rest } = parsed.data
   return {
@@ -108,8 +115,10 @@ function load(
 /** Returns the faults of an issue; zod reports all unknown members of an object as one issue. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${inOurWords(issue.message)}`]
-  return issue.keys.map((key) => `${formatPath([...issue.path, key])}: is not a known member`)
+  return issue.keys.map((key) => `${formatPath([...issue.path, key])}: ${UNKNOWN}`)
 }
+
+const UNKNOWN = 'is not a known member'
 
 /** What zod says, in the form of the other faults: what the member must be. */
 const OUR_WORDS = [

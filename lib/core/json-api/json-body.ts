@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { callOf } from '../call/index.ts'
+import { protoMembers } from '../json/index.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 
@@ -31,6 +32,8 @@ async function loadParser(): Promise<void> {
  * @throws {GatewayError} `invalid_request` with the invalid member as `param`.
  */
 export function readBody<T extends z.ZodType>(req: Request, schema: T): z.output<T> {
+  const [unknown] = protoMembers(req.body)
+  if (unknown) throw callOf(req).refuse('invalid_request', unknownMember(unknown))
   const parsed = schema.safeParse(req.body)
   if (parsed.success) return parsed.data
   throw callOf(req).refuse('invalid_request', faultOf(parsed.error))
@@ -38,13 +41,17 @@ export function readBody<T extends z.ZodType>(req: Request, schema: T): z.output
 
 function faultOf({ issues: [issue] }: z.ZodError): { param?: string; message: string } {
   if (issue?.code === 'unrecognized_keys') {
-    const param = nameOf([...issue.path, issue.keys[0] ?? ''])
-    return { param, message: `${param} is not a known member.` }
+    return unknownMember([...issue.path, issue.keys[0] ?? ''])
   }
   if (!issue || issue.path.length === 0)
     return { message: 'The body must be a JSON object, sent with "Content-Type: application/json".' }
   const param = nameOf(issue.path)
   return { param, message: `${param}: ${issue.message}.` }
+}
+
+function unknownMember(path: readonly PropertyKey[]): { param: string; message: string } {
+  const param = nameOf(path)
+  return { param, message: `${param} is not a known member.` }
 }
 
 function nameOf(path: readonly PropertyKey[]): string {

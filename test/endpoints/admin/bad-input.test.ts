@@ -42,6 +42,8 @@ describe('what is wrong with a request is named', () => {
     ['PATCH', '/accounts/acme', { limits: null }, 'limits'],
     ['PATCH', '/accounts/acme', { name: 'New', spent: '0' }, 'spent'],
     ['POST', '/keys', { account: 'acme', name: '\ud800' }, 'name'],
+    ['POST', '/keys', { account: 'acme', tags: JSON.parse('{"__proto__":"v"}') }, 'tags.__proto__'],
+    ['PATCH', '/keys/key_acme', JSON.parse('{"__proto__":{}}'), '__proto__'],
     ['POST', '/keys', { account: 'acme', note: 'a\udc00' }, 'note'],
     ['POST', '/keys', { account: 'acme', allow_models: ['chat', '\ud800*'] }, 'allow_models[1]'],
     ['PATCH', '/keys/key_acme', { name: '\ud800' }, 'name'],
