@@ -37,6 +37,27 @@ describe('migrations of tables that others use', { skip: WITHOUT_POSTGRES }, () 
     return client
   }
 
+  it('may take hours for a statement, and minutes for what keeps a lock without one', async (t) => {
+    const url = await olderUrl()
+    // Each statement that makes or changes a table notes what its connection may do.
+    const SETTINGS = ['statement_timeout', 'idle_in_transaction_session_timeout']
+    await postgres.query('create table noted (setting text, ms bigint)', url)
+    await postgres.query(
+      `create function note() returns event_trigger language plpgsql as $$ begin
+        insert into noted select name, setting::bigint from pg_settings where name in ('${SETTINGS.join("', '")}');
+      end $$`,
+      url,
+    )
+    await postgres.query('create event trigger noting on ddl_command_start execute function note()', url)
+    const db = await openDatabase(url, { ...PATIENT, logger: recordingLogger() })
+    t.after(() => db.destroy())
+    const noted = await postgres.query('select setting, min(ms), max(ms) from noted group by setting', url)
+    const [idle, statement] = noted.sort((x, y) => String(x.setting).localeCompare(String(y.setting)))
+    const HOUR = 3_600_000
+    assert.ok(Number(statement?.min) >= 12 * HOUR, `${statement?.min}`)
+    assert.ok(Number(idle?.min) > 0 && Number(idle?.max) <= HOUR / 6, `${idle?.max}`)
+  })
+
   it('hold up nobody for long while a backup reads them, and are done behind it', async (t) => {
     const url = await olderUrl()
     const writer = await connect(t, url)

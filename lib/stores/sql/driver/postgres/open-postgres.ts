@@ -6,8 +6,8 @@ import { makePartitions } from './partitions.ts'
 import { connectionsOf, PooledPostgresDialect } from './postgres-dialect.ts'
 import { PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 
-/** A migration may read millions of rows, and another process may be running it. */
-const MIGRATION_TIMEOUT_MS = 600_000
+/** A migration reads and writes all rows of a table: one that takes longer than this would do so at the next start, too. */
+const MIGRATION_TIMEOUT_MS = 24 * 3_600_000
 
 /** @throws Error if Postgres cannot be reached, `pg` is not installed, or a migration fails. */
 export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {

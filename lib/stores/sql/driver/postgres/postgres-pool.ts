@@ -23,6 +23,8 @@ export interface PostgresPoolOptions {
 
 /** The time beyond the limit of a statement, for the server to report that it took longer. */
 const GRACE_MS = 500
+/** The longest time for which a transaction waits for its process. */
+const MAX_IDLE_MS = 600_000
 /** A server that has disappeared is noticed this long after its last packet, plus some probes. */
 const KEEP_ALIVE_MS = 10_000
 const IDLE_MS = 30_000
@@ -236,7 +238,8 @@ function preparing(
     ...(readOnly && { default_transaction_read_only: 'on' }),
     statement_timeout: statementTimeoutMs,
     ...(lockTimeoutMs > 0 && { lock_timeout: lockTimeoutMs }),
-    idle_in_transaction_session_timeout: statementTimeoutMs,
+    // A statement may take long; a process that is gone, or stopped, may not keep its locks as long.
+    idle_in_transaction_session_timeout: Math.min(statementTimeoutMs, MAX_IDLE_MS),
   }
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
   // The pool ends what it does not need. What the server ends may just have been given a statement. Since version 14.
