@@ -15,9 +15,10 @@ import { candidateOf, type ForwardOptions, SESSION_MS, validateForward } from '.
 import { ForwardedCall } from './forwarded-call.ts'
 import type { Forwarding, ForwardTerms } from './forwarding.ts'
 import { BatchLines } from './kept/batch-lines.ts'
+import { judgeQuery, modelJudge } from './kept/named-models.ts'
 import type { OwnList } from './kept/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './kept/owned-request.ts'
-import { relayPath } from './relay-path.ts'
+import { queryOf, relayPath } from './relay-path.ts'
 import { settleAtPrice } from './settle-at-price.ts'
 
 /** A request of a rule, which has a price. */
@@ -99,9 +100,12 @@ export function forward(options: ForwardOptions): RequestHandler {
   async function serve(call: Call, req: Request, res: Response, asked: Asked) {
     const lines = listFor(call)
     const { signal } = asked.early
-    const ownedRequest = owned && (await OwnedRequest.judge(call, req, asked.path, owned, signal))
+    const judgeModel = modelJudge(call, lines.candidates)
+    if (judgeModel) judgeQuery(queryOf(asked.path), judgeModel)
+    const rule = owned && { ...owned, judgeModel }
+    const ownedRequest = rule && (await OwnedRequest.judge(call, req, asked.path, rule, signal))
     signal.throwIfAborted()
-    if (owned && ownedRequest) await judgeFiles(ownedRequest.filesToRun, call, owned, lines, asked.early)
+    if (rule && ownedRequest) await judgeFiles(ownedRequest.filesToRun, call, rule, lines, asked.early)
     const list = ownedRequest?.listOn({ lines, settings, signal, inbound: req.headers })
     if (list) return sendList(call, res, list, asked)
     const headers = ownedRequest?.headers ?? {}

@@ -30,7 +30,7 @@ export type Opening =
 export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEvents {
   readonly #caller: IncomingMessage
   readonly #source: Readable
-  readonly #watch: ((piece: Buffer) => void) | undefined
+  readonly #watch: JudgedBody['watch']
   readonly #body = new PassThrough()
   readonly #sent = new SpentPieces(
     () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
@@ -214,17 +214,23 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   }
 
   #pass(bytes: Buffer): void {
-    if (this.end) return
-    try {
-      this.#watch?.(bytes)
-    } catch (error) {
-      this.#refuse(error)
-      return
-    }
+    if (!this.#maySend(bytes)) return
     this.#sent.add(bytes)
     if (this.#body.write(bytes)) return
     this.#source.pause()
     this.#waitFor('line')
+  }
+
+  /** Whether a piece, or with null the end, may be sent. */
+  #maySend(bytes: Buffer | null): boolean {
+    if (this.end) return false
+    try {
+      this.#watch?.(bytes)
+      return true
+    } catch (error) {
+      this.#refuse(error)
+      return false
+    }
   }
 
   #refuse(error: unknown): void {
@@ -234,7 +240,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   readonly #onLastPiece = (): void => {
     this.#passTurn()
-    if (this.end) return
+    if (!this.#maySend(null)) return
     this.#body.end()
     this.#waitFor('line')
   }

@@ -24,6 +24,11 @@ export function relayPath(url: string): string | undefined {
   return path.replace(VERSION_PREFIX, '') + (query < 0 ? '' : url.slice(query))
 }
 
+/** Returns the query of a path. */
+export function queryOf(path: string): URLSearchParams {
+  return new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?')) : '')
+}
+
 function isUnsafe(segment: string): boolean {
   try {
     return UNSAFE_SEGMENT.test(decodeURIComponent(segment))

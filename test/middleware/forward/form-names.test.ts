@@ -102,7 +102,7 @@ describe('a form that passes by', () => {
     const head = 'x'.repeat(MAX_HEAD_BYTES)
     assert.equal(refusalOf(begin, head), undefined)
     assert.equal(refusalOf(begin, head, 'x'), UNREADABLE)
-    const before = form([named('model'), 'y'.repeat(2 * MAX_HEAD_BYTES)]).replace(/--\r\n$/, '')
+    const before = form([named('prompt'), 'y'.repeat(2 * MAX_HEAD_BYTES)]).replace(/--\r\n$/, '')
     assert.equal(refusalOf(`${before}${head}`), undefined, 'whatever came before')
     assert.equal(refusalOf(`${before}${head}x`), UNREADABLE)
     assert.equal(refusalOf(begin, `${head.slice(4)}\r\n\r\n`, 'y'.repeat(5 * MAX_HEAD_BYTES)), undefined)

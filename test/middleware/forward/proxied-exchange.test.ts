@@ -13,7 +13,11 @@ import { sentRequest } from './kept/sent-body.ts'
 const CHUNKED = { 'transfer-encoding': 'chunked' }
 
 /** An exchange with a line whose caller a test speaks for. */
-async function exchanging(t: TestContext, script: ByteScript | number, watch?: (piece: Buffer) => void) {
+async function exchanging(
+  t: TestContext,
+  script: ByteScript | number,
+  watch?: (piece: Buffer | null) => void,
+) {
   const upstream = typeof script === 'number' ? undefined : await byteUpstream(t, script)
   const origin = upstream?.url ?? `http://127.0.0.1:${script}`
   const { catalog } = loadConfig({
@@ -42,11 +46,11 @@ const echo: ByteScript = async (req, res) => void res.end(await bytesOf(req))
 
 describe('an upload to a line', () => {
   it('comes in its order, small pieces of a turn together and large ones alone', async (t) => {
-    const seen: number[] = []
+    const seen: (number | undefined)[] = []
     const { caller, exchange, connected, send } = await exchanging(
       t,
       echo,
-      ({ length }) => void seen.push(length),
+      (piece) => void seen.push(piece?.length),
     )
     const opened = send()
     await connected()
@@ -66,7 +70,7 @@ describe('an upload to a line', () => {
     const opening = await opened
     assert.ok(opening.kind === 'answered')
     assert.equal(String(await bytesOf(opening.response)), `${sent}last`)
-    assert.deepEqual(seen, [4098, 4096, 5, 4096, 13, 8, 4])
+    assert.deepEqual(seen, [4098, 4096, 5, 4096, 13, 8, 4, undefined])
     assert.equal(exchange.status, 200)
     exchange.complete()
     assert.deepEqual(exchange.end, { kind: 'served' })
@@ -132,7 +136,7 @@ describe('an upload to a line', () => {
       t,
       (req) => void req.on('data', (piece: Buffer) => received.push(piece)),
       (piece) => {
-        if (piece.includes('secret')) throw refusal
+        if (piece?.includes('secret')) throw refusal
       },
     )
     const opened = send()

@@ -110,11 +110,16 @@ export function referencesIn(body: JsonObject): readonly Reference[] {
   return found?.list ?? NONE
 }
 
-/** Returns the things that the query of a request names. Some upstreams divide it at semicolons, too. */
+/** Returns the fields of a query. Some upstreams divide it at semicolons, too. */
+export function fieldsOf(query: URLSearchParams): Iterable<readonly [name: string, value: string]> {
+  const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
+  return divided.size > query.size ? [...query, ...divided] : query
+}
+
+/** Returns the things that the query of a request names. */
 export function referencesInQuery(query: URLSearchParams): readonly Reference[] {
   const found: Reference[] = []
-  const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
-  for (const [name, id] of divided.size > query.size ? [...query, ...divided] : query) {
+  for (const [name, id] of fieldsOf(query)) {
     // Lists are filtered by what their callers wrote.
     // In a body it links parts of a conversation; in a query it is a call of the Realtime API.
     const ofField = name === 'call_id' ? 'call' : kindOfField(name)
@@ -141,7 +146,7 @@ function namesThings(name: string, member: unknown): boolean {
 }
 
 /** Whether a member holds data of the caller's. */
-function isData(name: string, member: unknown, { name: ownName, type }: JsonObject): boolean {
+export function isData(name: string, member: unknown, { name: ownName, type }: JsonObject): boolean {
   if (DATA.has(name)) return true
   // The schema of a function or an answer, and the input of a tool.
   if (name === 'parameters' || name === 'schema') return typeof ownName === 'string' || type === 'json_schema'

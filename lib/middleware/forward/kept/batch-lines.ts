@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough } from 'node:stream'
-import { type BudgetBounds, HeldBody } from '../../../core/body-budget/index.ts'
+import { HeldBody } from '../../../core/body-budget/index.ts'
 import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AttemptRecord, Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
@@ -15,6 +15,8 @@ import { lineHeaders } from '../../../routing/attempt/upstream-request.ts'
 import type { AttemptPolicy } from '../../../routing/attempt-policy.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import { failureOfRelayed } from '../relay-status.ts'
+import type { BodyRules } from './judged-body.ts'
+import { judgeModels } from './named-models.ts'
 
 /** Where a request names the files whose lines it has run: `input_file_id` of OpenAI, `input_files` of Mistral. */
 const TO_RUN = /(?:^|\.)input[_-]?files?(?:[_-]?ids?)?$/i
@@ -26,11 +28,9 @@ export function filesToRun(references: readonly Reference[]): ReadonlySet<string
 }
 
 /** What the lines of a file are judged by. */
-export interface BatchRules {
+export interface BatchRules extends BodyRules {
   readonly call: Call
   readonly kept: KeptThings
-  readonly bodyLimitBytes: number
-  readonly budget: BudgetBounds
   /** Aborted, with the reason, when the call must end. */
   readonly signal: AbortSignal
 }
@@ -153,6 +153,8 @@ export class BatchLines implements AttemptPolicy {
       throw this.#refuse(this.#line, `cannot be read. ${fault.message}`)
     }
     if (!isJsonObject(json)) return []
+    const { judgeModel } = this.#rules
+    if (judgeModel) judgeModels(json, judgeModel)
     const at = this.#line
     return referencesIn(json).map(({ kind, id, place }) => ({
       kind,

@@ -8,15 +8,22 @@ import { isJsonObject, JsonFault, type JsonObject, parseUnambiguous } from '../.
 import { kindOfField, type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { hasBody } from '../relay-headers.ts'
 import { FormNames, notInForms } from './form-names.ts'
+import { isModelField, judgeModels, type ModelJudge } from './named-models.ts'
 import { type BodyBounds, receiveWhole } from './receive-whole.ts'
+
+/** What the body of a request is judged by. */
+export interface BodyRules extends BodyBounds {
+  /** Judges the models that it names. */
+  readonly judgeModel?: ModelJudge | undefined
+}
 
 /** The body of a request, once it is known what it names. */
 export interface JudgedBody {
   readonly references: readonly Reference[]
   /** The body to send: the caller's own stream, or what was read of it. */
   readonly source: Readable
-  /** Judges each piece as it is sent; throws to refuse it. Undefined if nothing is left to judge. */
-  readonly watch: ((piece: Buffer) => void) | undefined
+  /** Judges each piece before it is sent, and null before the end; throws to refuse it. Undefined if nothing is left to judge. */
+  readonly watch: ((piece: Buffer | null) => void) | undefined
   /** The body as JSON, if it was read and is an object. */
   readonly json?: JsonObject | undefined
   /** The size of a body that was read. */
@@ -48,7 +55,7 @@ const BINARY =
 export async function judgeBody(
   call: Call,
   req: IncomingMessage,
-  { bodyLimitBytes, budget }: BodyBounds,
+  { bodyLimitBytes, budget, judgeModel }: BodyRules,
   signal: AbortSignal,
 ): Promise<JudgedBody> {
   const unread = { references: [], source: req, watch: undefined, bytes: 0 }
@@ -65,32 +72,46 @@ export async function judgeBody(
     const [, quoted, plain] = FORM.exec(type) ?? []
     const boundary = quoted ?? plain
     if (boundary === undefined) throw invalid(NO_BOUNDARY)
-    const names = new FormNames(boundary)
-    return { ...unread, watch: (piece) => names.read(piece) }
+    const names = new FormNames(boundary, judgeModel)
+    let left = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+    const watch = (piece: Buffer | null): void => {
+      if (piece) names.read(piece)
+      left -= piece?.length ?? 0
+      // An upstream that knows the length needs no other end.
+      if (!piece || left <= 0) names.end()
+    }
+    return { ...unread, watch }
   }
   const isForm = URL_ENCODED.test(type)
   if (!isForm && !JSON_TYPE.test(type) && !(await beginsAsJson(req, signal))) return unread
   const raw = await receiveWhole(call, req, { bodyLimitBytes, budget }, signal)
   const source = Readable.from([raw])
   return {
-    ...(isForm ? { references: namedInForm(raw) } : readJson(raw, call)),
+    ...(isForm ? { references: namedInForm(raw, judgeModel) } : readJson(raw, call, judgeModel)),
     source,
     watch: undefined,
     bytes: raw.length,
   }
 }
 
-function namedInForm(raw: Buffer): readonly Reference[] {
+function namedInForm(raw: Buffer, judgeModel: ModelJudge | undefined): readonly Reference[] {
   // Some upstreams divide at semicolons, too.
-  for (const [name] of new URLSearchParams(raw.toString().replaceAll(';', '&')))
+  for (const [name, value] of new URLSearchParams(raw.toString().replaceAll(';', '&'))) {
     if (kindOfField(name) !== undefined) throw notInForms(name)
+    if (isModelField(name)) judgeModel?.(value)
+  }
   return []
 }
 
-function readJson(raw: Buffer, call: Call): Pick<JudgedBody, 'references' | 'json'> {
+function readJson(
+  raw: Buffer,
+  call: Call,
+  judgeModel: ModelJudge | undefined,
+): Pick<JudgedBody, 'references' | 'json'> {
   try {
     const json = parseUnambiguous(withoutMark(raw), takingBody(call, raw.length))
     const object = isJsonObject(json) ? json : undefined
+    if (judgeModel) judgeModels({ json }, judgeModel)
     return { references: referencesIn(object ?? { items: json }), json: object }
   } catch (fault) {
     if (!(fault instanceof JsonFault)) throw fault

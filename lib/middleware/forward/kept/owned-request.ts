@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import type { BudgetBounds } from '../../../core/body-budget/index.ts'
 import { type Call, readAttribution, upgradeOf } from '../../../core/call/index.ts'
 import { parseJson } from '../../../core/json/index.ts'
 import type { KeptThings, MadeThing } from '../../../core/kept/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
 import { isEventStream } from '../../../core/protocols/index.ts'
+import { queryOf } from '../relay-path.ts'
 import { filesToRun } from './batch-lines.ts'
-import { type JudgedBody, judgeBody } from './judged-body.ts'
+import { type BodyRules, type JudgedBody, judgeBody } from './judged-body.ts'
 import { madeBy, yieldedBy, yieldsThings } from './kept-answer.ts'
 import { type DeclaredCollection, type KeptResource, keptResource } from './kept-resource.ts'
 import { isCursor } from './list-query.ts'
@@ -14,12 +14,9 @@ import { type ListedLines, OwnList } from './own-list.ts'
 import { refuseForeignRows } from './own-rows.ts'
 
 /** What the requests of a rule share. */
-export interface OwnedRule {
+export interface OwnedRule extends BodyRules {
   readonly kept: KeptThings
   readonly declared: DeclaredCollection | undefined
-  /** The largest JSON body. */
-  readonly bodyLimitBytes: number
-  readonly budget: BudgetBounds
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
@@ -58,7 +55,7 @@ export class OwnedRequest {
     signal: AbortSignal,
   ): Promise<OwnedRequest> {
     const resource = keptResource(path, rule.declared)
-    const query = new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?')) : '')
+    const query = queryOf(path)
     const named = [...namedByPath(resource), ...namedByQuery(query)]
     // A path of another account is refused before the body is read.
     if (named.length > 0) await rule.kept.pin(call, named)
