@@ -47,7 +47,7 @@ import { accessLog } from './json-log.ts'
 import { ledgerServes } from './ledger-readiness.ts'
 import { LiveConfig } from './live-config.ts'
 import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
-import { mountAdminPages, mountOpenPages } from './open-pages.ts'
+import { isForCallers, isForOperators, mountAdminPages, mountOpenPages } from './open-pages.ts'
 import { keyCache } from './own-region.ts'
 import { passThrough } from './pass-through.ts'
 import { adminTokensIn, followSecret } from './secret-settings.ts'
@@ -169,10 +169,10 @@ export function assemble({
   mountAzure(app, chainOf)
 
   app.use(begin)
-  mountOpenPages(app, { readiness, live })
+  mountOpenPages(app, { readiness, live, serves: separateAdminApp ? isForCallers : () => true })
   if (separateAdminApp) {
     adminApp.use(begin)
-    mountOpenPages(adminApp, { readiness, live })
+    mountOpenPages(adminApp, { readiness, live, serves: isForOperators })
     // The holder of a key uses the console too.
     adminApp.use('/v1', observe, log, identify)
     adminApp.use(LOOKUP_PATHS, lookups)

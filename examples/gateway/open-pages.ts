@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Express, NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf, type GatewayConfig } from 'express-model-gateway'
-import { openApiDocument } from 'express-model-gateway/openapi'
+import { type Endpoint, openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import { DEPLOYMENT_ENDPOINTS } from './azure-paths.ts'
@@ -11,6 +11,8 @@ import type { Readiness } from './readiness.ts'
 
 /** What the pages without a key need. */
 export interface OpenPages {
+  /** Whether an endpoint is served at the same place. */
+  readonly serves: (endpoint: Endpoint) => boolean
   readonly readiness: Readiness
   readonly live: LiveConfig
 }
@@ -23,12 +25,25 @@ export interface AdminPages {
   readonly metricsPage: RequestHandler | undefined
 }
 
+/** Whether an endpoint is served to callers, where operators have a port of their own. */
+export function isForCallers({ auth }: Endpoint): boolean {
+  return auth !== 'admin'
+}
+
+/** Whether an endpoint is served to operators, where they have a port of their own: what the console shows is. */
+export function isForOperators({ auth, tag }: Endpoint): boolean {
+  return auth === 'admin' || tag === 'Health' || tag === 'Calls and models'
+}
+
 /** Mounts the pages that need no key. */
-export function mountOpenPages(app: Express, { readiness, live }: OpenPages): void {
+export function mountOpenPages(app: Express, { readiness, live, serves }: OpenPages): void {
   app.use(['/healthz', '/readyz', '/openapi.json'], noBody)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
-  app.get('/openapi.json', live.following('passThrough', describe))
+  app.get(
+    '/openapi.json',
+    live.following('passThrough', (rules) => describe(rules, serves)),
+  )
 }
 
 /** Mounts the console and the metrics, which need no key either. */
@@ -39,9 +54,9 @@ export function mountAdminPages(app: Express, { metricsPage, signInPage }: Admin
   if (metricsPage) app.get('/metrics', metricsPage)
 }
 
-function describe(passThrough: GatewayConfig['passThrough']): RequestHandler {
+function describe(passThrough: GatewayConfig['passThrough'], only: OpenPages['serves']): RequestHandler {
   const { version } = manifest
-  const options = { version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }
+  const options = { version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS, only }
   return ofMemory(() => openApiDocument(options))
 }
 

@@ -20,6 +20,8 @@ export interface OpenApiOptions {
   passThrough?: readonly DocumentedRule[]
   /** Further endpoints, such as those of your own app. Defaults to none. */
   more?: readonly Endpoint[]
+  /** Whether an endpoint is described, for an app that serves a part of them. Defaults to all. */
+  only?: (endpoint: Endpoint) => boolean
 }
 
 /**
@@ -29,7 +31,13 @@ export interface OpenApiOptions {
  * const document = openApiDocument({ version: '1.0.0', operations: OPERATIONS, passThrough: config.passThrough })
  * app.get('/openapi.json', (req, res) => res.json(document))
  */
-export function openApiDocument({ version, operations, passThrough = [], more = [] }: OpenApiOptions): Part {
+export function openApiDocument({
+  version,
+  operations,
+  passThrough = [],
+  more = [],
+  only = () => true,
+}: OpenApiOptions): Part {
   const schemas: Schemas = new Map<string, z.ZodType>([
     ['Error', errorEnvelope],
     ['AnthropicError', anthropicErrorEnvelope],
@@ -40,7 +48,8 @@ export function openApiDocument({ version, operations, passThrough = [], more = 
     ...passThroughEndpoints(passThrough),
     ...ADMIN_ENDPOINTS,
     ...more,
-  ]
+  ].filter(only)
+  const tellsOfWebhooks = endpoints.some(({ path }) => path === WEBHOOKS_PATH)
   const paths: Record<string, Record<string, Part>> = {}
   for (const endpoint of endpoints) {
     const described = describeEndpoint(endpoint, schemas)
@@ -54,13 +63,16 @@ export function openApiDocument({ version, operations, passThrough = [], more = 
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/' }],
-    tags: [...new Set([...endpoints.map(({ tag }) => tag), 'Webhooks'])].map((name) => ({
-      name,
-      description: TAGS[name] ?? name,
-    })),
+    // Relative to the document, wherever a mount or a proxy puts it.
+    servers: [{ url: '.' }],
+    tags: [...new Set([...endpoints.map(({ tag }) => tag), ...(tellsOfWebhooks ? ['Webhooks'] : [])])].map(
+      (name) => ({
+        name,
+        description: TAGS[name] ?? name,
+      }),
+    ),
     paths,
-    webhooks: describeMessages(),
+    ...(tellsOfWebhooks && { webhooks: describeMessages() }),
     components: {
       schemas: Object.fromEntries(
         [...schemas].map(([name, schema]) => [name, jsonSchemaOf(schema, 'output')]),
@@ -75,6 +87,8 @@ export function openApiDocument({ version, operations, passThrough = [], more = 
     },
   }
 }
+
+const WEBHOOKS_PATH = '/admin/webhooks'
 
 const codes = ERROR_CODE_NAMES.map((code) => `\`${code}\` (${errorRow(code).status})`).join(', ')
 

@@ -35,24 +35,40 @@ const document = openApiDocument({
   more: DEPLOYMENT_ENDPOINTS,
 })
 
+/** What is read of a document that was served. */
+interface Described {
+  readonly paths: Record<string, object>
+  readonly servers: readonly { readonly url: string }[]
+  readonly webhooks?: object
+}
+
 /** Its operations as requests would name them. */
-const operations = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
-  Object.keys(methods).map((method) => ({ method, path: path.replaceAll(/\{\w+\}/g, 'some') })),
-)
+const operationsOf = ({ paths }: Pick<Described, 'paths'>) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({ method, path: path.replaceAll(/\{\w+\}/g, 'some') })),
+  )
 
 interface UsageOperation {
   readonly parameters: readonly { name?: string; schema: { description?: string; pattern?: string } }[]
   readonly responses: { readonly 200: { readonly content: object } }
 }
 
-async function gateway() {
+async function gateway(separateAdminApp = false) {
   const logger = recordingLogger()
   const durable = await openDurableStores('memory:', config, logger)
   const stores = { ...durable, limits: (await openLimitStores(undefined, logger)).limits }
   const readiness = new Readiness(durable.ping)
   const { accounts, adminKeys, keys: directory, seeds } = stores
   const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
-  return assemble({ config, stores, logger, readiness, adminToken: 'some-admin-token', authority })
+  return assemble({
+    config,
+    stores,
+    logger,
+    readiness,
+    adminToken: 'some-admin-token',
+    authority,
+    separateAdminApp,
+  })
 }
 
 /** Made anew whenever the config changes, these are no part of the app's own routes. */
@@ -80,22 +96,42 @@ describe('the OpenAPI document', () => {
     )
   })
 
-  it('tells of every route of the gateway, and of no other', async (t) => {
+  for (const separateAdminApp of [false, true])
+    it(`tells of every route of its port, and of no other, with ADMIN_PORT: ${separateAdminApp}`, async (t) => {
+      const { app, adminApp, close } = await gateway(separateAdminApp)
+      t.after(close)
+      for (const each of new Set([app, adminApp])) {
+        const server = await serveApp((outer) => void outer.use(each))
+        t.after(() => server.close())
+        const served = (await (await fetch(`${server.url}/openapi.json`)).json()) as Described
+        const operations = operationsOf(served)
+        const routes = [...mountedRoutes(each), ...(each === app ? await routesOfPassThrough() : [])]
+        assert.ok(routes.length > 20, 'the routes were found')
+        const untold = routes.filter(
+          (route) => !operations.some(({ method, path }) => route.serves(method, path)),
+        )
+        assert.deepEqual(
+          untold.map(({ name }) => name),
+          [],
+        )
+        const unserved = operations.filter(
+          ({ method, path }) => !routes.some((route) => route.serves(method, path)),
+        )
+        assert.deepEqual(unserved, [])
+        assert.equal(served.webhooks !== undefined, each === adminApp)
+      }
+    })
+
+  it('names the place where it is served, behind a mount and behind a proxy', async (t) => {
     const { app, close } = await gateway()
-    t.after(close)
-    const routes = [...mountedRoutes(app), ...(await routesOfPassThrough())]
-    assert.ok(routes.length > 40, 'the routes were found')
-    const untold = routes.filter(
-      (route) => !operations.some(({ method, path }) => route.serves(method, path)),
-    )
+    const server = await serveApp((outer) => void outer.use('/ai', express().use('/llm', app)))
+    t.after(() => server.close().then(close))
+    const address = `${server.url}/ai/llm/openapi.json`
+    const { servers } = (await (await fetch(address)).json()) as Described
     assert.deepEqual(
-      untold.map(({ name }) => name),
-      [],
+      servers.map(({ url }) => new URL(url, address).href),
+      [`${server.url}/ai/llm/`],
     )
-    const unserved = operations.filter(
-      ({ method, path }) => !routes.some((route) => route.serves(method, path)),
-    )
-    assert.deepEqual(unserved, [])
   })
 
   it('is served to anyone', async (t) => {
