@@ -3,7 +3,7 @@ import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
-import { behindMounts } from './behind-mounts.ts'
+import { takeMountOff } from './behind-mounts.ts'
 import { ConfigReload } from './config-reload.ts'
 import { HTTP_BOUNDS, httpServer } from './http-server.ts'
 import type { Connections } from './in-flight.ts'
@@ -74,8 +74,8 @@ export interface GatewayOptions {
  */
 export interface Gateway extends Express {
   /**
-   * Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. Behind `app.use('/llm', gateway)`
-   * they have that path, too.
+   * Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. They have the path of the mount,
+   * too, whether an app or a router has mounted the gateway.
    */
   readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void
   /**
@@ -146,7 +146,8 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     },
     upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
       // The server gives it to the gateway, past the apps that would take the path of the mount off.
-      behindMounts(app, req, () => upgrades.handle(req, socket, head))
+      takeMountOff(req)
+      upgrades.handle(req, socket, head)
     },
     async reload(next: object) {
       const loaded = loadConfig(next, env)

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
 import { createGateway } from 'express-model-gateway/gateway'
 import { WebSocket } from 'ws'
+import { takeMountOff } from '../../examples/gateway/behind-mounts.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { webSocketUpstream } from '../support/websocket-upstream.ts'
 
@@ -49,12 +52,18 @@ describe('WebSockets of a gateway in another app', () => {
     ['under one of several paths', ['/models', '/llm'], '/llm'],
     ['under a path in other letters', '/llm', '/LLM'],
     ['under a path with a parameter', '/:tenant', '/acme'],
+    ['under the path of a router', '/router', '/router'],
+    ['under the path of a router in a router in an app', '/a/router', '/a/b/router'],
+    ['under a path that looks like one of the gateway', '/v1x', '/v1x'],
   ] as const)
     it(`have the paths of its other requests: ${what}`, async (t) => {
       const gateway = await realtimeGateway(t)
       const server = await serveApp((app) => {
         const inner = express()
         if (mount === '/in/llm') app.use('/in', inner.use('/llm', gateway))
+        else if (mount === '/router') app.use(express.Router().use(mount, gateway))
+        else if (mount === '/a/router')
+          app.use('/a', inner.use('/b', express.Router().use(express.Router().use('/router', gateway))))
         else app.use(typeof mount === 'string' ? mount : [...mount], gateway)
       })
       t.after(() => server.close())
@@ -64,5 +73,25 @@ describe('WebSockets of a gateway in another app', () => {
       assert.equal(await said(url), 'hello')
       assert.equal(await said(url, 'sk-none'), 401)
       assert.equal(await said(url.replace('realtime', 'none')), 404)
+    })
+})
+
+describe('the path of a mount', () => {
+  const rows: [url: string, own: string][] = [
+    ['/v1/realtime', '/v1/realtime'],
+    ['/v1/a/v1/b?c=/v1/d', '/v1/a/v1/b?c=/v1/d'],
+    ['/llm/v1/a/v1/b', '/v1/a/v1/b'],
+    ['/llm/api/v3/x?a=/v1/b', '/api/v3/x?a=/v1/b'],
+    ['/llm/openai/v1/realtime', '/openai/v1/realtime'],
+    ['/llm/v1', '/llm/v1'],
+    ['/other?a=/v1/b', '/other?a=/v1/b'],
+    ['/v12/x', '/v12/x'],
+    ['/', '/'],
+  ]
+  for (const [url, own] of rows)
+    it(`is taken off a WebSocket's: ${url}`, () => {
+      const req = Object.assign(new IncomingMessage(new Socket()), { url, originalUrl: undefined })
+      takeMountOff(req as never)
+      assert.deepEqual([req.url, req.originalUrl], [own, url])
     })
 })
