@@ -21,8 +21,8 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
   --config FILE   the config, JSON or YAML; a .env beside it is read too
   --check         print the faults of the config and the environment, and exit
   --schema        print the JSON Schema of the config
-  --version       print the version
-  --help          print this
+  --version, -v   print the version
+  --help, -h      print this
 
 convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
 migrate brings the database up to date, which a start does too, or undoes all migrations after NAME.
@@ -31,7 +31,7 @@ prune exports and deletes what is older than the config's retention, which a run
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
 WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-model-gateway has them all.`
 
-const OPTIONS = {
+export const OPTIONS = {
   config: { type: 'string' },
   check: { type: 'boolean' },
   schema: { type: 'boolean' },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readCommandLine, USAGE } from '../../examples/gateway/command-line.ts'
+import { OPTIONS, readCommandLine, USAGE } from '../../examples/gateway/command-line.ts'
 import { readConfigFile } from '../../examples/gateway/config-file.ts'
 import { readSettings } from '../../examples/gateway/settings.ts'
 
@@ -51,15 +51,10 @@ describe('the command line', () => {
     })
 
   test('is told by --help', () => {
-    for (const word of [
-      '--config',
-      '--check',
-      '--schema',
-      '--version',
-      '--help',
-      'convert litellm FILE',
-      '--down-to NAME',
-    ])
+    const options = Object.entries(OPTIONS).map(
+      ([name, option]) => `--${name}${'short' in option ? `, -${option.short}` : ''} `,
+    )
+    for (const word of [...options, 'convert litellm FILE', '--down-to NAME'])
       assert.ok(USAGE.includes(word), word)
   })
 
