@@ -18,18 +18,19 @@ interface Given {
   durationMs?: number
   status?: number | null
   isKeyed?: boolean
+  answers?: number
   reader?: Partial<StreamReader>
 }
 
 const featured = (has: boolean | undefined) => ({ features: new Set(has ? ['reasoning'] : []) })
 
-function requestOf({ modelReasons, asksToReason, priceUnit = 'tokens' }: Given): CallRequest {
+function requestOf({ modelReasons, asksToReason, priceUnit = 'tokens', answers = 1 }: Given): CallRequest {
   return {
     operation: { priceUnit },
     model: { maxOutputTokens: HELD, ...featured(modelReasons) },
     ...featured(asksToReason),
     estimatedInputTokens: 40,
-    answers: 1,
+    answers,
     units: priceUnit === 'images' ? 3 : 0,
     tools: 0,
     webSearches: 0,
@@ -77,6 +78,7 @@ describe('what a caller that has left is charged for', () => {
     assert.deepEqual(used({}), [40, 1000, undefined, 'estimated'])
     assert.deepEqual(used({ connectMs: 0, durationMs: 0.1 }), [40, 1, undefined, 'estimated'])
     assert.deepEqual(used({ connectMs: 500, durationMs: 1000 }), [40, 500, undefined, 'estimated'])
+    assert.deepEqual(used({ answers: 3 }), [40, 3000, undefined, 'estimated'])
     assert.deepEqual(used({ connectMs: 0, durationMs: HELD + 1 }), [40, HELD, undefined, 'estimated'])
     assert.deepEqual(used({ connectMs: 10, durationMs: 10 }), [40, 0, undefined, 'estimated'])
   })

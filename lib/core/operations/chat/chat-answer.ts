@@ -1,23 +1,11 @@
-import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, tokenCount } from '../../json/index.ts'
 import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
 import { serviceTierOf } from '../service-tier.ts'
-import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
+import { SpeechCount } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { searchesInUsage } from '../web-searches.ts'
-
-/** The members of a message or delta that contain output, by the names of all upstreams. */
-export interface ChatOutput {
-  content?: unknown
-  reasoning_content?: unknown
-  reasoning?: unknown
-  reasoning_details?: unknown
-  refusal?: unknown
-  tool_calls?: unknown
-  function_call?: unknown
-  audio?: unknown
-  images?: unknown
-}
+import { type ChatOutput, outputText, textlessTokens } from './chat-output.ts'
 
 /** A choice of an answer or of a chunk. */
 export interface ChatChoice {
@@ -117,7 +105,7 @@ class ChoicesReading implements AnswerReading {
     for (const choice of this.#choices) {
       if (!isObject(choice)) continue
       const output = this.#form.output(choice)
-      tokens += estimateTokens(outputText(output)) + imageTokens(output)
+      tokens += estimateTokens(outputText(output)) + textlessTokens(output)
     }
     return tokens
   }
@@ -216,43 +204,6 @@ export function keptOf({ audio }: ChatOutput): readonly KeptName[] {
 }
 
 const NONE: readonly KeptName[] = []
-
-/** Returns the text of a message or delta that is counted as output. */
-export function outputText(output: ChatOutput): string {
-  let text = ''
-  for (const value of [output.content, output.reasoning_content ?? output.reasoning, output.refusal]) {
-    if (typeof value === 'string') text += value
-  }
-  if (Array.isArray(output.content)) for (const item of output.content) text += partText(item)
-  if (Array.isArray(output.tool_calls)) {
-    for (const call of output.tool_calls as { function?: unknown }[]) {
-      text += textIn(call?.function, 'name') + textIn(call?.function, 'arguments')
-    }
-  }
-  return text + textIn(output.function_call, 'name') + textIn(output.function_call, 'arguments')
-}
-
-/** Returns the text of a content part, and what was thought in it: Mistral's models have parts of that in a part. */
-function partText(part: unknown): string {
-  let text = textIn(part, 'text') + textIn(part, 'thinking')
-  if (isJsonObject(part)) for (const item of objectsIn(part.thinking)) text += textIn(item, 'text')
-  return text
-}
-
-/** Returns the tokens of the images of a message or delta. */
-export function imageTokens({ content, images }: ChatOutput): number {
-  const inContent = Array.isArray(content)
-    ? objectsIn(content).filter(({ type }) => IMAGES.has(type)).length
-    : 0
-  return (inContent + (Array.isArray(images) ? images.length : 0)) * TOKENS_PER_MADE_IMAGE
-}
-
-const IMAGES: ReadonlySet<unknown> = new Set(['image_url', 'image', 'output_image'])
-
-function textIn(value: unknown, member: string): string {
-  const text = isObject(value) ? (value as Record<string, unknown>)[member] : undefined
-  return typeof text === 'string' ? text : ''
-}
 
 const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -14,17 +14,15 @@ import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type ChatChoice,
-  type ChatOutput,
   type ChoiceForm,
   endsWithoutOutput,
   hasOutput,
   hasRefusal,
-  imageTokens,
   keptOf,
-  outputText,
   readChatUsage,
   usageIn,
 } from './chat-answer.ts'
+import { type ChatOutput, outputText, textlessTokens } from './chat-output.ts'
 
 interface ChatChunk {
   object?: unknown
@@ -142,7 +140,8 @@ export class ChatStreamReader implements StreamReader {
       this.#refused ||= hasRefusal(delta)
       this.#count(countText(outputText(delta)))
       if (delta.audio) this.#hear(delta)
-      if (delta.images || typeof delta.content === 'object') this.#count(imageTokens(delta))
+      if (delta.images || delta.reasoning_details || typeof delta.content === 'object')
+        this.#count(textlessTokens(delta))
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)

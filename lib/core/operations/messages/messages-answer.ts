@@ -96,6 +96,8 @@ export function sealedIn({ type, data }: AnswerBlock): number {
 export function blockText(block: AnswerBlock): string {
   if (typeof block.text === 'string') return block.text
   if (typeof block.thinking === 'string') return block.thinking
+  // The model has summed up the conversation.
+  if (block.type === 'compaction') return typeof block.content === 'string' ? block.content : ''
   const name = typeof block.name === 'string' ? block.name : ''
   return name + (block.input === undefined ? '' : textOf(block.input))
 }

@@ -30,6 +30,7 @@ interface MessageEvent {
     text?: unknown
     thinking?: unknown
     partial_json?: unknown
+    content?: unknown
     signature?: unknown
     stop_reason?: unknown
     container?: unknown
@@ -154,7 +155,7 @@ export class MessageStreamReader implements StreamReader {
 }
 
 function deltaText(delta: MessageEvent['delta']): string {
-  for (const value of [delta?.text, delta?.thinking, delta?.partial_json])
+  for (const value of [delta?.text, delta?.thinking, delta?.partial_json, delta?.content])
     if (typeof value === 'string') return value
   return ''
 }

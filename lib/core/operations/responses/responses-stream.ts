@@ -11,7 +11,7 @@ import {
 } from '../operation.ts'
 import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText } from '../tokens/text-delta.ts'
-import { estimateTokens } from '../tokens/token-estimate.ts'
+import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 import { isChargedSearch } from '../web-searches.ts'
 import {
   endsWithoutOutput,
@@ -163,8 +163,9 @@ export class ResponseStreamReader implements StreamReader {
   }
 
   /** Counts a delta. Each kind of text has its own event type, such as `response.function_call_arguments.delta`. */
-  #delta(type: string | undefined, { delta, output_index: index }: ResponseEvent): boolean {
-    if (typeof delta !== 'string' || delta === '' || !type?.endsWith('.delta')) return false
+  #delta(type: string | undefined, { delta: given, output_index: index }: ResponseEvent): boolean {
+    const delta = jsonText(given)
+    if (delta === '' || !type?.endsWith('.delta')) return false
     this.#refused ||= type === 'response.refusal.delta'
     if (/audio(?:[._]transcript)?\.delta$/.test(type)) this.#hear(index, type, delta)
     else this.#count(index, countText(delta))
@@ -211,9 +212,11 @@ export class ResponseStreamReader implements StreamReader {
     this.usage = { ...this.usage, webSearches: this.#searches.size }
   }
 
-  /** Counts an item for which nothing was counted before. */
+  /** Counts an item for which nothing was counted before, and what a summary of reasoning does not show of it. */
   #countRest(index: unknown, item: OutputItem): void {
-    if (!this.#counted.has(index)) this.#count(index, itemTokens(item))
+    const counted = this.#counted.get(index)
+    if (counted === undefined) this.#count(index, itemTokens(item))
+    else if (isReasoning(item)) this.#count(index, Math.max(0, itemTokens(item) - counted))
   }
 
   #count(index: unknown, tokens: number): void {

@@ -33,9 +33,9 @@ export function usageOfLeft(
   const reasons = reasonsUnseen(request, candidate.line)
   if (isKeyed && !reasons && !hasProduced(reader)) return null
   const held = heldOutput(request)
-  const { operation, units } = request
+  const { operation, units, answers } = request
   const isByPiece = operation.priceUnit === 'images'
-  const inTime = Math.ceil(((durationMs - connectMs) / 1000) * MAX_TOKENS_PER_SECOND)
+  const inTime = Math.ceil(((durationMs - connectMs) / 1000) * MAX_TOKENS_PER_SECOND * answers)
   const unseen = reasons || isByPiece ? held : Math.min(held, inTime)
   if (!reader) {
     const usage = isByPiece ? { images: units } : {}
