@@ -19,6 +19,13 @@ describe('request ids', () => {
     )
   })
 
+  it('sort in the order in which they were made, also within a millisecond', () => {
+    for (let time = 1_800_000_000_000; time < 1_800_000_000_200; time++) {
+      const ids = Array.from({ length: 500 }, () => newRequestId(time))
+      assert.deepEqual(ids, ids.toSorted())
+    }
+  })
+
   it('have one form, and nothing else has it', () => {
     const id = newRequestId()
     assert.match(id, /^req_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -38,7 +45,9 @@ describe('request ids', () => {
 
   it('are not to be guessed from one another: every random place varies', () => {
     const ids = Array.from({ length: 2000 }, () => newRequestId(1))
-    for (let place = 14; place < 30; place++)
+    for (let place = 16; place < 30; place++)
       assert.ok(new Set(ids.map((id) => id[place])).size > 16, `place ${place}`)
+    const firsts = Array.from({ length: 2000 }, (_, i) => newRequestId(i).slice(14, 16))
+    assert.ok(new Set(firsts).size > 400, 'a millisecond does not tell how many calls came in one before it')
   })
 })

@@ -1,5 +1,3 @@
-import { newRequestId } from '../../../core/call/index.ts'
-
 const PREFIX = 'req_'
 const TIME_END = PREFIX.length + 10
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -8,7 +6,13 @@ const LAST_TIME = 32 ** 10 - 1
 
 /** Returns the least request id that can be made at a time or later. */
 export function firstIdOf(time: number): string {
-  return newRequestId(Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)).slice(0, TIME_END)
+  let rest = Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)
+  let digits = ''
+  for (let i = PREFIX.length; i < TIME_END; i++) {
+    digits = ALPHABET.charAt(rest % 32) + digits
+    rest = Math.floor(rest / 32)
+  }
+  return PREFIX + digits
 }
 
 /** Before all request ids of a gateway. An id of another kind, such as `req_0001`, may sort before it, and tells no time. */

@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
-import { newRequestId } from '../../../core/call/index.ts'
 import type { EndingKey, WatchedBalance, WatchSource } from '../../../webhooks/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
+import { firstIdOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 
-const TIME_CHARACTERS = 'req_'.length + 10
 const FIRST = 'account:'
 const LOW_AT_A_TIME = 500
 /** Of the last deposit of an account. Adjustments have a reason, and are no deposits. */
@@ -47,7 +46,7 @@ export class SqlWatchSource implements WatchSource {
         union select wallet from leases where ended_at > ${at}
         union select 'account:' || account from video_tasks where finished_at > ${at}
         union select 'account:' || subject from admin_changes
-          where id > ${newRequestId(since).slice(0, TIME_CHARACTERS)} and action like 'account.%'
+          where id > ${firstIdOf(since)} and action like 'account.%'
       ), changed as (
         select wallets.id, funds - spent as balance, coalesce(state, '') = 'low' as low, ${THRESHOLD} as threshold
         from moved join wallets on wallets.id = moved.id
