@@ -3,7 +3,7 @@ import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
 import { accessFaults } from './access-members.ts'
 import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
 import { dialectFaults } from './dialect-members.ts'
-import { pathFault } from './pass-through-path.ts'
+import { COLLECTION_PATH, collectionOf, pathFault } from './pass-through-path.ts'
 import type { Parts } from './valid-parts.ts'
 
 /** Formats a path: `lines[2].baseUrl`. */
@@ -117,6 +117,8 @@ function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string
   const faults: string[] = []
   const fault = rule.path === undefined ? undefined : pathFault(rule.path)
   if (fault !== undefined) faults.push(`${path}.path: ${fault}`)
+  else if (rule.path !== undefined && rule.keeps !== undefined && collectionOf(rule.path) === undefined)
+    faults.push(`${path}.keeps: needs ${COLLECTION_PATH}`)
   if (rule.path !== undefined && (rule.lines === undefined) === (rule.model === undefined))
     faults.push(`${path}: needs either "lines" or "model"`)
   for (const [i, name] of (rule.lines ?? []).entries()) {

@@ -1,6 +1,7 @@
 import { budgetOf } from '../../core/body-budget/index.ts'
 import type { Call } from '../../core/call/index.ts'
 import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
+import { COLLECTION_PATH, collectionOf } from '../../core/config/pass-through-path.ts'
 import { aKeptThings, type KeptThings } from '../../core/kept/index.ts'
 import {
   aNumber,
@@ -19,7 +20,6 @@ import {
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import type { ForwardTerms } from './forwarding.ts'
-import { declaredCollection } from './kept/kept-resource.ts'
 
 /** Amounts as decimal strings. */
 interface PassedOnPrice {
@@ -109,8 +109,9 @@ export function validateForward(options: ForwardOptions) {
   if ((rule.lines === undefined) === (rule.model === undefined))
     throw new TypeError('forward: "rule" needs either "lines" or "model"')
   const budget = budgetOf('forward', bodyLimitBytes, options.bodyBudgetBytes)
-  if (rule.keeps !== undefined && rule.path === undefined)
-    throw new TypeError('forward: "keeps" of the rule needs its "path"')
+  const collection = rule.path === undefined ? undefined : collectionOf(rule.path)
+  if (rule.keeps !== undefined && collection === undefined)
+    throw new TypeError(`forward: "keeps" of the rule needs its "path", ${COLLECTION_PATH}`)
   const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const retries = new RetryBudget()
   const known = new WeakMap<Catalog, CandidateList>()
@@ -126,7 +127,9 @@ export function validateForward(options: ForwardOptions) {
   }
   listFor()
   const { sessionMs = SESSION_MS } = rule
-  const owned = kept && { kept, bodyLimitBytes, budget, declared: declaredCollection(rule.path, rule.keeps) }
+  const { keeps: kind } = rule
+  const declared = collection !== undefined && kind !== undefined ? { path: collection, kind } : undefined
+  const owned = kept && { kept, bodyLimitBytes, budget, declared }
   return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods: methodsOf(rule), owned }
 }
 

@@ -94,7 +94,7 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
 const NOT_WHOLE = 'The body is not a whole multipart form.'
 
 function openParser(type: string) {
-  const limits = { parts: MAX_PARTS, fieldSize: MAX_FIELD_BYTES, headerPairs: 20, headerSize: 8192 }
+  const limits = { parts: MAX_PARTS, fieldSize: MAX_FIELD_BYTES, headerSize: 8192 }
   try {
     return new Busboy({ headers: { 'content-type': type }, limits })
   } catch {

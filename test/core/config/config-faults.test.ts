@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
-import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
+import { ACCOUNT, configWith, KEY, LINE, MODEL, passing } from './config.ts'
 
 function faultsOf(source: unknown, env: Record<string, string> = {}): readonly string[] {
   try {
@@ -115,10 +115,11 @@ const single: [path: string, source: unknown][] = [
   ['routing.strategy', configWith({ routing: { strategy: 'random' } })],
   ['routing.maxAttempts', configWith({ routing: { maxAttempts: 0 } })],
   ['routing.drainMs', configWith({ routing: { drainMs: '10s' } })],
-  ['passThrough[0].path', configWith({ passThrough: [{ path: 'v1', lines: ['line-1'] }] })],
-  ['passThrough[0]', configWith({ passThrough: [{ path: '/v1/files' }] })],
-  ['passThrough[0].lines[0]', configWith({ passThrough: [{ path: '/v1/files', lines: ['nope'] }] })],
-  ['passThrough[0].model', configWith({ passThrough: [{ path: '/v1/files', model: 'nope' }] })],
+  ['passThrough[0].path', passing({ path: 'v1', lines: ['line-1'] })],
+  ['passThrough[0]', passing({ path: '/v1/files' })],
+  ['passThrough[0].keeps', passing({ path: '/v1/a/b/c/d', lines: ['line-1'], keeps: 'x' })],
+  ['passThrough[0].lines[0]', passing({ path: '/v1/files', lines: ['nope'] })],
+  ['passThrough[0].model', passing({ path: '/v1/files', model: 'nope' })],
 ]
 
 describe('a fault of the config', () => {

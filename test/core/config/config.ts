@@ -18,3 +18,6 @@ export const configWith = (extra: Record<string, unknown> = {}): Record<string, 
   lines: [LINE],
   ...extra,
 })
+
+/** A config with a pass-through rule. */
+export const passing = (rule: object) => configWith({ passThrough: [rule] })

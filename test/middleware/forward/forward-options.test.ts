@@ -84,6 +84,11 @@ describe('forward with an option that is unusable', () => {
     ['a path that is none', { path: 7 }, /the rule: "path"/],
     ['a kind that is none', { path: '/v1/x', keeps: 7 }, /the rule: "keeps"/],
     ['a kind without a path', { keeps: 'voice' }, /"keeps" of the rule needs its "path"/],
+    [
+      'a kind below any path',
+      { path: '/v1/*rest', keeps: 'voice' },
+      /needs its "path", a path that begins with/,
+    ],
     ['a member that there is not', { price_: {} }, /the rule: there is no option "price_"/],
   ]
   for (const [what, rule, told] of rules)

@@ -62,16 +62,6 @@ export interface DeclaredCollection {
   readonly kind: string
 }
 
-/** Returns the collection that a rule declares with `keeps`: the literal begin of its path. */
-export function declaredCollection(
-  rulePath: string | undefined,
-  kind: string | undefined,
-): DeclaredCollection | undefined {
-  if (rulePath === undefined || kind === undefined) return undefined
-  const path = rulePath.replace(/^\/(?:v1|api\/v3)\//, '').replace(/\/?[:*].*/, '')
-  return { path, kind }
-}
-
 /**
  * Returns what a path names; undefined if it is below no collection.
  *

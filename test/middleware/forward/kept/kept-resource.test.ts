@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  declaredCollection,
-  type KeptResource,
-  keptResource,
-} from '../../../../lib/middleware/forward/kept/kept-resource.ts'
+import { collectionOf } from '../../../../lib/core/config/pass-through-path.ts'
+import { type KeptResource, keptResource } from '../../../../lib/middleware/forward/kept/kept-resource.ts'
 
 /** The collections of OpenAI, Anthropic and Google. */
 const KNOWN: Readonly<Record<string, string>> = {
@@ -107,19 +104,22 @@ describe('what a path names', () => {
 
 describe('a collection that a rule declares', () => {
   it('is the literal begin of its path', () => {
-    const rows: [rule: string | undefined, kind: string | undefined, path: string | undefined][] = [
-      ['/v1/voices', 'voice', 'voices'],
-      ['/v1/voices/:id', 'voice', 'voices'],
-      ['/v1/voices/*rest', 'voice', 'voices'],
-      ['/v1/voices/:id/clips/:clip', 'voice', 'voices'],
-      ['/api/v3/contents/assets', 'asset', 'contents/assets'],
-      ['/v1/a/v1/b', 'b', 'a/v1/b'],
-      ['/x/v1/b', 'b', '/x/v1/b'],
-      ['/v1/voices', undefined, undefined],
-      [undefined, 'voice', undefined],
+    const rows: [rule: string, collection: string | undefined][] = [
+      ['/v1/voices', 'voices'],
+      ['/v1/voices/:id', 'voices'],
+      ['/v1/voices/*rest', 'voices'],
+      ['/v1/voices/:id/clips/:clip', 'voices'],
+      ['/api/v3/contents/assets', 'contents/assets'],
+      ['/v1/a/v1/b', 'a/v1/b'],
+      ['/x/v1/b', 'b'],
+      ['/v1/:kind', undefined],
+      ['/v1/*rest', undefined],
+      ['/v1/:kind/voices', undefined],
+      ['/v1/a/b/c/d', undefined],
+      ['/v1/', undefined],
+      ['/voices', undefined],
     ]
-    for (const [rule, kind, path] of rows)
-      assert.deepEqual(declaredCollection(rule, kind), path && { path, kind }, rule)
+    for (const [rule, collection] of rows) assert.equal(collectionOf(rule), collection, rule)
   })
 
   it('is known of one to three segments, over those that are known', () => {
