@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
 import { WebSocket } from 'ws'
+import { modelJudge } from '../../../lib/middleware/forward/kept/named-models.ts'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { rawClient } from '../../support/app-server.ts'
@@ -181,6 +182,23 @@ describe('a key with `allowModels`', () => {
     assert.equal((await run()).status, 200)
     write(`${line('voice')}\n${line('big')}`)
     assert.equal((await run()).status, 403)
+  })
+
+  it('costs no more for many names, on a line with many models', () => {
+    const candidates = Array.from({ length: 100 }, () => {
+      const models = new Map(Array.from({ length: 50 }, (_, i) => [`m${i}`, `up-${i}`]))
+      let reads = 0
+      const read = () => {
+        assert.equal(++reads, 1, 'the models of a line are read once')
+        return models
+      }
+      return { line: Object.defineProperty({}, 'models', { get: read }) }
+    })
+    let asked = 0
+    const principal = { mayUseModel: () => ++asked > 0 }
+    const judge = modelJudge({ principal } as never, candidates as never)
+    for (let i = 0; i < 1000; i++) judge?.('up-1')
+    assert.equal(asked, 1)
   })
 
   it('opens no WebSocket to another model', async (t) => {

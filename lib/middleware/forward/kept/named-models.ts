@@ -17,12 +17,27 @@ const BRACKETS = /(?:\[\d*\]|[\].])+$/
  */
 export function modelJudge({ principal }: Call, candidates: readonly Candidate[]): ModelJudge | undefined {
   if (!principal) return undefined
+  let namedAs: ReadonlyMap<string, readonly string[]> | undefined
+  const allowed = new Set<string>()
   return (name) => {
-    const all = candidates.flatMap(({ line }) => [...line.models])
-    const ids = all.filter(([, upstreamName]) => upstreamName === name).map(([id]) => id)
-    const known = ids.length > 0 ? ids : [name]
-    if (!known.some((id) => principal.mayUseModel(id))) throw new GatewayError('model_not_allowed')
+    if (allowed.has(name)) return
+    namedAs ??= idsByName(candidates)
+    const ids = namedAs.get(name) ?? [name]
+    if (!ids.some((id) => principal.mayUseModel(id))) throw new GatewayError('model_not_allowed')
+    allowed.add(name)
   }
+}
+
+/** The ids of the models that have a name at one of the lines. */
+function idsByName(candidates: readonly Candidate[]): ReadonlyMap<string, readonly string[]> {
+  const byName = new Map<string, string[]>()
+  for (const { line } of candidates)
+    for (const [id, name] of line.models) {
+      const ids = byName.get(name)
+      if (ids) ids.push(id)
+      else byName.set(name, [id])
+    }
+  return byName
 }
 
 /** Whether a field of a form or of a query names a model. */
@@ -39,6 +54,10 @@ export function judgeQuery(query: URLSearchParams, judge: ModelJudge): void {
 export function judgeModels(body: object, judge: ModelJudge): void {
   const ahead: object[] = [body]
   for (let value = ahead.pop(); value !== undefined; value = ahead.pop()) {
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item === 'object' && item !== null) ahead.push(item)
+      continue
+    }
     for (const name in value) {
       const member = (value as JsonObject)[name]
       if (typeof member === 'object' && member !== null && !isData(name, member, value as JsonObject))
