@@ -8,7 +8,7 @@ import { metricsPage } from './metrics-page.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
 import { openObservability } from './open-observability.ts'
 import { loadOptional, missingPackages } from './optional-packages.ts'
-import { ownPart } from './own-region.ts'
+import { OwnRegion } from './own-region.ts'
 import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
 import { reconcile } from './reconcile.ts'
@@ -102,9 +102,6 @@ async function closeAll(opened: readonly Closes[]): Promise<unknown[]> {
 /** @param opened is given what to close, the last first. */
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
   const { databaseUrl, databaseConnections, limits, regions } = options
-  // A reload may name another region, which only a restart takes over.
-  const own = (given: GatewayConfig) => (regions ? ownPart(given, regionOf(options.config)) : given)
-  const config = own(options.config)
   const { adminToken, signInProvider, webhookAllowPrivate } = options
   const { ledgerStallMs: stallMs, ledgerConfirmMs: confirmMs } = options
   const { separateAdminApp = false, logger, peers } = options
@@ -113,12 +110,20 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
   await startable(options.config, regions)
-  const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
-  const plain = await opening.catch((error: unknown) => {
+  // What is this region's is known when the others can be asked.
+  const first = regions ? { ...options.config, accounts: [], keys: [] } : options.config
+  const region = regions && regionOf(first)
+  const cannotOpen = (error: unknown): never => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
-  })
-  const { stores: durable, ...regional } = await regionally(plain, regions, config.region, logger)
+  }
+  const plain = await openDurableStores(databaseUrl, first, logger, databaseConnections).catch(cannotOpen)
+  const { stores: durable, ...regional } = await regionally(plain, regions, region, logger)
   opened.push(() => durable.close())
+  const others = regional.regions
+  // A reload may name another region, which only a restart takes over.
+  const own = others && region !== undefined ? new OwnRegion(region, others, logger) : undefined
+  const config = own ? await own.partOf(options.config).catch(cannotOpen) : options.config
+  if (own) await durable.seed(config).catch(cannotOpen)
   const { accounts, adminKeys, keys: directory, seeds } = durable
   const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
   let again: NodeJS.Timeout | undefined
@@ -129,9 +134,29 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   })
   const isOver = (): boolean => closed
   const rule = () => reconcile(authority, logger, { isTold: peers?.logsForAll ?? true, isOver })
+  let latest = options.config
   const reconciled = async (): Promise<void> => {
     clearTimeout(again)
-    if (!(await rule()) && !closed) again = setTimeout(() => void reconciled(), RECONCILE_AGAIN_MS).unref()
+    const isDone = await rule()
+    if ((isDone && !own?.isPartial) || closed) return
+    again = setTimeout(() => void (own?.isPartial ? takeOver() : reconciled()), RECONCILE_AGAIN_MS).unref()
+  }
+  const takeOver = async (): Promise<void> => {
+    const given = latest
+    try {
+      const next = own ? await own.partOf(given) : given
+      // A reload has come meanwhile.
+      if (given !== latest) return
+      authority.adopt(next)
+      await durable.seed(next)
+    } catch (error) {
+      if (closed) return
+      logger.error(
+        { reason: errorText(error) },
+        'new accounts and keys of the config are not in the database: send SIGHUP to try again',
+      )
+    }
+    await reconciled()
   }
   const warn = (next: GatewayConfig): void => {
     const warnings = configWarnings(next)
@@ -151,7 +176,6 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     // Without local counting, all limited calls are refused while the limit store is away.
     if (config.onStoreError === 'refuse') await limits.ping()
   })
-  const others = regional.regions
   if (others) readiness.addNote(() => (others.away.length > 0 ? { regions_away: others.away } : {}))
   const observability = options.observability && (await openObservability(options.observability, logger))
   if (observability) opened.push(() => observability.close())
@@ -187,20 +211,12 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     refused: assembly.refused,
     upgrades: assembly.upgrades,
     readiness,
-    async reload(given) {
+    async reload(next) {
       if (closed) return
-      const next = own(given)
+      latest = next
       assembly.adopt(next)
-      authority.adopt(next)
       warn(next)
-      await durable.seed(next).catch((error: unknown) => {
-        if (closed) return
-        logger.error(
-          { reason: errorText(error) },
-          'new accounts and keys of the config are not in the database: send SIGHUP to try again',
-        )
-      })
-      await reconciled()
+      await takeOver()
     },
     async close() {
       const [failure] = await closeAll(opened)

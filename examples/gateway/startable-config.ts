@@ -1,6 +1,6 @@
 import type { GatewayConfig } from 'express-model-gateway'
 import { requireConfigPackages } from './config-packages.ts'
-import { ownPart } from './own-region.ts'
+import { requireHomes } from './own-region.ts'
 
 /**
  * Returns a config, or throws what a start would: a running gateway must not take over a config that it, or the next worker, could
@@ -10,7 +10,7 @@ import { ownPart } from './own-region.ts'
  * @throws {ConfigError} if accounts have no home where there are several regions, or if packages are not installed.
  */
 export async function startable(config: GatewayConfig, regions?: object): Promise<GatewayConfig> {
-  if (regions) ownPart(config, config.region)
+  if (regions) requireHomes(config)
   await requireConfigPackages(config)
   return config
 }

@@ -15,6 +15,8 @@ import { EXCHANGE, EXCHANGE_FREE } from './share-statements.ts'
 
 /** The first report of a share may meet another one of the same region. */
 const MAX_TRIES = 3
+/** The code of Postgres for a table that is not there. */
+const NO_TABLE = '42P01'
 
 /**
  * The wallets of another region, in its Postgres, which may be far away: an exchange is one round trip.
@@ -108,12 +110,16 @@ export class SqlHomeStore implements HomeStore {
     return homeBudgets(this.#db, accounts)
   }
 
-  /** Whether an account has its home there. */
-  async hasAccount(id: string): Promise<boolean> {
-    const found = this.#db.selectFrom('accounts').select('id').where('id', '=', id)
-    const copies = this.#db.selectFrom('mirrors').select('account').where('account', '=', id)
-    const row = await found.where(({ not, exists }) => not(exists(copies))).executeTakeFirst()
-    return row !== undefined
+  /** Returns those of some accounts that have their home there: none if the database has no tables yet. */
+  async accountsAmong(ids: readonly string[]): Promise<readonly string[]> {
+    const copies = this.#db.selectFrom('mirrors').select('account').where('account', 'in', ids)
+    const own = this.#db.selectFrom('accounts').select('id').where('id', 'in', ids)
+    try {
+      return (await own.where('id', 'not in', copies).execute()).map(({ id }) => id)
+    } catch (error) {
+      if ((error as { code?: unknown }).code === NO_TABLE) return []
+      throw error
+    }
   }
 
   async ping(): Promise<void> {

@@ -9,6 +9,7 @@ import type { KeyDirectory } from '../../../middleware/authenticate/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { openRegion } from '../driver/open-database.ts'
 import type { Database } from '../driver/tables.ts'
+import { AT_A_TIME } from './mirror-rows.ts'
 import { RegionalKeys } from './regional-keys.ts'
 import { SqlHomeStore } from './sql-home-store.ts'
 import { SqlMirrors } from './sql-mirrors.ts'
@@ -53,6 +54,7 @@ const LOCK_MS = 500
 export class SqlRegions {
   readonly ledger: RegionalLedger
   readonly keys: KeyDirectory
+  readonly #region: string
   readonly #db: Database
   readonly #far: readonly Database[]
   readonly #mirrors: SqlMirrors
@@ -66,6 +68,7 @@ export class SqlRegions {
     const { region, db, ledger, keys, onChange, maxAwayMs = DAY_MS } = options
     const logger = quietLogger(options.logger)
     const shares = new SqlShareStore(db)
+    this.#region = region
     this.#db = db
     this.#far = [...opened.values()]
     this.#stores = new Map(Array.from(opened, ([name, far]) => [name, new SqlHomeStore(far)]))
@@ -139,14 +142,43 @@ export class SqlRegions {
 
   /** Returns a region that has an account of this id, of those that answer. */
   async regionWith(account: string): Promise<string | undefined> {
+    return (await this.#elsewhere([account])).get(account) ?? undefined
+  }
+
+  /**
+   * Returns the homes of accounts, which stay where they were added first, whatever is wanted of them since: with the balance. An
+   * account that no region has is where it is wanted. It is null while a region that may have it does not answer.
+   */
+  async homesOf(
+    wanted: readonly { readonly id: string; readonly home: string }[],
+  ): Promise<ReadonlyMap<string, string | null>> {
+    const homes = new Map<string, string | null>(wanted.map(({ id, home }) => [id, home]))
+    const here = new SqlHomeStore(this.#db)
+    const ids = [...homes.keys()]
+    for (let i = 0; i < ids.length; i += AT_A_TIME) {
+      const some = ids.slice(i, i + AT_A_TIME)
+      const copied = await this.#mirrors.homesOf(some)
+      const own = new Set(await here.accountsAmong(some))
+      // A region adds none but its own.
+      const missing = some.filter((id) => homes.get(id) === this.#region && !own.has(id) && !copied.has(id))
+      const found = missing.length > 0 ? await this.#elsewhere(missing) : []
+      for (const [id, home] of [...copied, ...found]) homes.set(id, home)
+      for (const id of own) homes.set(id, this.#region)
+    }
+    return homes
+  }
+
+  /** Returns which other region has each of some accounts; null: one that does not answer may. */
+  async #elsewhere(accounts: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
     const asked = Array.from(this.#stores, async ([name, store]) => {
-      const has = await this.#exchanges.get(name)?.ask(() => store.hasAccount(account))
-      return has ? name : undefined
+      const found = await this.#exchanges.get(name)?.ask(() => store.accountsAmong(accounts))
+      return (found ?? []).map((id) => [id, name] as const)
     })
     const answers = await Promise.allSettled(asked)
-    return answers
-      .map((answer) => (answer.status === 'fulfilled' ? answer.value : undefined))
-      .find((name) => name !== undefined)
+    const isWhole = answers.every(({ status }) => status === 'fulfilled')
+    const unknown = isWhole ? [] : accounts.map((id) => [id, null] as const)
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    return new Map<string, string | null>([...unknown, ...found])
   }
 
   /** Returns the states of the other regions. */
