@@ -11,7 +11,8 @@ import { candidate, circuitThat, type Given, opened, PRICE } from './one-line.ts
 
 function request(members: object = {}): CallRequest {
   const nothing = { features: new Set(), windowTokens: 0, maxOutputTokens: undefined, constraint: undefined }
-  return { operation: { name: 'chat' }, ...nothing, ...members } as unknown as CallRequest
+  const body = { raw: Buffer.from('{}'), json: {} }
+  return { operation: { name: 'chat' }, body, ...nothing, ...members } as unknown as CallRequest
 }
 
 const NOBODY: FilteredCall = { principal: null, pin: null }
@@ -121,6 +122,19 @@ describe('a filter', () => {
     for (const unit of ['prompt', 'completion', 'request', 'image'] as const)
       assert.equal(asked({ ...most, [unit]: most[unit] - 1n }), `dearer than max_price in ${unit}`)
     assert.equal(asked({ prompt: 0n, image: 0n }), 'dearer than max_price in prompt, image')
+  })
+
+  it('compares the price in the tier of service that is asked for', () => {
+    const price = { ...PRICE, tiers: [{ serviceTier: 'priority', inputPerMillion: 9n }] }
+    const constraint = { maxPrice: { prompt: 8n } }
+    const asking = (json: object) => ({ request: request({ constraint, body: { json } }) })
+    const tooDear = ['price_ceiling', 'dearer than max_price in prompt']
+    const rows = [
+      [{}, undefined],
+      [{ service_tier: 'flex' }, undefined],
+      [{ service_tier: 'priority' }, tooDear],
+    ] as const
+    for (const [json, removed] of rows) assert.deepEqual(removedBy({ price }, asking(json)), removed)
   })
 
   it('takes a line or its provider for named, and a region only where the line has one', () => {

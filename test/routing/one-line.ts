@@ -3,6 +3,7 @@ import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 export const PRICE = { inputPerMillion: 1n, outputPerMillion: 2n, perRequest: 3n, perImage: 4n }
 
 export interface Given {
+  price?: object
   line?: object
   state?: object
   missing?: string

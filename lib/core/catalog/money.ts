@@ -99,15 +99,20 @@ export interface UnitPrices {
   readonly perMinute: bigint
 }
 
-/** Prices that replace others for calls with more input. */
+/** Prices that replace others for calls with more input, or in a tier of service. */
 export interface PriceTier extends Partial<UnitPrices> {
-  /** The tier holds for calls with more input tokens, for all that they use. */
-  readonly aboveInputTokens: number
+  /** The tier holds for calls with more input tokens, for all that they use. Undefined: for any input. */
+  readonly aboveInputTokens?: number | undefined
+  /** The tier holds for calls that were served so, such as `priority`. Undefined: however they were. */
+  readonly serviceTier?: string | undefined
 }
 
 /** All prices of a call. */
 export interface Price extends UnitPrices {
-  /** Of several tiers, the highest that a call reaches holds. Undefined: its input does not matter. */
+  /**
+   * Of several tiers, the highest that a call reaches holds; those for its tier of service come before all others. Undefined: there
+   * are none.
+   */
   readonly tiers?: readonly PriceTier[] | undefined
 }
 
@@ -151,15 +156,22 @@ export function pricedBy(base: Price, own: Partial<Price>): Price {
   return price
 }
 
-/** Returns the prices of a call with this much input, cached tokens included. */
-export function priceAt(price: Price, inputTokens: number): Price {
+/**
+ * Returns the prices of a call with this much input, cached tokens included.
+ *
+ * @param served the tier of service; undefined for the usual one.
+ */
+export function priceAt(price: Price, inputTokens: number, served?: string): Price {
   if (!price.tiers) return price
   let reached: PriceTier | undefined
   for (const tier of price.tiers) {
-    const { aboveInputTokens: above } = tier
-    if (inputTokens > above && above >= (reached?.aboveInputTokens ?? 0)) reached = tier
+    const { aboveInputTokens: above = -1, serviceTier } = tier
+    if (inputTokens <= above || (serviceTier !== undefined && serviceTier !== served)) continue
+    const isOther = serviceTier !== reached?.serviceTier
+    if (!reached || (isOther ? serviceTier !== undefined : above > (reached.aboveInputTokens ?? -1)))
+      reached = tier
   }
   if (!reached) return price
-  const { aboveInputTokens: _, ...own } = reached
+  const { aboveInputTokens: _above, serviceTier: _served, ...own } = reached
   return pricedBy(price, own)
 }

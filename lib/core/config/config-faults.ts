@@ -108,9 +108,13 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
   return [...faults, ...accessFaults(path, line)]
 }
 
-/** Two tiers from the same input on would contradict each other. */
+/** Two tiers for the same calls would contradict each other. */
 function tierFaults(path: string, price: Parts<ParsedPrice> | undefined): string[] {
-  return duplicates(`${path}.tiers`, price?.tiers ?? [], 'aboveInputTokens')
+  const tiers = price?.tiers?.map((tier) => {
+    const { aboveInputTokens: above, serviceTier: served } = tier ?? {}
+    return { aboveInputTokens: (above ?? served) ? `${above} ${served}` : undefined }
+  })
+  return duplicates(`${path}.tiers`, tiers ?? [], 'aboveInputTokens')
 }
 
 function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string[] {

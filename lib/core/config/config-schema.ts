@@ -7,6 +7,7 @@ import {
   MAX_TAG_BYTES,
   MAX_TAGS,
 } from '../catalog/index.ts'
+import { isUsualTier } from '../catalog/service-tier.ts'
 import { WELL_FORMED } from '../json/index.ts'
 import { accessMembers } from './access-members.ts'
 import { dialectMembers } from './dialect-members.ts'
@@ -54,10 +55,24 @@ const prices = {
   perSearchUnit: price,
   perWebSearch: price,
 }
-const tier = z.strictObject({
-  ...z.strictObject(prices).partial().shape,
-  aboveInputTokens: z.int().min(1).describe('Holds for calls with more input tokens, for all that they use.'),
-})
+const tier = z
+  .strictObject({
+    ...z.strictObject(prices).partial().shape,
+    aboveInputTokens: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('Holds for calls with more input tokens, for all that they use.'),
+    serviceTier: z
+      .string()
+      .regex(/^\w{1,32}$/, 'must be a name that lines report, such as "priority"')
+      .refine((name) => !isUsualTier(name), { error: 'is the tier that the other prices are for' })
+      .optional()
+      .describe('Holds for calls that the line served in this tier.'),
+  })
+  .refine(({ aboveInputTokens, serviceTier }) => (aboveInputTokens ?? serviceTier) !== undefined, {
+    error: 'needs "aboveInputTokens" or "serviceTier"',
+  })
 /** All members are optional. An absent price is free on a model, and that of the model on a line. */
 const priceSchema = z.strictObject({ ...prices, tiers: z.array(tier) }).partial()
 

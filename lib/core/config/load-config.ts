@@ -137,8 +137,16 @@ function toPrice({ tiers, ...units }: ParsedPrice): Partial<Price> {
   return { ...toUnits(units), ...(tiers && { tiers: tiers.map(toTier) }) }
 }
 
-function toTier({ aboveInputTokens, ...units }: NonNullable<ParsedPrice['tiers']>[number]): PriceTier {
-  return { aboveInputTokens, ...toUnits(units) }
+function toTier({
+  aboveInputTokens,
+  serviceTier,
+  ...units
+}: NonNullable<ParsedPrice['tiers']>[number]): PriceTier {
+  return {
+    ...(aboveInputTokens !== undefined && { aboveInputTokens }),
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...toUnits(units),
+  }
 }
 
 function toUnits(units: Omit<ParsedPrice, 'tiers'>): Partial<UnitPrices> {

@@ -18,6 +18,7 @@ import {
   type UnitPrices,
 } from '../../core/catalog/index.ts'
 import { greatest } from '../../core/catalog/money.ts'
+import { tierIn } from '../../core/catalog/service-tier.ts'
 import type { PriceUnit } from '../../core/operations/index.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
@@ -38,7 +39,7 @@ export function costOf(usage: Usage, base: Price): Cost {
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
   const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage
   const { images = 0, seconds = 0, searchUnits = 0, webSearches = 0, minutes = 0 } = usage
-  const price = base.tiers ? priceAt(base, inputTokens) : base
+  const price = base.tiers ? priceAt(base, inputTokens, usage.serviceTier) : base
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens - audioInputTokens)
@@ -76,6 +77,8 @@ type HighestPrices = { -readonly [Unit in keyof UnitPrices]: bigint }
 interface Reached {
   readonly above: number
   readonly highest: HighestPrices
+  /** The same for calls that ask for a tier of service, by its name. Undefined: none has prices of its own. */
+  readonly asked?: ReadonlyMap<string, Reached> | undefined
   /** Whether some input or output is dearer than plain text, so that the request has to be looked at. */
   readonly isVaried: boolean
 }
@@ -83,7 +86,7 @@ interface Reached {
 /**
  * Computes the largest possible cost of a call over all lines that may serve it: 1.25 × the estimated input at the
  * highest input or cache-write price, all answers at full length or all images at the highest price, and the prices
- * by unit. Prices are those of each tier that this input reaches.
+ * by unit. Prices are those of each tier that this input reaches, and of the tier of service that the call asks for.
  */
 export class WorstCase {
   readonly #byCatalog = new WeakMap<Catalog, Map<string, readonly Reached[]>>()
@@ -95,11 +98,13 @@ export class WorstCase {
     const steps = regions
       ? stepsOf(model, catalog.linesOf(model.id).filter(isIn(regions)))
       : (this.#byCatalog.get(catalog)?.get(model.id) ?? this.#addSteps(catalog, model))
-    let { highest, isVaried } = steps[0] as Reached
+    let reached = steps[0] as Reached
     for (let i = 1; i < steps.length; i++) {
       const step = steps[i] as Reached
-      if (heldInput(request) > step.above) ({ highest, isVaried } = step)
+      if (heldInput(request) > step.above) reached = step
     }
+    if (reached.asked) reached = reached.asked.get(tierIn(request.body.json) ?? '') ?? reached
+    const { highest, isVaried } = reached
     const input = isVaried ? inputPrice(highest, request) : highest.inputPerMillion
     const output = isVaried ? outputPrice(highest, request) : highest.outputPerMillion
     // The input counts five quarters, because the estimate may be short by that much. In quarters of millionths all
@@ -173,14 +178,29 @@ function isIn(regions: readonly string[]): (line: Line) => boolean {
 /** Returns the highest prices at any input, then those from each tier's input on. A tier may be cheaper than the base. */
 function stepsOf(model: Model, lines: readonly Line[]): readonly Reached[] {
   const prices = lines.map((line) => priceOn(model, line))
-  const starts = prices.flatMap(({ tiers }) => tiers?.map(({ aboveInputTokens }) => aboveInputTokens) ?? [])
-  const steps: Reached[] = []
+  const tiers = prices.flatMap((price) => price.tiers ?? [])
+  const starts = new Set(tiers.map(({ aboveInputTokens = 0 }) => aboveInputTokens))
+  const served = new Set(tiers.flatMap(({ serviceTier }) => serviceTier ?? []))
+  const above = [...new Set([0, ...starts])].sort((a, b) => a - b)
+  const usual = raisedSteps(prices, above)
+  if (served.size === 0) return usual
+  const dearer = Array.from(served, (name) => [name, raisedSteps(prices, above, name)] as const)
+  return usual.map((step, i) => ({
+    ...step,
+    asked: new Map(dearer.map(([name, steps]) => [name, steps[i] ?? step])),
+  }))
+}
+
+/** @param served a tier of service that the line may serve, or not. */
+function raisedSteps(prices: readonly Price[], starts: readonly number[], served?: string): Reached[] {
   const highest: HighestPrices = { ...FREE }
-  for (const above of [0, ...new Set(starts)].sort((a, b) => a - b)) {
-    for (const price of prices) raise(highest, priceAt(price, above + 1))
-    steps.push({ above, highest: { ...highest }, isVaried: isVaried(highest) })
-  }
-  return steps
+  return starts.map((above) => {
+    for (const price of prices) {
+      raise(highest, priceAt(price, above + 1))
+      if (served !== undefined) raise(highest, priceAt(price, above + 1, served))
+    }
+    return { above, highest: { ...highest }, isVaried: isVaried(highest) }
+  })
 }
 
 function isVaried(highest: HighestPrices): boolean {

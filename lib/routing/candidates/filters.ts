@@ -1,5 +1,6 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../../core/call/index.ts'
 import { type Line, type Price, priceAt } from '../../core/catalog/index.ts'
+import { tierIn } from '../../core/catalog/service-tier.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import { threadDetails } from '../../core/errors/thread-details.ts'
 import { type PriceCeiling, type ProviderConstraint, windowNeeded } from '../../core/operations/index.ts'
@@ -87,7 +88,8 @@ function removalOf(
   const removed = request && removalByRequest(candidate, request, asked)
   if (removed) return removed
   if (constraint?.maxPrice) {
-    const price = priceAt(candidate.price, request?.estimatedInputTokens ?? 0)
+    const served = request ? tierIn(request.body.json) : undefined
+    const price = priceAt(candidate.price, request?.estimatedInputTokens ?? 0, served)
     const detail = ceilingDetail(price, constraint.maxPrice)
     if (detail) return removal(line, 'price_ceiling', detail)
   }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Call, CallRequest } from '../../core/call/index.ts'
 import { type Line, priceAt } from '../../core/catalog/index.ts'
+import { tierIn } from '../../core/catalog/service-tier.ts'
 import type { Candidate } from './candidate.ts'
 import { names } from './filters.ts'
 
@@ -121,7 +122,7 @@ export function orderCandidates(
 /** Estimates the cost of a call. Its output is taken to be as long as its input, at most what was asked for. */
 function expectedCost({ price }: Candidate, request: CallRequest | null): number {
   const input = request?.estimatedInputTokens ?? 1000
-  const unit = priceAt(price, input)
+  const unit = priceAt(price, input, request ? tierIn(request.body.json) : undefined)
   const output = Math.min(input, request?.maxOutputTokens ?? input)
   const tokens = input * Number(unit.inputPerMillion) + output * Number(unit.outputPerMillion)
   const pieces = [unit.perRequest, unit.perImage, unit.perSecond, unit.perSearchUnit]

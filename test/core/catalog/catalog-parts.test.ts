@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import { isHeaderName, isHeaderValue } from '../../../lib/core/catalog/header-text.ts'
 import {
   createCatalog,
@@ -14,6 +15,7 @@ import {
   metricLabelsFault,
   NO_TAGS,
   type Price,
+  type PriceTier,
   priceAt,
   pricedBy,
   priceOn,
@@ -116,6 +118,36 @@ describe('a price', () => {
     assert.equal(priceAt(plain, 1e9), plain)
     assert.equal('aboveInputTokens' in priceAt({ ...FREE, tiers: all }, 500), false)
     assert.equal(priceAt({ ...FREE, tiers: all }, 500).cachedInputPerMillion, 3n)
+  })
+
+  it('is that of the tier of service before all others, whatever tiers there are', () => {
+    const tier = fc.record(
+      {
+        aboveInputTokens: fc.nat(3),
+        serviceTier: fc.constantFrom('priority', 'flex'),
+        inputPerMillion: fc.bigInt(1n, 99n),
+      },
+      { requiredKeys: ['inputPerMillion'] },
+    )
+    const place = ({ aboveInputTokens, serviceTier }: PriceTier) => `${aboveInputTokens} ${serviceTier}`
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(tier, { selector: place }),
+        fc.nat(4),
+        fc.constantFrom('priority', 'flex', 'fast', undefined),
+        (tiers, tokens, served) => {
+          const reached = tiers.filter(({ aboveInputTokens: above = -1 }) => tokens > above)
+          const own = reached.filter(({ serviceTier }) => served !== undefined && serviceTier === served)
+          const others = reached.filter(({ serviceTier }) => serviceTier === undefined)
+          const [highest] = (own.length > 0 ? own : others).toSorted(
+            (a, b) => (b.aboveInputTokens ?? -1) - (a.aboveInputTokens ?? -1),
+          )
+          const price = priceAt({ ...FREE, tiers }, tokens, served)
+          assert.equal(price.inputPerMillion, highest?.inputPerMillion ?? 0n)
+          assert.equal('serviceTier' in price, false)
+        },
+      ),
+    )
   })
 })
 

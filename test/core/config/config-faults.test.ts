@@ -19,6 +19,7 @@ const line = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })
 const key = (extra: object) => configWith({ keys: [{ ...KEY, ...extra }] })
 const model = (extra: object) => configWith({ models: [{ ...MODEL, ...extra }] })
 const account = (extra: object) => configWith({ accounts: [{ ...ACCOUNT, ...extra }] })
+const twice = (tier: object) => ({ tiers: [tier, tier] })
 
 /** Each config has one fault; it must be told once, beginning with its path. */
 const single: [path: string, source: unknown][] = [
@@ -75,18 +76,14 @@ const single: [path: string, source: unknown][] = [
   ['models[0].price.inputPerMillion', model({ price: { inputPerMillion: '-0.15' } })],
   ['models[0].price.inputPerMillion', model({ price: { inputPerMillion: 0.15 } })],
   ['models[0].price.perByte', model({ price: { perByte: '1' } })],
-  ['models[0].price.tiers[0].aboveInputTokens', model({ price: { tiers: [{ inputPerMillion: '1' }] } })],
+  ['models[0].price.tiers[0]', model({ price: { tiers: [{ inputPerMillion: '1' }] } })],
+  ['models[0].price.tiers[0].serviceTier', model({ price: { tiers: [{ serviceTier: 'default' }] } })],
   ['models[0].price.tiers[0].aboveInputTokens', model({ price: { tiers: [{ aboveInputTokens: 0 }] } })],
   ['models[0].price.tiers[0].perByte', model({ price: { tiers: [{ aboveInputTokens: 1, perByte: '1' }] } })],
-  [
-    'models[0].price.tiers[1].aboveInputTokens',
-    model({ price: { tiers: [{ aboveInputTokens: 9 }, { aboveInputTokens: 9 }] } }),
-  ],
+  ['models[0].price.tiers[1].aboveInputTokens', model({ price: twice({ aboveInputTokens: 9 }) })],
+  ['lines[0].price.tiers[1].aboveInputTokens', line({ price: twice({ serviceTier: 'flex' }) })],
+  ['lines[0].cost.tiers[1].aboveInputTokens', line({ cost: twice({ aboveInputTokens: 9 }) })],
   ['lines[0].cost.inputPerMillion', line({ cost: { inputPerMillion: '-1' } })],
-  [
-    'lines[0].cost.tiers[1].aboveInputTokens',
-    line({ cost: { tiers: [{ aboveInputTokens: 9 }, { aboveInputTokens: 9 }] } }),
-  ],
   ['models[1].id', configWith({ models: [MODEL, MODEL] })],
   ['lines[0].provider', line({ provider: undefined })],
   ['lines[0].protocol', line({ protocol: 'smtp' })],

@@ -128,19 +128,21 @@ describe('the prices of the catalogue', () => {
     assert.equal(lineOf({ cost: {} }).cost?.perRequest, 0n)
   })
 
-  it('may be others from an input on', () => {
+  it('may be others from an input on, and in a tier of service', () => {
     const tiers = [
+      { serviceTier: 'priority', inputPerMillion: '2' },
       { aboveInputTokens: 200_000, inputPerMillion: '3' },
       { aboveInputTokens: 9, perRequest: '1' },
     ]
     const expected = [
+      { serviceTier: 'priority', inputPerMillion: 2_000_000_000n },
       { aboveInputTokens: 200_000, inputPerMillion: 3_000_000_000n },
       { aboveInputTokens: 9, perRequest: 1_000_000_000n },
     ]
     assert.deepEqual(lineOf({ price: { tiers } }).price, { tiers: expected })
     assert.equal('tiers' in lineOf({ price: {} }).price, false)
     const model = modelOf({ price: { inputPerMillion: '1', tiers } })
-    assert.equal(model.price.tiers?.length, 2)
+    assert.equal(model.price.tiers?.length, 3)
   })
 })
 

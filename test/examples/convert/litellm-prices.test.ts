@@ -43,6 +43,47 @@ describe('the prices of LiteLLM', () => {
     assert.deepEqual(notesOn(notes, 'model_list[0].model_info'), [])
   })
 
+  test('in a tier of service are tiers', () => {
+    const { model, notes } = convertOne(
+      '{ model: openai/x, input_cost_per_token: 1e-6, input_cost_per_token_priority: 2e-6 }',
+      `{ input_cost_per_token_priority: 9, output_cost_per_token: 4e-6, output_cost_per_token_priority: 8e-6, output_cost_per_token_flex: 2e-6,
+        input_cost_per_token_above_272k_tokens: 3e-6, input_cost_per_token_above_272k_tokens_priority: 6e-6,
+        cache_read_input_token_cost_priority: 2e-7 }`,
+    )
+    assert.deepEqual(model?.price, {
+      inputPerMillion: '1',
+      outputPerMillion: '4',
+      tiers: [
+        {
+          serviceTier: 'priority',
+          cachedInputPerMillion: '0.2',
+          inputPerMillion: '2',
+          outputPerMillion: '8',
+        },
+        { aboveInputTokens: 272_000, inputPerMillion: '3' },
+        { aboveInputTokens: 272_000, serviceTier: 'priority', inputPerMillion: '6' },
+        { serviceTier: 'flex', outputPerMillion: '2' },
+      ],
+    })
+    assert.deepEqual(notesOn(notes, 'model_list[0].model_info'), [])
+  })
+
+  const SEARCHES: readonly [written: string, price: string | undefined, notes: number][] = [
+    ['{ search_context_size_low: 0.01, search_context_size_medium: 0.01 }', '0.01', 0],
+    ['{ search_context_size_low: 0.03, search_context_size_high: 0.05 }', '0.05', 1],
+    ['{ search_context_size_low: much }', undefined, 1],
+    ['{}', undefined, 0],
+  ]
+  for (const [written, price, count] of SEARCHES)
+    test(`of web searches are the dearest: ${written}`, () => {
+      const { model, notes } = convertOne(
+        '{ model: openai/x }',
+        `{ search_context_cost_per_query: ${written} }`,
+      )
+      assert.deepEqual(model?.price, price && { perWebSearch: price })
+      assert.equal(notesOn(notes, 'model_list[0].model_info.search_context_cost_per_query').length, count)
+    })
+
   test('are the same in another order of the file', () => {
     const [one, other] = [
       'input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, input_cost_per_token_above_200k_tokens: 3e-6',

@@ -34,6 +34,7 @@ function requestOf({ modelReasons, asksToReason, priceUnit = 'tokens', answers =
     units: priceUnit === 'images' ? 3 : 0,
     tools: 0,
     webSearches: 0,
+    body: { raw: Buffer.from('{}'), json: {} },
   } as unknown as CallRequest
 }
 

@@ -32,30 +32,48 @@ const RULES: Readonly<Record<string, Rule>> = {
 /** Reads the prices of a deployment. LiteLLM has them in `litellm_params`, which count first, and in `model_info`. */
 export function readPrices(params: Members, info: Members, kind: string): Prices {
   const prices: Record<string, string> = {}
-  const tiers = new Map<number, Record<string, string | number>>()
-  const tiered = [...params.names, ...info.names].filter((name) => TIERED.test(name)).sort()
+  const tiers = new Map<string, Record<string, string | number>>()
   // In one order, however the file has it: deployments are compared.
-  for (const name of [...Object.keys(RULES), ...new Set(tiered)]) {
-    const [, base = name, count, thousands] = TIERED.exec(name) ?? []
+  for (const name of new Set([...Object.keys(RULES), ...[...params.names, ...info.names].sort()])) {
+    const [, base = name, count, thousands, serviceTier] = TIERED.exec(name) ?? []
     const rule = Object.hasOwn(RULES, base) ? RULES[base] : undefined
     if (!rule || (rule.kind !== undefined && rule.kind !== kind)) continue
     for (const members of [params, info]) {
       const price = readPrice(members, name, rule)
       if (price === undefined) continue
-      if (count === undefined) prices[rule.price] ??= price
+      if (count === undefined && serviceTier === undefined) prices[rule.price] ??= price
       else {
-        const aboveInputTokens = Number(count) * (thousands ? 1000 : 1)
-        const tier = tiers.get(aboveInputTokens) ?? { aboveInputTokens }
-        tiers.set(aboveInputTokens, tier)
+        const above = Number(count ?? 0) * (thousands ? 1000 : 1)
+        const place = `${above} ${serviceTier}`
+        const tier = tiers.get(place) ?? {
+          ...(above > 0 && { aboveInputTokens: above }),
+          ...(serviceTier && { serviceTier }),
+        }
+        tiers.set(place, tier)
         tier[rule.price] ??= price
       }
     }
   }
+  const perWebSearch = readSearchPrice(params) ?? readSearchPrice(info)
+  if (perWebSearch !== undefined) prices.perWebSearch = perWebSearch
   return { ...prices, ...(tiers.size > 0 && { tiers: [...tiers.values()] }) }
 }
 
-/** A price for calls with more input, of all their tokens: `input_cost_per_token_above_200k_tokens`. */
-const TIERED = /^(\w+)_above_([1-9]\d{0,8})(k?)_tokens$/
+/** A price for calls with more input, or in a tier of service: `input_cost_per_token_above_200k_tokens`, `input_cost_per_token_priority`. */
+const TIERED = /^(\w+?)(?:_above_([1-9]\d{0,8})(k?)_tokens)?(?:_(priority|flex))?$/
+
+/** Reads the price of a web search. LiteLLM has one for each size of its context; the gateway has the dearest. */
+function readSearchPrice(members: Members): string | undefined {
+  const name = 'search_context_cost_per_query'
+  const sizes = Object.values(members.mapping(name) ?? {}).map(Number)
+  if (sizes.length === 0) return undefined
+  const dearest = Math.max(...sizes)
+  const price = dearest >= 0 ? shifted(dearest, 0) : undefined
+  if (price === undefined) members.note(name, 'has no prices; left out')
+  else if (sizes.some((size) => size !== dearest))
+    members.note(name, `has several prices; every web search costs ${price.text}`)
+  return price?.text
+}
 
 function readPrice(members: Members, name: string, { shift }: Rule): string | undefined {
   const cost = members.number(name)

@@ -1,7 +1,7 @@
+import { serviceTierOf } from '../../catalog/service-tier.ts'
 import { isJsonObject, isText, type JsonObject, tokenCount } from '../../json/index.ts'
 import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
-import { serviceTierOf } from '../service-tier.ts'
 import { SpeechCount } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { searchesInUsage } from '../web-searches.ts'

@@ -1,3 +1,4 @@
+import { serviceTierOf } from '../../catalog/service-tier.ts'
 import { parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import { isModerated } from '../no-output.ts'
@@ -9,7 +10,6 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { serviceTierOf } from '../service-tier.ts'
 import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {

@@ -1,6 +1,6 @@
+import { tierIn } from '../../catalog/service-tier.ts'
 import { isJsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
-import { serviceTierOf } from '../service-tier.ts'
 import { searchesInUsage } from '../web-searches.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
@@ -28,6 +28,7 @@ export function readMessageCounts(usage: unknown): MessageCounts {
   if (typeof usage !== 'object' || usage === null) return {}
   const counts = usage as Record<string, unknown>
   const { cache_creation: writes, output_tokens_details: details } = counts
+  const tier = tierIn(counts)
   return {
     fresh: tokenCount(counts.input_tokens),
     cached: tokenCount(counts.cache_read_input_tokens),
@@ -36,15 +37,9 @@ export function readMessageCounts(usage: unknown): MessageCounts {
     output: tokenCount(counts.output_tokens),
     thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
     searches: searchesInUsage(counts) ?? 0,
-    ...tierOf(counts),
+    ...(tier !== undefined && { tier }),
     beside: besideOf(counts.iterations),
   }
-}
-
-/** Returns the tier of service; the fast mode, which has other prices too, is one. */
-function tierOf({ speed, service_tier: given }: Record<string, unknown>): Pick<MessageCounts, 'tier'> {
-  const tier = speed === 'fast' ? speed : serviceTierOf(given)
-  return tier === undefined ? {} : { tier }
 }
 
 /** Adds up the steps beside the answer; undefined if none are reported. */

@@ -1,6 +1,6 @@
+import { serviceTierOf } from '../../catalog/service-tier.ts'
 import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
-import { serviceTierOf } from '../service-tier.ts'
 
 /** The members of a response with counts. */
 interface ResponseCounts {

@@ -1,5 +1,6 @@
 import { type CallRequest, heldInput, heldOutput } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
+import { tierIn } from '../../../core/catalog/service-tier.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
 import { unsaidSearches } from '../../../core/operations/web-searches.ts'
 
@@ -113,7 +114,8 @@ function usageOf(
     audioInputTokens: heard = 0,
     reasoningTokens: reasoned = 0,
     webSearches: searched = webSearches > 0 ? unsaidSearches(body.json) : 0,
-    serviceTier,
+    // Until the line has told anything, the call counts as served in the tier that it asks for.
+    serviceTier = inputTokens === undefined ? tierIn(body.json) : undefined,
   } = reported
   if (anHour + heard + reasoned + searched + audioOutput === 0 && !serviceTier) return usage
   return {
