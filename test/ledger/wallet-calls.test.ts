@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
 import type { HeldLease } from '../../lib/ledger/pool/held-lease.ts'
 import { opened, UNLIMITED, world } from './one-wallet.ts'
 
@@ -123,7 +124,7 @@ describe('a call on a wallet without limits', () => {
     wallet.nextChange()
     waiting.length = 0
     answer({ open: false, state: UNLIMITED })
-    assert.deepEqual([covers(5_000_000n), hold(5n), wallet.reach], [true, undefined, undefined])
+    assert.deepEqual([covers(5_000_000n), hold(5n), wallet.reach], [true, undefined, MAX_AMOUNT])
     await clock.advance(4900)
     assert.deepEqual([covers(5n), covers(0n)], [false, true])
   })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseAmount, type Tags } from '../catalog/index.ts'
+import { assertFigure } from '../catalog/money.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
@@ -144,7 +145,7 @@ export class Call extends Lifecycle {
     if (nanos < 0n) throw new RangeError(`charge: ${amount} is negative`)
     if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
     if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')
-    this.billing.own = (this.billing.own ?? 0n) + nanos
+    this.billing.own = assertFigure((this.billing.own ?? 0n) + nanos, 'charge: the sum')
   }
 
   /**

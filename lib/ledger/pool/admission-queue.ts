@@ -223,7 +223,8 @@ export class AdmissionQueue implements Admissions {
     const { key, budgets, amount } = waiter
     const held = budgets.map(({ period, lease }) => ({ budget: period, wallet: lease }))
     const lacking = payersOf(this.account, key ?? null, held).filter(
-      ({ wallet }) => wallet.snapshot.limited && !this.#covers(wallet, amount),
+      ({ wallet: { reach = amount, snapshot }, wallet }) =>
+        snapshot.limited ? !this.#covers(wallet, amount) : amount > reach,
     )
     this.#answer(
       waiter,

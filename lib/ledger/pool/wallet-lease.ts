@@ -75,7 +75,8 @@ export class WalletLease {
   /** Whether a call with this cost can be admitted at once. */
   covers(amount: bigint, now: number, wall: number): boolean {
     if (amount === 0n) return true
-    if (this.snapshot.limited === false) return this.snapshot.isUnlimited(now)
+    if (this.snapshot.limited === false)
+      return this.snapshot.isUnlimited(now) && amount <= this.snapshot.available
     const lease = this.#lease
     return lease !== undefined && lease.free >= amount && lease.isUsable(now, wall)
   }
@@ -112,6 +113,8 @@ export class WalletLease {
    */
   draw(lease: HeldLease | undefined, amount: bigint, cost: bigint): HeldDraw | undefined {
     this.#policy.spent += cost
+    // Without a limit there is no lease that tells it until the next report.
+    if (this.snapshot.limited === false) this.snapshot.available -= cost
     const held = lease ?? this.#lease
     let drawn = 0n
     if (held) {
@@ -179,9 +182,10 @@ export class WalletLease {
     this.#low = ((this.#lease?.free ?? 0n) - sumOf(this.admissions.amountsFor(this))) / 2n
   }
 
-  /** The most that calls could get of the wallet, as of the last answer; undefined if it is not limited. */
+  /** The most that calls could get of the wallet, as of the last answer; undefined before the first. */
   get reach(): bigint | undefined {
-    return this.snapshot.limited ? (this.#lease?.free ?? 0n) + this.snapshot.available : undefined
+    const { limited, available } = this.snapshot
+    return limited ? (this.#lease?.free ?? 0n) + available : limited === false ? available : undefined
   }
 
   /** Checks, about once a second, whether a change is due: growing, shrinking, refreshing or closing. */

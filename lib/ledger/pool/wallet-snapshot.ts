@@ -1,3 +1,4 @@
+import { MAX_AMOUNT } from '../../core/catalog/money.ts'
 import type { WalletState } from '../ledger.ts'
 
 /**
@@ -14,7 +15,7 @@ const POOR_CALLS = 10n
 export class WalletSnapshot {
   /** Whether the wallet limits spending; undefined before the first report. */
   limited: boolean | undefined
-  /** The amount that is neither leased nor spent. */
+  /** The amount that is neither leased nor spent; of a wallet without a limit, what 64 bits hold beside what is spent. */
   available = 0n
   /** The amount that would be available if all leases were returned. */
   balance = 0n
@@ -28,7 +29,7 @@ export class WalletSnapshot {
   /** @param state undefined if the ledger does not know the wallet, whose calls are refused then. */
   update(state: WalletState | undefined, askedAt: number): void {
     const { limited, funds, spent, leased } = state ?? { limited: true, funds: 0n, spent: 0n, leased: 0n }
-    const available = funds - spent - leased
+    const available = limited ? funds - spent - leased : MAX_AMOUNT - spent
     this.limited = limited
     this.available = available > 0n ? available : 0n
     this.balance = funds - spent
