@@ -27,12 +27,14 @@ export interface RowsOf {
  * Runs an operation on many wallets. Repeats it if nothing is locked any more when it has waited for a lock in vain.
  *
  * @param rows returns the rows that it locks.
+ * @param avoids finds out whether the operation will do without what is locked, from now on.
  * @throws {WalletsHeldUp} if some of them are locked.
  */
 export async function unlessHeldUp<T>(
   db: Database,
   rows: () => RowsOf,
   operate: () => Promise<T>,
+  avoids?: () => Promise<boolean>,
 ): Promise<T> {
   const until = performance.now() + OWN_MS
   for (;;) {
@@ -40,6 +42,7 @@ export async function unlessHeldUp<T>(
       return await operate()
     } catch (error) {
       if (!isLocked(error)) throw error
+      if (await avoids?.()) continue
       for (const lock of ['share', 'no key update'] as const) {
         const { wallets, own } = await lockedAmong(db, rows(), lock)
         if (wallets.size > 0) throw new WalletsHeldUp(wallets, { cause: error, own })

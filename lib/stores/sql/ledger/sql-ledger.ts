@@ -22,6 +22,7 @@ import { isPostgres } from '../driver/is-postgres.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import type { Database } from '../driver/tables.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
+import { LateEntries } from './late-entries.ts'
 import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
@@ -59,12 +60,14 @@ export class SqlLedger implements Ledger, LedgerBooks {
   readonly #db: Database
   readonly #checks: Database
   readonly #leasing = new Leasing()
+  readonly #late: LateEntries
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
     checkDatabase('SqlLedger', db)
     checkOptions<SqlLedgerOptions>('SqlLedger', options, { checks: aDatabase })
     this.#db = db
     this.#checks = options.checks ?? db
+    this.#late = new LateEntries(db)
     this.settlesAtOnce = isPostgres(db) ? Math.max(1, Math.min(MAX_AT_ONCE, connectionsOf(db).size - 1)) : 1
   }
 
@@ -98,8 +101,10 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    const settle = () => settleAll(this.#db, settlements)
-    return unlessHeldUp(this.#db, () => rowsOfSettlements(settlements), settle)
+    const late = this.#late
+    const settle = () => settleAll(this.#db, settlements, late.areDue ? late : undefined)
+    const avoids = async () => !late.areDue && (await late.look())
+    return unlessHeldUp(this.#db, () => rowsOfSettlements(settlements), settle, avoids)
   }
 
   leases(): Promise<readonly OpenLease[]> {
