@@ -18,7 +18,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     id: call.id,
     object: 'call',
     created_at: isoTime(call.startedAt),
-    duration_ms: Math.max(0, Date.now() - call.startedAt),
+    duration_ms: Math.round(performance.now() - call.begunAt),
     account: principal?.accountId ?? null,
     key: principal?.keyId ?? null,
     client_ip: call.clientIp,

@@ -43,8 +43,9 @@ export interface CallOptions {
 export class Call extends Lifecycle {
   /** The request id: `req_…`, the same as `X-Request-Id` and `request_id`. */
   readonly id: string
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; `begunAt` by a monotonic clock, for durations: the other one may be set meanwhile. */
   readonly startedAt: number
+  readonly begunAt = performance.now()
   readonly protocol: Protocol
   readonly method: string
   /** The path without the query, as the caller sent it. */
@@ -139,9 +140,7 @@ export class Call extends Lifecycle {
   charge(amount: bigint | string): void {
     const nanos = typeof amount === 'string' ? parseAmount(amount) : amount
     if (typeof nanos !== 'bigint')
-      throw new TypeError(
-        'charge: the amount must be a decimal string, such as "0.015", or a bigint of nano-units',
-      )
+      throw new TypeError('charge: it must be a decimal string, such as "0.015", or a bigint of nano-units')
     if (nanos < 0n) throw new RangeError(`charge: ${amount} is negative`)
     if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
     if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')

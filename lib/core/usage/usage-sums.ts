@@ -209,7 +209,7 @@ export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): Cal
     requests: 1,
     refused: 0,
     failed,
-    durationMs: failed ? null : Math.max(0, Date.now() - call.startedAt),
+    durationMs: failed ? null : Math.round(performance.now() - call.begunAt),
     inputTokens: usage?.inputTokens ?? 0,
     cachedInputTokens: usage?.cachedInputTokens ?? 0,
     outputTokens: usage?.outputTokens ?? 0,

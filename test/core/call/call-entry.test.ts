@@ -179,12 +179,11 @@ describe('the entry of a call', () => {
     assert.deepEqual([apart.response_body, apart.response_body_parts], [null, 2])
   })
 
-  it('has its time to the millisecond, and how long it took, which is never negative', () => {
+  it('has its time to the millisecond, and how long it took, in whole milliseconds', () => {
     const times = [0, 1, 999, 1000, 1001, START - 7, START, START + 993, START + 994, 60_000]
     for (const startedAt of [...times, ...times.toReversed()])
       assert.equal(entry({ startedAt }).created_at, new Date(startedAt).toISOString())
-    assert.equal(entry({ startedAt: Date.now() + 60_000 }).duration_ms, 0)
-    const took = entry({ startedAt: Date.now() - 60_000 }).duration_ms
-    assert.ok(took >= 60_000 && took < 120_000, `${took}`)
+    const took = entry({ begunAt: performance.now() - 60_000.5 }).duration_ms
+    assert.ok(took >= 60_000 && took < 120_000 && Number.isInteger(took), `${took}`)
   })
 })

@@ -221,6 +221,7 @@ describe('charge', () => {
         assert.throws(() => call.charge('much'), RangeError)
         assert.throws(() => call.charge(-1n), RangeError)
         assert.throws(() => call.charge(0.01 as never), /must be a decimal string/)
+        assert.throws(() => call.charge(2n ** 63n), /more than 64 bits hold/)
         call.billing = null
         assert.throws(() => call.charge('1'), /mount billingGuard/)
         res.json({})
