@@ -3,7 +3,7 @@ import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
-import { takeMountOff } from './behind-mounts.ts'
+import { behindMounts } from './behind-mounts.ts'
 import { ConfigReload } from './config-reload.ts'
 import { HTTP_BOUNDS, httpServer } from './http-server.ts'
 import type { Connections } from './in-flight.ts'
@@ -146,8 +146,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     },
     upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
       // The server gives it to the gateway, past the apps that would take the path of the mount off.
-      takeMountOff(req)
-      upgrades.handle(req, socket, head)
+      behindMounts(app, req, () => upgrades.handle(req, socket, head))
     },
     async reload(next: object) {
       const loaded = loadConfig(next, env)

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
 import { createGateway } from 'express-model-gateway/gateway'
 import { WebSocket } from 'ws'
-import { takeMountOff } from '../../examples/gateway/behind-mounts.ts'
+import { behindMounts } from '../../examples/gateway/behind-mounts.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { webSocketUpstream } from '../support/websocket-upstream.ts'
 
@@ -52,6 +52,9 @@ describe('WebSockets of a gateway in another app', () => {
     ['under one of several paths', ['/models', '/llm'], '/llm'],
     ['under a path in other letters', '/llm', '/LLM'],
     ['under a path with a parameter', '/:tenant', '/acme'],
+    ['under a path that begins as one of the gateway', '/v1', '/v1'],
+    ['under a path that ends as one of the gateway begins', '/api/v1', '/api/v1'],
+    ['under a path of Azure', '/openai', '/openai'],
     ['under the path of a router', '/router', '/router'],
     ['under the path of a router in a router in an app', '/a/router', '/a/b/router'],
     ['under a path that looks like one of the gateway', '/v1x', '/v1x'],
@@ -91,7 +94,7 @@ describe('the path of a mount', () => {
   for (const [url, own] of rows)
     it(`is taken off a WebSocket's: ${url}`, () => {
       const req = Object.assign(new IncomingMessage(new Socket()), { url, originalUrl: undefined })
-      takeMountOff(req as never)
+      behindMounts(express() as never, req, () => {})
       assert.deepEqual([req.url, req.originalUrl], [own, url])
     })
 })
