@@ -47,10 +47,15 @@ const WAYS: readonly [what: string, type: string, body: (model: string) => strin
   ['an encoded form', URL_TYPE, (model) => `input=hi&model=${model}`],
   ['an encoded form with semicolons', URL_TYPE, (model) => `input=hi;model=${model}`],
   ['the query', JSON_TYPE, () => '{}', 'model='],
+  ['the query, as Azure has it', JSON_TYPE, () => '{}', 'deployment='],
   ['the query, with semicolons', JSON_TYPE, () => '{}', 'a=b;model='],
 ]
 
-async function restricted(t: TestContext, rule: object = { lines: ['line-0'] }) {
+async function restricted(
+  t: TestContext,
+  rule: object = { lines: ['line-0'] },
+  key: Record<string, unknown> = { allowModels: ['voice'] },
+) {
   const whole: string[] = []
   const upstream = await webSocketUpstream(t)
   upstream.server.removeAllListeners('request')
@@ -75,7 +80,7 @@ async function restricted(t: TestContext, rule: object = { lines: ['line-0'] }) 
   const gateway = await forwardGateway(t, {
     lines: [{ url: upstream.url, models: { voice: 'up-voice' } }],
     rules: rules as never,
-    key: { allowModels: ['voice'] },
+    key,
     kept,
   })
   const send = (type: string, body: string, query = '', path = '/v1/audio/speech') =>
@@ -93,6 +98,20 @@ async function restricted(t: TestContext, rule: object = { lines: ['line-0'] }) 
     },
   }
 }
+
+describe('a key without `allowModels`', () => {
+  it('sends what nobody searches for models', async (t) => {
+    const { whole, send } = await restricted(t, undefined, {})
+    for (const [type, body] of [
+      [JSON_TYPE, '{"model":"big"}'],
+      [FORM_TYPE, form('model', 'solid '.repeat(20_000), '; filename="a.stl"')],
+      [FORM_TYPE, form('model', 'big', '', '--b--')],
+    ] as const) {
+      assert.equal((await send(type, body)).status, 200, body.slice(0, 99))
+      assert.equal(whole.pop(), body)
+    }
+  })
+})
 
 describe('a key with `allowModels`', () => {
   for (const rule of [{ lines: ['line-0'] }, { model: 'voice' }]) {
@@ -119,6 +138,11 @@ describe('a key with `allowModels`', () => {
     for (const [type, body] of [
       [JSON_TYPE, '{}'],
       [JSON_TYPE, '{"metadata":{"model":"big"},"model":null}'],
+      [JSON_TYPE, '{"model":"","models":[""]}'],
+      [JSON_TYPE, '{"data_source":{"source":{"content":[{"item":{"model":"big"}}]}}}'],
+      [FORM_TYPE, form('metadata[model]', 'big')],
+      [FORM_TYPE, form('model', '')],
+      [URL_TYPE, 'metadata[model]=big&model='],
       [JSON_TYPE, '{"tools":[{"name":"f","parameters":{"properties":{"model":{"type":"string"}}}}]}'],
       [FORM_TYPE, form('prompt', '{big} [model] "big"')],
       [FORM_TYPE, form('prompt', `[wide] ${'model=big '.repeat(20_000)}`)],
@@ -126,6 +150,19 @@ describe('a key with `allowModels`', () => {
       ['audio/wav', '{"model":"big"}'],
     ] as const)
       assert.equal((await send(type, body)).status, 200, body.slice(0, 99))
+    for (const query of ['metadata[model]=big', 'metadata%5Bmodel%5D=big', 'model='])
+      assert.equal((await send(JSON_TYPE, '{}', query)).status, 200, query)
+  })
+
+  it('costs little for a field of any name', async (t) => {
+    const { send } = await restricted(t)
+    // An expression that is tried from each of its characters takes hours.
+    for (const piece of [']', '.', '[', '[1', '[]', 'model', 'model.', 'a]', '1'])
+      for (const end of ['x', 'model', '']) {
+        const name = `${piece.repeat(1_000_000 / piece.length)}${end}`
+        const { status } = await send(URL_TYPE, `${name}=voice`)
+        assert.equal(status, 200, `${piece} … ${end}`)
+      }
   })
 
   it('cannot hide a model in a form that upstreams read in other ways', async (t) => {
@@ -185,20 +222,20 @@ describe('a key with `allowModels`', () => {
   })
 
   it('costs no more for many names, on a line with many models', () => {
-    const candidates = Array.from({ length: 100 }, () => {
-      const models = new Map(Array.from({ length: 50 }, (_, i) => [`m${i}`, `up-${i}`]))
-      let reads = 0
-      const read = () => {
-        assert.equal(++reads, 1, 'the models of a line are read once')
-        return models
-      }
-      return { line: Object.defineProperty({}, 'models', { get: read }) }
-    })
+    const models = new Map(Array.from({ length: 50 }, (_, i) => [`m${i}`, `up-${i}`]))
+    let reads = 0
+    const read = () => {
+      reads++
+      return models
+    }
+    const candidates = Array.from({ length: 100 }, () => ({
+      line: Object.defineProperty({}, 'models', { get: read }),
+    }))
     let asked = 0
     const principal = { mayUseModel: () => ++asked > 0 }
     const judge = modelJudge({ principal } as never, candidates as never)
     for (let i = 0; i < 1000; i++) judge?.('up-1')
-    assert.equal(asked, 1)
+    assert.deepEqual([reads, asked], [100, 50], 'each line is read once, and each of its names judged once')
   })
 
   it('opens no WebSocket to another model', async (t) => {

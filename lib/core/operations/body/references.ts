@@ -131,10 +131,15 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
 
 /** Returns the kind of thing that a field of a form names, such as `file_ids[]`; undefined for any other field. */
 export function kindOfField(name: string): string | undefined {
-  const parts = name.split(/[[\].]+/).filter((part) => part !== '')
+  const parts = partsOfField(name)
   const last = parts.at(-1) ?? ''
   if (parts.length > 1 && last.toLowerCase() === 'id') return kindOfHolder(parts.at(-2) ?? '')
   return kindOfMember(last)
+}
+
+/** Returns the names in the name of a field: `session` and `model` of `session[model]`. */
+export function partsOfField(name: string): readonly string[] {
+  return name.split(/[[\].]+/).filter((part) => part !== '')
 }
 
 /** Whether a member may name something: by its name, or by an `id` in its value. */

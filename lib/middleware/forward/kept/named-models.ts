@@ -1,53 +1,52 @@
-import type { Call } from '../../../core/call/index.ts'
+import type { Call, Principal } from '../../../core/call/index.ts'
+import { compileAllowList } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
-import { fieldsOf, isData } from '../../../core/operations/body/references.ts'
+import { fieldsOf, isData, partsOfField } from '../../../core/operations/body/references.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 
 /** Refuses the name of a model that the key of a call may not use. */
 export type ModelJudge = (name: string) => void
 
-/** The end of a name whose value names a model: `model`, `models[]`, `base_model`, `modelId`. */
-const MODEL = /models?(?:[_.[-]?(?:id|name)s?)?$/i
-const BRACKETS = /(?:\[\d*\]|[\].])+$/
+/** The end of a name whose value names a model: `model`, `models`, `base_model`, `modelId`, `model.id`. */
+const MODEL = /models?(?:[_.-]?(?:id|name)s?)?$/i
+/** What the judge of a key without `allowModels` is. */
+const ANY_MODEL = compileAllowList(undefined)
 
 /**
  * Returns what refuses the models that the key of a call may not use: by their ids, and by the names that these lines have
- * for them. Undefined without a key.
+ * for them. Undefined if it may use all, so that nothing is searched for them.
  */
 export function modelJudge({ principal }: Call, candidates: readonly Candidate[]): ModelJudge | undefined {
-  if (!principal) return undefined
-  let namedAs: ReadonlyMap<string, readonly string[]> | undefined
-  const allowed = new Set<string>()
+  if (!principal || principal.mayUseModel === ANY_MODEL) return undefined
+  // Names that no line has are not remembered: there may be millions.
+  let known: ReadonlyMap<string, boolean> | undefined
   return (name) => {
-    if (allowed.has(name)) return
-    namedAs ??= idsByName(candidates)
-    const ids = namedAs.get(name) ?? [name]
-    if (!ids.some((id) => principal.mayUseModel(id))) throw new GatewayError('model_not_allowed')
-    allowed.add(name)
+    // An empty name is none.
+    if (name === '') return
+    known ??= knownNames(principal, candidates)
+    if (!(known.get(name) ?? principal.mayUseModel(name))) throw new GatewayError('model_not_allowed')
   }
 }
 
-/** The ids of the models that have a name at one of the lines. */
-function idsByName(candidates: readonly Candidate[]): ReadonlyMap<string, readonly string[]> {
-  const byName = new Map<string, string[]>()
+/** The names that the lines have for models, and whether a key may use one of those models. */
+function knownNames(principal: Principal, candidates: readonly Candidate[]): ReadonlyMap<string, boolean> {
+  const known = new Map<string, boolean>()
   for (const { line } of candidates)
-    for (const [id, name] of line.models) {
-      const ids = byName.get(name)
-      if (ids) ids.push(id)
-      else byName.set(name, [id])
-    }
-  return byName
+    for (const [id, name] of line.models) if (!known.get(name)) known.set(name, principal.mayUseModel(id))
+  return known
 }
 
-/** Whether a field of a form or of a query names a model. */
+/** Whether a field of a form or of a query names a model, and no data of the caller's, as `metadata[model]` does. */
 export function isModelField(field: string): boolean {
-  return MODEL.test(field.replace(BRACKETS, ''))
+  const parts = partsOfField(field).filter((part) => !/^\d+$/.test(part))
+  return MODEL.test(parts.join('.')) && !parts.some((part) => isData(part, undefined, {}))
 }
 
-/** Judges the models that a query names. */
+/** Judges the models that a query names. A `deployment` is what Azure's Realtime API calls one. */
 export function judgeQuery(query: URLSearchParams, judge: ModelJudge): void {
-  for (const [name, value] of fieldsOf(query)) if (isModelField(name)) judge(value)
+  for (const [name, value] of fieldsOf(query))
+    if (isModelField(name) || name.toLowerCase() === 'deployment') judge(value)
 }
 
 /** Judges all models that a JSON body names, at any depth. */
@@ -60,11 +59,16 @@ export function judgeModels(body: object, judge: ModelJudge): void {
     }
     for (const name in value) {
       const member = (value as JsonObject)[name]
-      if (typeof member === 'object' && member !== null && !isData(name, member, value as JsonObject))
+      if (typeof member === 'object' && member !== null && !holdsData(name, member, value as JsonObject))
         ahead.push(member)
       if (member !== null && MODEL.test(name)) judgeMember(member, judge)
     }
   }
+}
+
+/** Whether a member holds data of the caller's. The row of an eval does, too. */
+function holdsData(name: string, member: unknown, owner: JsonObject): boolean {
+  return isData(name, member, owner) || (name === 'item' && owner.type === undefined)
 }
 
 /** A model is named by its name, or by an object such as `{ id }`. */
