@@ -9,6 +9,8 @@ const LENGTH = SEQUENCE_END + 14
 /** A sequence begins somewhere in the lower half of its two characters, so that the upper half is free for a millisecond. */
 const FIRST_MASK = 32 * 16 - 1
 const MASK = 32 * 32 - 1
+/** When the time is further back than this, the clock was set back. */
+const OTHER_TIME_MS = 1000
 /** What an id takes at most. */
 const RANDOM_BYTES_PER_ID = 2 + LENGTH - SEQUENCE_END
 
@@ -17,6 +19,7 @@ let used = RANDOM_BYTES
 /** The last id. The next one is written over it, so that only one string is created per id. */
 const id = Buffer.alloc(LENGTH, 'req_')
 let lastTime = -1
+let newestTime = -1
 let sequence = 0
 
 /**
@@ -36,6 +39,10 @@ export function newRequestId(now: number = Date.now()): string {
       id[i] = ALPHABET[rest % 32] as number
       rest = Math.floor(rest / 32)
     }
+  }
+  // Some ids are of a time close by, such as those of events. Behind them, a millisecond that was begun is counted on.
+  if (now > newestTime || now < newestTime - OTHER_TIME_MS) {
+    newestTime = now
     sequence = (((random[used++] as number) << 8) | (random[used++] as number)) & FIRST_MASK
   } else sequence = (sequence + 1) & MASK
   id[TIME_END] = ALPHABET[sequence >> 5] as number

@@ -26,6 +26,17 @@ describe('request ids', () => {
     }
   })
 
+  it('sort so when others of other times are made between them, and when the clock is set back', () => {
+    for (const first of [1_900_000_000_000, 1_700_000_000_000])
+      for (let time = first; time < first + 200; time++) {
+        const ids = Array.from({ length: 200 }, (_, i) => {
+          newRequestId(time - i)
+          return newRequestId(time)
+        })
+        assert.deepEqual(ids, ids.toSorted())
+      }
+  })
+
   it('have one form, and nothing else has it', () => {
     const id = newRequestId()
     assert.match(id, /^req_[0-9a-hjkmnp-tv-z]{26}$/)
