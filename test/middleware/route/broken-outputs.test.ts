@@ -78,6 +78,27 @@ const FORMS: readonly [what: string, path: string, events: string[]][] = [
     CHAT,
     [chatChunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: SEALED }] })],
   ],
+  [
+    'sealed reasoning_details behind what they show',
+    CHAT,
+    [
+      ...chat((text) => ({ reasoning: text, reasoning_details: [{ type: 'reasoning.text', text }] })),
+      chatChunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: SEALED }] }),
+    ],
+  ],
+  [
+    'sealed reasoning_details beside what they show',
+    CHAT,
+    [
+      chatChunk({
+        reasoning: TEXT,
+        reasoning_details: [
+          { type: 'reasoning.summary', summary: TEXT },
+          { type: 'reasoning.encrypted', data: SEALED },
+        ],
+      }),
+    ],
+  ],
   ['refusal', CHAT, chat((refusal) => ({ refusal }))],
   ['parts of content', CHAT, chat((text) => ({ content: [{ type: 'text', text }] }))],
   [

@@ -1,6 +1,6 @@
 import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
 import { sealedTokens, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
-import { jsonText } from '../tokens/token-estimate.ts'
+import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 
 /** The members of a message or delta that contain output, by the names of all upstreams. */
 export interface ChatOutput {
@@ -59,13 +59,24 @@ function partText(part: unknown): string {
   return text
 }
 
-/** Returns the tokens of what a message or delta has besides its text: images, and sealed reasoning. */
-export function textlessTokens({ content, images, reasoning_details: details }: ChatOutput): number {
+/**
+ * Returns the tokens of what a message or delta has besides its text: images, and what its text does not show of sealed
+ * reasoning.
+ *
+ * @param shown the reasoning that the deltas before have shown, and what is sealed does not tell again.
+ */
+export function textlessTokens(output: ChatOutput, shown = { tokens: 0 }): number {
+  const { content, images, reasoning_details: details } = output
   const inContent = Array.isArray(content)
     ? objectsIn(content).filter(({ type }) => IMAGES.has(type)).length
     : 0
   const made = (inContent + (Array.isArray(images) ? images.length : 0)) * TOKENS_PER_MADE_IMAGE
-  return objectsIn(details).reduce((all, { data }) => all + sealedTokens(data), made)
+  if (!details) return made
+  const sealed = objectsIn(details).reduce((all, { data }) => all + sealedTokens(data), 0)
+  shown.tokens += estimateTokens(jsonText(reasoningOf(output)))
+  const hidden = Math.max(0, sealed - shown.tokens)
+  shown.tokens -= sealed - hidden
+  return made + hidden
 }
 
 const IMAGES: ReadonlySet<unknown> = new Set(['image_url', 'image', 'output_image'])

@@ -58,6 +58,7 @@ export class ChatStreamReader implements StreamReader {
   #lastChoice: ChatChoice | undefined
   #lastUsage: unknown
   #speech: SpeechCount | undefined
+  #shown: { tokens: number } | undefined
   usage: ReportedUsage = {}
   /** What the upstream keeps; undefined as long as there is nothing. */
   kept: readonly KeptName[] | undefined
@@ -140,8 +141,10 @@ export class ChatStreamReader implements StreamReader {
       this.#refused ||= hasRefusal(delta)
       this.#count(countText(outputText(delta)))
       if (delta.audio) this.#hear(delta)
-      if (delta.images || delta.reasoning_details || typeof delta.content === 'object')
-        this.#count(textlessTokens(delta))
+      if (delta.images || delta.reasoning_details || typeof delta.content === 'object') {
+        this.#shown ??= { tokens: 0 }
+        this.#count(textlessTokens(delta, this.#shown))
+      }
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)
