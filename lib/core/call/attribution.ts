@@ -68,7 +68,10 @@ function withHeader(own: Tags, header: string): Tags {
   if (header.trim() === '') return own
   const tags = new Map<string, string>()
   for (const pair of header.split(',', MAX_TAGS + 1)) {
-    const [, name = '', value = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
+    // By no regular expression: it would try each space of a long run for the end of a name.
+    const equals = pair.indexOf('=')
+    const name = pair.slice(0, Math.max(equals, 0)).trim()
+    const value = pair.slice(equals + 1).trim()
     if (!PRINTABLE.test(pair) || !isTagName(name) || !isTagValue(value) || tags.has(name)) throw malformed()
     tags.set(name, value)
   }
