@@ -175,6 +175,9 @@ export interface Ledger {
     settlements: readonly Settlement[],
   ): readonly SettlementResult[] | Promise<readonly SettlementResult[]>
 
+  /** Writes what it has put off since it settled, such as log entries. Optional: everything is written by then. */
+  flush?(): Promise<void>
+
   /** Returns all open leases. */
   leases(): Promise<readonly OpenLease[]>
 

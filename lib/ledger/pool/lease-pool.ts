@@ -68,6 +68,7 @@ export class LeasePool {
   readonly #changes: LeaseChanges
   readonly #renewal: LeaseRenewal
   readonly #sweeper: LeaseSweeper
+  readonly #flush: () => Promise<void> | undefined
   #callOffTick: () => void
 
   constructor(options: LeasePoolOptions) {
@@ -76,6 +77,7 @@ export class LeasePool {
     const given = { ...defaulted, ledger }
     const { clock, logger, times, onLedgerAway } = given
     const health = new LedgerHealth(given)
+    this.#flush = () => defaulted.ledger.flush?.()
     const settlements = new SettlementQueue({ ...defaulted, health, timed: ledger.timed.bind(ledger) })
     const changes = new LeaseChanges({ ...given, health })
     const generation = randomUUID()
@@ -184,6 +186,7 @@ export class LeasePool {
     await this.#settlements.drained()
     for (const wallet of this.#wallets()) if (wallet.lease) this.#changes.ask(wallet)
     await this.#changes.idle()
+    await this.#flush()
   }
 
   #addQueue(account: string): AdmissionQueue {

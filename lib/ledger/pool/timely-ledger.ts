@@ -11,7 +11,7 @@ export class LedgerLate extends Error {
 }
 
 /** What a pool asks a ledger. Each always settles: one without an answer in time rejects, and may be repeated like any that fails. */
-export class TimelyLedger implements Omit<Ledger, 'settle' | 'settlesRecords'> {
+export class TimelyLedger implements Omit<Ledger, 'settle' | 'settlesRecords' | 'flush'> {
   readonly #ledger: Ledger
   readonly #clock: Clock
   readonly #times: Pick<LedgerTimes, 'answered'>

@@ -115,6 +115,10 @@ export class RegionalLedger implements Ledger, LedgerBooks {
     return this.#ledger.settle(settlements)
   }
 
+  async flush(): Promise<void> {
+    await this.#ledger.flush?.()
+  }
+
   leases(): Promise<readonly OpenLease[]> {
     return this.#ledger.leases()
   }

@@ -1,101 +1,83 @@
 import { sql } from 'kysely'
-import { WRITE_LABELS } from '../calls/call-labels.ts'
-import { type Cell, typesOf } from '../driver/columns.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import type { CallLogEntry } from '../../../core/call/index.ts'
+import type { Settlement, SettlementResult } from '../../../ledger/index.ts'
+import { CallLogWriter, type CallStore } from '../../../middleware/call-log/index.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
-import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { writeTogether } from '../driver/write-together.ts'
-import { CALL_COLUMNS } from './settlement-columns.ts'
-import { WRITE_CALLS, WRITE_KNOWN_CALLS } from './settlement-statements.ts'
+import { settleAll } from './sql-settling.ts'
 
-/** An entry that was written since has the final result of its call. */
-const WRITE_LATE_CALLS = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict (id) do nothing', {
-  loose: true,
-})
-const OF_LOG: ReadonlySet<RowStatement> = new Set([WRITE_CALLS, WRITE_KNOWN_CALLS, WRITE_LABELS])
 /** Locks of a table that a write waits for, such as that of `create index`. Whoever waits for one holds up writes, too. */
 const LOCKS = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']
-const LOOK_AGAIN_MS = 1000
+/** While entries wait, the writer looks at least every second. */
+const HOLDS_MS = 3000
+const FLUSH_MS = 1000
 const CALLS_AT_ONCE = 200
 /** With more waiting entries, settlements wait. */
-const MAX_CHARACTERS = 64_000_000
+const MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * The entries of settlements that were written while somebody else had locked the tables of the call log: a charge does not wait
- * for these. Entries that wait when their process ends are lost.
+ * for these. Repeated later, a settlement writes its entry, as the call stands then, and nothing else.
  */
 export class LateEntries {
   readonly #db: Database
-  readonly #calls = new Map<string, readonly Cell[]>()
-  #labels: (readonly Cell[])[] = []
-  #characters = 0
+  readonly #writer: CallLogWriter
+  readonly #settled = new WeakMap<CallLogEntry, Settlement>()
   /** By a monotonic clock. */
   #lockedUntil = Number.NEGATIVE_INFINITY
-  #timer: NodeJS.Timeout | undefined
 
+  /** @param db a Postgres. */
   constructor(db: Database) {
     this.#db = db
+    this.#writer = new CallLogWriter({
+      store: { append: (entries: readonly CallLogEntry[]) => this.#append(entries) } as CallStore,
+      logger: connectionsOf(db).logger,
+      maxQueue: Number.MAX_SAFE_INTEGER,
+      maxQueueBytes: Number.MAX_SAFE_INTEGER,
+      batchSize: CALLS_AT_ONCE,
+      flushMs: FLUSH_MS,
+      retentionMs: null,
+    })
   }
 
   /** Whether the tables of the log were locked a moment ago. */
   get areDue(): boolean {
-    return performance.now() < this.#lockedUntil && this.#characters < MAX_CHARACTERS
+    return performance.now() < this.#lockedUntil && this.#writer.queuedBytes < MAX_BYTES
   }
 
-  /** Finds out whether somebody else has locked the tables of the log. */
+  /** Finds out whether somebody else has locked the tables of the log, or parts of them. */
   async look(): Promise<boolean> {
-    if (!isPostgres(this.#db)) return false
     const { rows } = await sql`select from pg_locks where locktype = 'relation'
       and database = (select oid from pg_database where datname = current_database())
-      and relation in ('calls'::regclass, 'call_labels'::regclass) and mode = any(${LOCKS}::text[])
-      and pid <> all(${[...connectionsOf(this.#db).backends]}::integer[]) limit 1`.execute(this.#db)
-    if (rows.length > 0) this.#lockedUntil = performance.now() + LOOK_AGAIN_MS
+      and mode = any(${LOCKS}::text[]) and pid <> all(${[...connectionsOf(this.#db).backends]}::integer[])
+      and (relation in ('calls'::regclass, 'call_labels'::regclass)
+        or relation in (select inhrelid from pg_inherits where inhparent in ('calls'::regclass, 'call_labels'::regclass)))
+      limit 1`.execute(this.#db)
+    this.#lockedUntil = rows.length > 0 ? performance.now() + HOLDS_MS : Number.NEGATIVE_INFINITY
     return this.areDue
   }
 
-  /** Writes rows, those of the log later. */
-  async write(writes: readonly RowWrite[]): Promise<boolean> {
-    const isWritten = await writeTogether(
+  /** Keeps the entries of settlements that were written without them. */
+  keep(settlements: readonly Settlement[], results: readonly SettlementResult[]): void {
+    for (const [i, { kind, requestId, account, key, at, entry }] of settlements.entries()) {
+      if (!entry || (kind === 'charge' && results[i] === 'fenced')) continue
+      const repeated = { kind, requestId, account, key, at, entry, basis: null, draws: [], claim: null }
+      this.#settled.set(entry, { ...repeated, amount: 0n })
+      this.#writer.add(entry)
+    }
+  }
+
+  /** Writes the entries that wait, as soon as that is possible. */
+  flush(): Promise<void> {
+    return this.#writer.flush()
+  }
+
+  async #append(entries: readonly CallLogEntry[]): Promise<void> {
+    // A settlement that waits for the log has locked its wallets.
+    if (await this.look()) throw new Error('somebody has locked the tables of the call log')
+    await settleAll(
       this.#db,
-      writes.filter(({ statement }) => !OF_LOG.has(statement)),
+      entries.map((entry) => this.#settled.get(entry) as Settlement),
     )
-    if (isWritten)
-      for (const { statement, rows } of writes) if (OF_LOG.has(statement)) this.#keep(statement, rows)
-    return isWritten
   }
-
-  #keep(statement: RowStatement, rows: RowWrite['rows']): void {
-    for (const row of rows) {
-      if (statement === WRITE_LABELS) this.#labels.push(row)
-      else this.#calls.set(String(row[0]), row)
-      this.#characters += charactersOf(row)
-    }
-    this.#timer ??= setTimeout(() => void this.#writeLate(), LOOK_AGAIN_MS).unref()
-  }
-
-  async #writeLate(): Promise<void> {
-    const calls = [...this.#calls].slice(0, CALLS_AT_ONCE)
-    const ids = new Set<Cell | undefined>(calls.map(([id]) => id))
-    const labels = this.#labels.filter(([, id]) => ids.has(id))
-    try {
-      await writeTogether(this.#db, [
-        { statement: WRITE_LATE_CALLS, rows: calls.map(([, row]) => row) },
-        { statement: WRITE_LABELS, rows: labels },
-      ])
-      const written = new Set(labels)
-      this.#labels = this.#labels.filter((row) => !written.has(row))
-      for (const [id, row] of calls) if (this.#calls.get(id) === row) this.#calls.delete(id)
-      for (const row of [...labels, ...calls.map(([, cells]) => cells)]) this.#characters -= charactersOf(row)
-    } catch {
-      // They are still locked, or the database is away, which the ledger tells.
-    }
-    const isMore = this.#calls.size > 0
-    if (!isMore) this.#characters = 0
-    this.#timer = isMore ? setTimeout(() => void this.#writeLate(), LOOK_AGAIN_MS).unref() : undefined
-  }
-}
-
-function charactersOf(row: readonly Cell[]): number {
-  return row.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0)
 }

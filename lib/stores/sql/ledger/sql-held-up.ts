@@ -27,7 +27,7 @@ export interface RowsOf {
  * Runs an operation on many wallets. Repeats it if nothing is locked any more when it has waited for a lock in vain.
  *
  * @param rows returns the rows that it locks.
- * @param avoids finds out whether the operation will do without what is locked, from now on.
+ * @param avoids finds out, once, whether the operation will do without what is locked, from now on.
  * @throws {WalletsHeldUp} if some of them are locked.
  */
 export async function unlessHeldUp<T>(
@@ -37,12 +37,15 @@ export async function unlessHeldUp<T>(
   avoids?: () => Promise<boolean>,
 ): Promise<T> {
   const until = performance.now() + OWN_MS
+  let asked = false
   for (;;) {
     try {
       return await operate()
     } catch (error) {
       if (!isLocked(error)) throw error
-      if (await avoids?.()) continue
+      const mayAvoid: boolean = !asked && ((await avoids?.()) ?? false)
+      asked = true
+      if (mayAvoid) continue
       for (const lock of ['share', 'no key update'] as const) {
         const { wallets, own } = await lockedAmong(db, rows(), lock)
         if (wallets.size > 0) throw new WalletsHeldUp(wallets, { cause: error, own })
@@ -64,8 +67,12 @@ export function rowsOfBudgets(wallets: readonly WalletId[]): RowsOf {
   return { byId: { budgets }, usage: [] }
 }
 
-/** Returns the rows of settlements. A locked row holds up the account of its settlement. */
-export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
+/**
+ * Returns the rows of settlements. A locked row holds up the account of its settlement.
+ *
+ * @param logged whether the log entries are among them.
+ */
+export function rowsOfSettlements(settlements: readonly Settlement[], logged = true): RowsOf {
   const rows = {
     ...{ wallets: new Map(), leases: new Map(), idempotency: new Map(), calls: new Map() },
     budgets: new Map(),
@@ -78,7 +85,7 @@ export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
     for (const id of budgets) rows.budgets.set(budgetOfWallet(id) ?? '', own)
     for (const { lease } of draws) rows.leases.set(lease, own)
     if (claim) rows.idempotency.set(claim.id, own)
-    rows.calls.set(requestId, own)
+    if (logged) rows.calls.set(requestId, own)
     usage.add(shareOfCharge(settlement))
     // A call that is not charged is counted with its entry.
     const entry = kind === 'charge' ? null : settlement.entry
@@ -103,7 +110,8 @@ async function lockedAmong(
   lock: 'share' | 'no key update',
 ): Promise<{ wallets: Set<WalletId>; own: boolean }> {
   const free = sql.raw(`for ${lock} skip locked`)
-  const asked = Object.entries(rows.byId).map(([name, owners]) => {
+  const given = Object.entries(rows.byId).filter(([, { size }]) => size > 0)
+  const asked = given.map(([name, owners]) => {
     const [table, ids] = [sql.table(name), sql`${[...owners.keys()]}::text[]`]
     return sql`select ${sql.lit(name)} as name, id, (select pid from pg_locks
         where locktype = 'transactionid' and granted and transactionid = xmax) as backend

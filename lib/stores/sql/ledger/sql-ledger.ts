@@ -60,14 +60,15 @@ export class SqlLedger implements Ledger, LedgerBooks {
   readonly #db: Database
   readonly #checks: Database
   readonly #leasing = new Leasing()
-  readonly #late: LateEntries
+  /** SQLite has no locks of single tables. */
+  readonly #late: LateEntries | undefined
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
     checkDatabase('SqlLedger', db)
     checkOptions<SqlLedgerOptions>('SqlLedger', options, { checks: aDatabase })
     this.#db = db
     this.#checks = options.checks ?? db
-    this.#late = new LateEntries(db)
+    this.#late = isPostgres(db) ? new LateEntries(db) : undefined
     this.settlesAtOnce = isPostgres(db) ? Math.max(1, Math.min(MAX_AT_ONCE, connectionsOf(db).size - 1)) : 1
   }
 
@@ -102,9 +103,19 @@ export class SqlLedger implements Ledger, LedgerBooks {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
     const late = this.#late
-    const settle = () => settleAll(this.#db, settlements, late.areDue ? late : undefined)
-    const avoids = async () => !late.areDue && (await late.look())
-    return unlessHeldUp(this.#db, () => rowsOfSettlements(settlements), settle, avoids)
+    const settle = async () => {
+      const isLogged = !late?.areDue
+      const results = await settleAll(this.#db, settlements, isLogged)
+      if (!isLogged) late?.keep(settlements, results)
+      return results
+    }
+    const rows = () => rowsOfSettlements(settlements, !late?.areDue)
+    return unlessHeldUp(this.#db, rows, settle, async () => !late?.areDue && (await late?.look()) === true)
+  }
+
+  /** Writes log entries for which charges did not wait, as soon as that is possible. */
+  async flush(): Promise<void> {
+    await this.#late?.flush()
   }
 
   leases(): Promise<readonly OpenLease[]> {

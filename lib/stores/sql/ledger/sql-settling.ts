@@ -1,38 +1,42 @@
 import type { Settlement, SettlementResult } from '../../../ledger/index.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'
 import { walletsOf } from '../../../ledger/wallet.ts'
+import { WRITE_LABELS } from '../calls/call-labels.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writePlanned, writeTogether } from '../driver/write-together.ts'
 import { type CountedRow, shareOfRow } from '../usage/charge-usage.ts'
 import { readWallets } from './budget-cells.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
-import type { LateEntries } from './late-entries.ts'
 import { type CountedCharge, claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
+import { WRITE_CALLS, WRITE_KNOWN_CALLS } from './settlement-statements.ts'
 import { findLeases, findWallets } from './sql-ledger-rows.ts'
+
+const OF_LOG: ReadonlySet<RowStatement> = new Set([WRITE_CALLS, WRITE_KNOWN_CALLS, WRITE_LABELS])
 
 /**
  * Settles many calls in one transaction. It first writes what suits almost every batch. Only if the rows are not as
  * that assumes, it reads them and tries again.
  *
- * @param late keeps the log entries, if they cannot be written now.
+ * @param logged whether their log entries are written with them.
  * @throws RangeError as a rejection, if a figure does not fit the database.
  */
 export async function settleAll(
   db: Database,
   settlements: readonly Settlement[],
-  late?: LateEntries,
+  logged = true,
 ): Promise<readonly SettlementResult[]> {
-  const write = (writes: readonly RowWrite[]) => (late ? late.write(writes) : writeTogether(db, writes))
+  const writesOf = (batch: SettlementBatch): RowWrite[] =>
+    logged ? batch.writes() : batch.writes().filter(({ statement }) => !OF_LOG.has(statement))
   const assumed = assume(settlements)
-  if (assumed && (await write(assumed.writes()))) return assumed.results
+  if (assumed && (await writeTogether(db, writesOf(assumed)))) return assumed.results
   // Not by the batch, which opens wallets without a limit. A budget of a call that held nothing may have none yet.
   const budgets = settlements.flatMap((settlement) => settlement.budgets ?? [])
   if (budgets.length > 0) await openBudgetWallets(db, [...new Set(budgets)])
-  return writePlanned(write, async () => {
+  return writePlanned(db, async () => {
     const batch = new SettlementBatch(settlements, await findRows(db, settlements))
     batch.assertFigures()
-    return { writes: batch.writes(), result: batch.results }
+    return { writes: writesOf(batch), result: batch.results }
   })
 }
 

@@ -41,7 +41,7 @@ export class PostgresConnections implements PostgresPool {
   readonly #hosts: PostgresHosts
   readonly #readOnly: boolean
   readonly #timeoutMs: number
-  readonly #logger: Logger
+  readonly logger: Logger
   readonly #statements = new PostgresStatements()
   readonly #backends = new Set<number>()
   /** Kysely, too, identifies a connection by its object. */
@@ -66,7 +66,7 @@ export class PostgresConnections implements PostgresPool {
     this.#hosts = hosts
     this.#readOnly = readOnly
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
-    this.#logger = logger
+    this.logger = logger
     // A connection in use may break while its transaction is idle; the next statement fails then.
     pool.on('connect', (client) => {
       client.on('error', () => {})
@@ -148,7 +148,7 @@ export class PostgresConnections implements PostgresPool {
   #makeDo(error: unknown): void {
     if (!this.#makesDo && this.#backends.size > 0) {
       this.#makesDo = true
-      this.#logger.warn({ err: error }, 'no further connection to the database: those that are open serve')
+      this.logger.warn({ err: error }, 'no further connection to the database: those that are open serve')
     }
     this.#pool.options.max = 1
     this.#growing ??= setTimeout(() => {
@@ -189,7 +189,7 @@ export class PostgresConnections implements PostgresPool {
         sessions.add(backendOf(opened.value))
         opened.value.release()
       } else
-        this.#logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
+        this.logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
     }
     // Settings and prepared statements of one connection would be those of others, and change under way.
     if (sessions.size < open)
