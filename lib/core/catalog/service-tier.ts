@@ -6,7 +6,7 @@ export function isUsualTier(tier: string): boolean {
   return USUAL.has(tier)
 }
 
-/** Returns the tier that a request asks for, or an Anthropic-style usage tells; the fast mode, which has other prices too, is one. */
+/** Returns the tier that a request asks for, or an Anthropic-style usage tells, as {@link serviceTierOf}; the fast mode, which has other prices too, is one. */
 export function tierIn(members: {
   readonly speed?: unknown
   readonly service_tier?: unknown
@@ -14,7 +14,12 @@ export function tierIn(members: {
   return members.speed === 'fast' ? 'fast' : serviceTierOf(members.service_tier)
 }
 
-/** Returns the service tier that an upstream reports; undefined for the usual one. */
+/**
+ * Returns the service tier that an upstream reports, in small letters; empty for the usual one; undefined for none: `auto` asks for any.
+ */
 export function serviceTierOf(tier: unknown): string | undefined {
-  return typeof tier === 'string' && /^\w{1,32}$/.test(tier) && !USUAL.has(tier) ? tier : undefined
+  if (typeof tier !== 'string' || !/^\w{1,32}$/.test(tier)) return undefined
+  const name = tier.toLowerCase()
+  if (!USUAL.has(name)) return name
+  return name === 'auto' ? undefined : ''
 }

@@ -65,7 +65,7 @@ const tier = z
       .describe('Holds for calls with more input tokens, for all that they use.'),
     serviceTier: z
       .string()
-      .regex(/^\w{1,32}$/, 'must be a name that lines report, such as "priority"')
+      .regex(/^[a-z0-9_]{1,32}$/, 'must be a name that lines report, in small letters, such as "priority"')
       .refine((name) => !isUsualTier(name), { error: 'is the tier that the other prices are for' })
       .optional()
       .describe('Holds for calls that the line served in this tier.'),

@@ -29,7 +29,7 @@ export interface Usage {
   readonly webSearches?: number
   /** The begun minutes of an answer or WebSocket that is passed on, if it is priced by them. */
   readonly minutes?: number
-  /** The tier that the upstream served the call in, if it is not the usual one. It does not change the price. */
+  /** The tier that the upstream served the call in, if it is not the usual one. */
   readonly serviceTier?: string
   /**
    * `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported; `bounded`: the
@@ -54,7 +54,7 @@ export interface ReportedUsage {
   images?: number | undefined
   searchUnits?: number | undefined
   webSearches?: number | undefined
-  /** The tier of service, if it is not the usual one. */
+  /** The tier of service, in small letters; empty: the usual one. */
   serviceTier?: string | undefined
 }
 

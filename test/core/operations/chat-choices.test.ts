@@ -85,23 +85,17 @@ describe('the choices of a chat', () => {
     assert.equal(read([said], { usage: { ...usage, server_tool_use: null } }).usage.webSearches, undefined)
     const tier = (service_tier: unknown) => {
       const { reader } = readAll([chunk({ delta: {} }, { usage, service_tier })])
-      assert.equal(reader.usage.serviceTier, read([said], { service_tier, usage }).usage.serviceTier)
-      return reader.usage.serviceTier
+      const told = reader.usage.serviceTier
+      assert.equal(told || undefined, read([said], { service_tier, usage }).usage.serviceTier)
+      assert.equal(told, read([said], { service_tier }).usage.serviceTier)
+      return told
     }
-    assert.deepEqual(['flex', 'priority', 'x'.repeat(32)].map(tier), ['flex', 'priority', 'x'.repeat(32)])
-    for (const usual of [
-      'default',
-      'standard',
-      'on_demand',
-      'auto',
-      '',
-      null,
-      7,
-      'a b',
-      'a-b',
-      'x'.repeat(33),
-    ])
-      assert.equal(tier(usual), undefined, String(usual))
+    const names = ['flex', 'priority', 'x'.repeat(32)]
+    assert.deepEqual(names.map(tier), names)
+    assert.deepEqual(['FLEX', 'Priority'].map(tier), ['flex', 'priority'])
+    for (const usual of ['default', 'standard', 'on_demand', 'ON_DEMAND']) assert.ok(!tier(usual), usual)
+    for (const none of ['auto', '', null, 7, 'a b', 'a-b', 'x'.repeat(33)])
+      assert.equal(tier(none), undefined, String(none))
     assert.equal('serviceTier' in read([said], { usage }).usage, false)
   })
 })

@@ -209,13 +209,15 @@ describe('the searches of a response', () => {
 })
 
 describe('the tier of a response', () => {
-  it('is told with its usage, where it is not the usual one', () => {
+  it('is told with its usage, where it is not the usual one, and without usage', () => {
     const tier = (service_tier: unknown, usage: unknown = { input_tokens: 1 }) =>
       responses.readAnswer({ output: [], service_tier, usage }).usage
     assert.equal(tier('priority').serviceTier, 'priority')
     for (const usual of ['default', 'auto', null, undefined])
       assert.equal('serviceTier' in tier(usual), false)
-    assert.deepEqual(tier('priority', null), { webSearches: 0 })
+    assert.deepEqual(tier('priority', null), { webSearches: 0, serviceTier: 'priority' })
+    assert.deepEqual(tier('default', null), { webSearches: 0, serviceTier: '' })
+    assert.deepEqual(tier('auto', null), { webSearches: 0 })
     assert.equal(read([over({ service_tier: 'flex', usage: {} })]).reader.usage.serviceTier, 'flex')
   })
 

@@ -127,6 +127,19 @@ describe('a call is charged at the prices of the tier of service', async () => {
         assert.equal((await gateway.books()).spent, formatAmount(spent))
       })
 
+    it(`that its line tells in other letters: ${name}`, async (t) => {
+      const gateway = await open(t)
+      for (const [served, told] of Object.entries(tiers) as [Tier, string][]) {
+        if (served === 'fast') continue
+        upstream.script = scriptOf(told.toUpperCase())
+        const got = await readExchange(await gateway.post(path, { model: 'chat', ...body }))
+        const { usage, billing } = await gateway.entry(got.requestId)
+        const { input_tokens: input = 0, output_tokens: output = 0 } = usage ?? {}
+        assert.equal(billing?.charged, formatAmount(2n * priceOf(served, input, output)), told)
+        assert.equal(usage?.service_tier, served === 'usual' ? undefined : served)
+      }
+    })
+
     it(`that it asks for, if the answer breaks off before its line tells: ${name}`, async (t) => {
       const gateway = await open(t)
       upstream.script = scriptOf(undefined)
@@ -140,4 +153,33 @@ describe('a call is charged at the prices of the tier of service', async () => {
       }
     })
   }
+
+  for (const breaksOff of [true, false])
+    it(`that its line has told, if its stream ${breaksOff ? 'breaks off' : 'ends'} without usage`, async (t) => {
+      const { path, line, body, tiers } = PROTOCOLS.chat
+      for (const asked of [undefined, ...Object.values(tiers)]) {
+        // Another one each time: a line whose streams break off rests.
+        const gateway = await billedGateway(t, {
+          lines: [{ url: upstream.url, ...line, price: pricesTimes(2n), cost: pricesTimes(1n) }],
+          balance: '1000',
+        })
+        for (const [served, told] of Object.entries(tiers) as [Tier, string][]) {
+          upstream.script = (res) => {
+            const events = chatEvents(['Hel', 'lo']).map((event) =>
+              event.replace('{', `{"service_tier":"${told}",`),
+            )
+            const silent = events.filter((event) => !event.includes('prompt_tokens'))
+            return stream(res, breaksOff ? silent.slice(0, -2) : silent)
+          }
+          const given = { model: 'chat', stream: true, ...body, ...membersOf(asked) }
+          const got = await readExchange(await gateway.post(path, given))
+          const { usage, billing } = await gateway.entry(got.requestId)
+          const { input_tokens: input = 0, output_tokens: output = 0 } = usage ?? {}
+          assert.equal(usage?.source, 'estimated')
+          assert.ok(output > 0)
+          const due = formatAmount(2n * priceOf(served, input, output))
+          assert.equal(billing?.charged, due, `asked for ${asked}, served in ${served}`)
+        }
+      }
+    })
 })

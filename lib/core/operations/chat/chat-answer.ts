@@ -46,7 +46,7 @@ export function readChoices(
   const usage = answer.usage ?? usageIn(answer.choices)
   const reading = new ChoicesReading(answer.choices, readChatUsage(usage), form)
   const tier = answer.service_tier ? serviceTierOf(answer.service_tier) : undefined
-  if (tier) reading.usage.serviceTier = tier
+  if (tier || (tier === '' && usage === undefined)) reading.usage.serviceTier = tier
   if (
     reading.substance === 'empty' &&
     answer.choices.some((choice) => endsWithoutOutput(choice, usage, request))

@@ -59,6 +59,8 @@ export class ChatStreamReader implements StreamReader {
   #lastUsage: unknown
   #speech: SpeechCount | undefined
   #shown: { tokens: number } | undefined
+  /** What the last chunk said of the tier of service. */
+  #tier: unknown
   usage: ReportedUsage = {}
   /** What the upstream keeps; undefined as long as there is nothing. */
   kept: readonly KeptName[] | undefined
@@ -123,8 +125,12 @@ export class ChatStreamReader implements StreamReader {
     if (usage !== undefined) {
       this.#lastUsage = usage
       this.#report(readChatUsage(usage))
-      const tier = chunk.service_tier ? serviceTierOf(chunk.service_tier) : undefined
-      if (tier) this.usage.serviceTier = tier
+    }
+    // It is in each chunk, and a stream may break off before its usage.
+    if (chunk.service_tier && chunk.service_tier !== this.#tier) {
+      this.#tier = chunk.service_tier
+      const tier = serviceTierOf(chunk.service_tier)
+      if (tier !== undefined) this.usage.serviceTier = tier
     }
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
@@ -212,5 +218,6 @@ function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedU
     audioOutputTokens: output.audioOutputTokens,
     reasoningTokens: output.reasoningTokens,
     webSearches: report.webSearches ?? before.webSearches,
+    ...(before.serviceTier !== undefined && { serviceTier: before.serviceTier }),
   }
 }

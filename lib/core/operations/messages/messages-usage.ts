@@ -37,7 +37,7 @@ export function readMessageCounts(usage: unknown): MessageCounts {
     output: tokenCount(counts.output_tokens),
     thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
     searches: searchesInUsage(counts) ?? 0,
-    ...(tier !== undefined && { tier }),
+    ...(tier && { tier }),
     beside: besideOf(counts.iterations),
   }
 }

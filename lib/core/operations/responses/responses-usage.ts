@@ -22,12 +22,12 @@ export function readResponseUsage(
   const tools = isJsonObject(ofTools) ? ofTools : {}
   const searched = isJsonObject(tools.web_search) ? tools.web_search : {}
   const webSearches = tokenCount(searched.num_requests) ?? searches
-  if (!isJsonObject(usage)) return { webSearches }
+  const serviceTier = serviceTierOf(tier)
+  if (!isJsonObject(usage)) return { webSearches, ...(serviceTier !== undefined && { serviceTier }) }
   const made = isJsonObject(tools.image_gen) ? tools.image_gen : {}
   const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const reasoningTokens = tokenCount(output.reasoning_tokens)
-  const serviceTier = serviceTierOf(tier)
   return {
     inputTokens: sumOf(tokenCount(usage.input_tokens), made.input_tokens),
     cachedInputTokens: tokenCount(input.cached_tokens),
@@ -37,7 +37,7 @@ export function readResponseUsage(
     audioOutputTokens: tokenCount(output.audio_tokens),
     reasoningTokens,
     webSearches,
-    ...(serviceTier !== undefined && { serviceTier }),
+    ...(serviceTier && { serviceTier }),
   }
 }
 
