@@ -119,6 +119,9 @@ router_settings: { fallbacks: [{ a: [b] }] }`)
     [1.2345678901e-7, 6, '0.123456790', true],
     [1e-300, 6, '0.000000001', true],
     [1e300, 6, undefined, false],
+    [9223.372035, 6, '9223372035', false],
+    [9223.372036, 6, undefined, false],
+    [9223372036, 0, undefined, false],
   ]
   for (const [value, shift, text, isRounded] of SHIFTED)
     test(`${value} × 10^${shift} is ${text}`, () => {

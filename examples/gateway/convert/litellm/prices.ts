@@ -85,8 +85,8 @@ function readPrice(members: Members, name: string, { shift }: Rule): string | un
 }
 
 /**
- * Multiplies a number with a power of ten exactly, as a decimal string of at most 9 places; undefined if it has more than 12
- * digits before the point. The digits are the shortest that stand for the number, which are those of the file.
+ * Multiplies a number with a power of ten exactly, as a decimal string of at most 9 places; undefined if it is more than a config
+ * takes. The digits are the shortest that stand for the number, which are those of the file.
  */
 export function shifted(value: number, shift: number): { text: string; isRounded: boolean } | undefined {
   const [digits = '', exponent = '0'] = String(value).split('e')
@@ -101,5 +101,5 @@ export function shifted(value: number, shift: number): { text: string; isRounded
     nanos = nanos / unit + (isRounded ? 1n : 0n)
   }
   const text = formatAmount(nanos)
-  return isAmount(text) ? { text, isRounded } : undefined
+  return isAmount(text) && Number(text) < 9_223_372_036 ? { text, isRounded } : undefined
 }
