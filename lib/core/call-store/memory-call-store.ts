@@ -5,7 +5,7 @@ import type { CallPage, CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {
-  /** Most entries to hold; the oldest are dropped. Defaults to 20000. */
+  /** Most entries to hold; those that came first are dropped. Defaults to 20000. */
   maxEntries?: number
   /** Counts the entries, such as the `usage` of a `MemoryLedger`. Defaults to none. */
   usage?: { count(entry: CallLogEntry): void }
@@ -25,8 +25,12 @@ const MAX_PENDING_CHANGES = 1000
 export class MemoryCallStore implements CallStore {
   readonly #maxEntries: number
   readonly #usage: MemoryCallStoreOptions['usage']
-  /** Ascending by id. The slots before `#start` are empty: removing them one by one would move all the others. */
-  #entries: (CallLogEntry | undefined)[] = []
+  /** In the order in which they came: after the clock was set back, new calls have smaller ids than old ones. */
+  readonly #entries = new Map<string, CallLogEntry>()
+  /** Reused, because a new iterator would walk over all deleted entries. */
+  readonly #oldest = this.#entries.keys()
+  /** Ascending. The slots before `#start` are empty: removing them one by one would move all the others. */
+  #ids: string[] = []
   #start = 0
   /** Changes of entries that have not been appended yet. */
   readonly #pendingChanges = new Map<string, EntryChange>()
@@ -46,13 +50,14 @@ export class MemoryCallStore implements CallStore {
       const entry = entries[i] as CallLogEntry
       const change = this.#pendingChanges.get(entry.id)
       this.#pendingChanges.delete(entry.id)
-      const changed = change ? change(entry) : entry
-      const last = this.#entries.at(-1)
-      if (last === undefined || last.id < entry.id) this.#entries.push(changed)
-      else if (!this.#insert(changed)) continue
+      if (this.#entries.has(entry.id)) continue
+      this.#entries.set(entry.id, change ? change(entry) : entry)
+      const last = this.#ids.at(-1)
+      if (last === undefined || last < entry.id) this.#ids.push(entry.id)
+      else this.#insert(entry.id)
       // A change is of a charge that came later.
       this.#usage?.count(entry)
-      if (this.#entries.length - this.#start > this.#maxEntries) this.#dropOldest()
+      if (this.#entries.size > this.#maxEntries) this.#drop(this.#oldest.next().value as string)
     }
   }
 
@@ -60,24 +65,22 @@ export class MemoryCallStore implements CallStore {
    * Changes an entry. A `MemoryTaskStore` calls it when a video task ends, long after the entry was appended or before.
    */
   amend(id: string, change: EntryChange): void {
-    const index = this.#indexOf(id)
-    const entry = this.#entries[index]
-    if (entry?.id === id) this.#entries[index] = change(entry)
+    const entry = this.#entries.get(id)
+    if (entry) this.#entries.set(id, change(entry))
     else this.#addPendingChange(id, change)
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
-    const entry = this.#entries[this.#indexOf(id)]
-    return entry?.id === id ? entry : undefined
+    return this.#entries.get(id)
   }
 
   async list(query: CallQuery): Promise<CallPage> {
     const found: CallLogEntry[] = []
     const from = query.from === undefined ? '' : isoOf(query.from)
     const to = query.to === undefined ? undefined : isoOf(query.to)
-    let at = query.before === undefined ? this.#entries.length : this.#indexOf(query.before)
+    let at = query.before === undefined ? this.#ids.length : this.#indexOf(query.before)
     while (--at >= this.#start && found.length < query.limit) {
-      const entry = this.#entries[at] as CallLogEntry
+      const entry = this.#entryAt(at)
       if (entry.created_at < from) break
       if ((to === undefined || entry.created_at < to) && matches(entry, query)) found.push(withoutBody(entry))
     }
@@ -87,9 +90,10 @@ export class MemoryCallStore implements CallStore {
   async prune(before: number, limit: number): Promise<number> {
     const end = isoOf(before)
     let pruned = 0
-    while (pruned < limit && this.#start < this.#entries.length) {
-      if ((this.#entries[this.#start] as CallLogEntry).created_at >= end) break
-      this.#dropOldest()
+    while (pruned < limit && this.#start < this.#ids.length) {
+      const { id, created_at } = this.#entryAt(this.#start)
+      if (created_at >= end) break
+      this.#drop(id)
       pruned++
     }
     return pruned
@@ -103,19 +107,16 @@ export class MemoryCallStore implements CallStore {
     this.#pendingChanges.set(id, change)
   }
 
-  /**
-   * Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end.
-   * Returns false if it is there already.
-   */
-  #insert(entry: CallLogEntry): boolean {
-    const { length } = this.#entries
+  /** Inserts an id in its order. Calls end in about the order in which they began, so it goes near the end. */
+  #insert(id: string): void {
+    const { length } = this.#ids
     let back = 1
-    while (length - back > this.#start && (this.#entries[length - back] as CallLogEntry).id > entry.id)
-      back *= 2
-    const index = this.#indexOf(entry.id, Math.max(this.#start, length - back))
-    if (this.#entries[index]?.id === entry.id) return false
-    this.#entries.splice(index, 0, entry)
-    return true
+    while (length - back > this.#start && (this.#ids[length - back] as string) > id) back *= 2
+    this.#ids.splice(this.#indexOf(id, Math.max(this.#start, length - back)), 0, id)
+  }
+
+  #entryAt(index: number): CallLogEntry {
+    return this.#entries.get(this.#ids[index] as string) as CallLogEntry
   }
 
   /**
@@ -124,19 +125,22 @@ export class MemoryCallStore implements CallStore {
    * @param low an index before which it surely is not.
    */
   #indexOf(id: string, low = this.#start): number {
-    let high = this.#entries.length
+    let high = this.#ids.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#entries[middle] as CallLogEntry).id < id) low = middle + 1
+      if ((this.#ids[middle] as string) < id) low = middle + 1
       else high = middle
     }
     return low
   }
 
-  #dropOldest(): void {
-    this.#entries[this.#start++] = undefined
-    if (this.#start * 2 < this.#entries.length) return
-    this.#entries = this.#entries.slice(this.#start)
+  #drop(id: string): void {
+    this.#entries.delete(id)
+    // What came first is nearly always at the start, or near it.
+    if (this.#ids[this.#start] !== id) this.#ids.copyWithin(this.#start + 1, this.#start, this.#indexOf(id))
+    this.#ids[this.#start++] = ''
+    if (this.#start * 2 < this.#ids.length) return
+    this.#ids = this.#ids.slice(this.#start)
     this.#start = 0
   }
 }

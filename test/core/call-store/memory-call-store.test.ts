@@ -1,18 +1,40 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
+import fc from 'fast-check'
+import { type CallLogEntry, MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { callStoreContract, entryAt } from '../../contracts/call-store.ts'
 
 callStoreContract('memory', async () => ({ store: new MemoryCallStore(), close: async () => {} }))
 
-it('the memory store keeps the newest entries when it is full, in whatever order they came', async () => {
-  const store = new MemoryCallStore({ maxEntries: 10 })
-  const entries = Array.from({ length: 100 }, (_, i) => entryAt(1_700_000_000_000 + ((i * 37) % 100)))
-  for (const entry of entries) await store.append([entry])
-  const newest = entries.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, 10)
-  assert.deepEqual((await store.list({ limit: 100 })).entries, newest)
-  const kept = await Promise.all(entries.map(({ id }) => store.find(id)))
-  assert.equal(kept.filter(Boolean).length, 10)
+it('the memory store keeps what came last when it is full, however the clock was set, and lists it by time', async () => {
+  const steps = fc.array(fc.record({ by: fc.integer({ min: -50, max: 50 }), prune: fc.boolean() }), {
+    minLength: 20,
+    maxLength: 60,
+    size: 'max',
+  })
+  await fc.assert(
+    fc.asyncProperty(steps, async (times) => {
+      const store = new MemoryCallStore({ maxEntries: 10 })
+      let kept: CallLogEntry[] = []
+      let now = 1_700_000_000_000
+      for (const { by, prune } of times) {
+        now += by
+        const entry = entryAt(now)
+        kept = [...kept, entry].slice(-10)
+        await store.append([entry])
+        if (prune && by > 0) {
+          const old = kept.filter(({ created_at }) => Date.parse(created_at) < now - 40)
+          kept = kept.filter((one) => !old.includes(one))
+          assert.equal(await store.prune(now - 40, 99), old.length)
+        }
+        const listed = kept.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+        assert.deepEqual((await store.list({ limit: 100 })).entries, listed)
+        const [first, ...others] = listed
+        assert.deepEqual((await store.list({ limit: 100, before: first?.id ?? '' })).entries, others)
+      }
+      for (const entry of kept) assert.deepEqual(await store.find(entry.id), entry)
+    }),
+  )
 })
 
 it('the memory store has each entry once and in its place, however late it comes', async () => {
