@@ -94,7 +94,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
 
   breakOff(failure: Failure): SendEnd {
     return {
-      ...failed(failure, true),
+      ...failed(failure, failure.fault !== null),
       result: { kind: 'failed', failure, sent: this.#exchange.connected },
     }
   }

@@ -15,6 +15,7 @@ import { until } from '../../support/until.ts'
 const DESCRIPTORS = 250
 /** Within this time a changed file has been looked at for the last time. */
 const LOOKS_MS = 3000
+const ADMIN_TOKEN = 'admin-token-of-the-tests'
 
 type Gateway = Awaited<ReturnType<typeof startGateway>>
 
@@ -43,7 +44,7 @@ async function startGateway(t: TestContext, through: readonly string[] = []) {
       }),
     )
   await write({})
-  const gateway = await startGatewayProcess({ GATEWAY_CONFIG: config }, through)
+  const gateway = await startGatewayProcess({ GATEWAY_CONFIG: config, ADMIN_TOKEN }, through)
   // Another address than that of the idle connections, and one connection, which is there already when there are no more.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(async () => {
@@ -87,6 +88,15 @@ it('a process without descriptors blames no line, and all works when it has some
   await until(() => told('config not reloaded, all stays as it is') === 1, 'the fault')
   await sleep(LOOKS_MS)
   limit(started, 1000)
+  const lines = await fetch(`${gateway.url}/admin/lines`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  })
+  const { data } = (await lines.json()) as { data: { id: string; recent_failures: number }[] }
+  assert.deepEqual(data.map(({ id, recent_failures }) => [id, recent_failures]).sort(), [
+    ['known', 0],
+    ['named', 0],
+    ['unknown', 0],
+  ])
   for (const model of ['unknown', 'named']) assert.equal(await ask(model), 'whole')
   assert.deepEqual(await first(), ['whole', 'whole'])
   await until(() => told('config reloaded') === 1, 'the config')

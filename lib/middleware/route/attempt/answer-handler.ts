@@ -260,8 +260,8 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       failure: committed ? brokenOff(failure) : failure,
       committed,
       elsewhere,
-      // Failures that say something about the line, not only about the request or its caller.
-      lineFault: failure.fault !== null || elsewhere,
+      // Failures that say something about the line, not only about the request, its caller, or what this process lacks.
+      lineFault: failure.fault !== null || (elsewhere && this.#status !== null),
       reader: this.reader,
     }
   }
