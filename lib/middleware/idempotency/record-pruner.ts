@@ -10,7 +10,7 @@ const BATCH_SIZE = 500
 export class RecordPruner {
   readonly #store: IdempotencyStore
   readonly #guard: StoreGuard
-  #prunedAt = 0
+  #prunedAt = Number.NEGATIVE_INFINITY
 
   constructor(store: IdempotencyStore, guard: StoreGuard) {
     this.#store = store
@@ -24,14 +24,13 @@ export class RecordPruner {
    * @throws {StoreAway} when the store does not answer.
    */
   async prune(forMs: number): Promise<void> {
-    const now = Date.now()
-    // The clock may have been set back since.
-    if (Math.abs(now - this.#prunedAt) < INTERVAL_MS) return
-    const until = performance.now() + forMs
+    const startedAt = performance.now()
+    if (startedAt - this.#prunedAt < INTERVAL_MS) return
+    const until = startedAt + forMs
     let pruned = BATCH_SIZE
     while (pruned === BATCH_SIZE && performance.now() < until) {
-      pruned = await this.#guard.retry(() => this.#store.prune(now - SPARE_MS, BATCH_SIZE))
+      pruned = await this.#guard.retry(() => this.#store.prune(Date.now() - SPARE_MS, BATCH_SIZE))
     }
-    if (pruned < BATCH_SIZE) this.#prunedAt = now
+    if (pruned < BATCH_SIZE) this.#prunedAt = startedAt
   }
 }

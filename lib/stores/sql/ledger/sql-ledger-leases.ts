@@ -111,14 +111,13 @@ export class Leasing {
   }
 
   async #tidy(db: Database): Promise<void> {
-    const now = Date.now()
-    // The clock may have been set back since.
-    if (Math.abs(now - this.#tidiedAt) < TIDY_EVERY_MS) return
+    const now = performance.now()
+    if (now - this.#tidiedAt < TIDY_EVERY_MS) return
     this.#tidiedAt = now
     const ended = db
       .selectFrom('leases')
       .select('id')
-      .where('ended_at', '<', BigInt(now - ENDED_KEPT_MS))
+      .where('ended_at', '<', BigInt(Date.now() - ENDED_KEPT_MS))
       .limit(MAX_DELETED)
     const { numDeletedRows } = await db
       .deleteFrom('leases')
