@@ -16,6 +16,8 @@ const RENEW_BATCH_SIZE = 500
 /** The claims of running calls, whose leases are renewed together. */
 export class HeldClaims extends Set<HeldClaim> {
   readonly #options: HeldClaimsOptions
+  /** Undone claims that the last renewal has found: what was read of their records before may still be on its way. */
+  readonly #undone = new WeakSet<HeldClaim>()
 
   constructor(options: HeldClaimsOptions) {
     super()
@@ -57,6 +59,7 @@ export class HeldClaims extends Set<HeldClaim> {
       if (!this.has(claim) || answers[i] === undefined) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
       if (answers[i] && !over) claim.confirm(askedAt)
+      else if (claim.state === 'released' && !this.#undone.delete(claim)) this.#undone.add(claim)
       else if (claim.state !== 'settling') {
         this.delete(claim)
         if (!over) onLost(claim)

@@ -113,7 +113,7 @@ describe('claims that are renewed together', () => {
     [true, 'completed', false, false, false],
     [false, 'completed', false, false, false],
     [true, 'lost', false, false, false],
-    [true, 'released', false, false, false],
+    [true, 'released', false, true, false],
   ] as const)
     it(`${state} and answered with ${answer}: ${confirmed ? '' : 'not '}renewed, ${stays ? '' : 'not '}held, ${told ? '' : 'not '}lost`, async (t) => {
       const { claims, add, lost, clock } = held(t, (ids) => ids.map(() => answer))
