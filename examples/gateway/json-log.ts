@@ -23,8 +23,8 @@ const GATHER_MS = 10
 const GATHERED_BYTES = 32_768
 /** What waits for an output that takes nothing, in bytes. Lines behind it are dropped. */
 const WAITING_BYTES = 8 * 1024 * 1024
-/** How long an exit waits for a reader that takes nothing. */
-const STANDSTILL_MS = 1000
+/** How long an exit waits for a reader that takes nothing, of this process: other workers with the same output may be first. */
+const STANDSTILL_MS = 2000
 /** A write that found no room is tried again after 100 ms. One that has not returned by then, and for so long, waits for room. */
 const RETRIED_MS = [80, 300] as const
 /** The most bytes that an element of a string takes in UTF-8. */
@@ -50,11 +50,12 @@ export function jsonLog(level: string): Logger {
 }
 
 /** Whether lines wait that may still be written. */
-let isBeingRead = (): boolean => false
+let isBeingRead = (_exitSince: number): boolean => false
 
 /** Resolves when all lines are written, or nobody reads them. An exit knows only then which. */
 export async function logWritten(): Promise<void> {
-  while (isBeingRead()) await sleep(GATHER_MS)
+  const since = performance.now()
+  while (isBeingRead(since)) await sleep(GATHER_MS)
 }
 
 /** What probes and scrapes ask every second. */
@@ -89,15 +90,21 @@ export function accessLog(logger: Logger): (call: Call) => void {
  * wait when the process exits are written then, unless nobody reads them.
  */
 function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, message: string) => void {
+  /** The bytes that were sent, and those that the reader has taken: the others wait. */
+  let sent = 0
+  let taken = 0
   /** Since when the reader has taken nothing of what waits. */
-  let waitingSince: number | undefined
+  let waitingSince = 0
   /** When a write last returned because there was no room. Any process with the same output may make it wait instead. */
   let returnedAt = Number.NEGATIVE_INFINITY
   let exiting = false
-  const standsStill = (): boolean =>
-    waitingSince !== undefined && performance.now() - waitingSince >= STANDSTILL_MS
-  const retryEAGAIN = (): boolean => {
+  const standsStill = (): boolean => taken < sent && performance.now() - waitingSince >= STANDSTILL_MS
+  /** What was left at the last such return, in bytes. What is written at the exit tells nobody of its progress but here. */
+  let left = 0
+  const retryEAGAIN = (_error: unknown, writing: number, behind: number): boolean => {
     returnedAt = performance.now()
+    if (writing + behind < left) waitingSince = returnedAt
+    left = writing + behind
     return !exiting || !standsStill()
   }
   const output = new sonicBoom.SonicBoom({
@@ -113,27 +120,28 @@ function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, mess
     if (!failing) console.error(`the log cannot be written: ${code}`)
     failing = true
   })
-  output.on('write', () => {
+  output.on('write', (bytes: number) => {
     failing = false
+    taken += bytes
     waitingSince = performance.now()
   })
-  output.on('drain', () => {
-    waitingSince = undefined
+  output.on('drop', ({ length }: Buffer) => {
+    taken += length
   })
-  const sendOn = (bytes: Buffer): void => {
-    waitingSince ??= performance.now()
-    send(bytes)
-  }
   // Lines are not joined as strings: each would be copied once more.
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES)
   let used = 0
   const flush = (): void => {
-    if (used > 0) sendOn(Buffer.from(gathered.subarray(0, used)))
+    if (used === 0) return
+    if (taken === sent) waitingSince = performance.now()
+    sent += used
+    send(Buffer.from(gathered.subarray(0, used)))
     used = 0
   }
-  isBeingRead = () => {
+  isBeingRead = (exitSince) => {
     flush()
-    if (waitingSince === undefined) return false
+    if (taken === sent) return false
+    waitingSince = Math.max(waitingSince, exitSince)
     const ago = performance.now() - returnedAt
     return !standsStill() || (ago > RETRIED_MS[0] && ago < RETRIED_MS[1])
   }
@@ -174,7 +182,11 @@ function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, mess
     at += line.write(end, at)
     at += line.write('}\n', at)
     if (line === gathered) used = at
-    else sendOn(line.subarray(0, at))
+    else {
+      if (taken === sent) waitingSince = performance.now()
+      sent += at
+      send(line.subarray(0, at))
+    }
     if (atOnce) flush()
   }
 }
