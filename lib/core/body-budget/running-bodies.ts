@@ -1,10 +1,9 @@
+import type { Buffer } from 'node:buffer'
 import { PROCESS_MEMORY, SharedBytes } from '../bytes/index.ts'
 import type { Call } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
+import { parsedBytes } from '../json/index.ts'
 
-/** A parsed text may take two bytes for each of its own, and each of its values an object of this size. */
-const BYTES_PER_BYTE = 2
-const VALUE_BYTES = 64
 /** What else is in the heap has the rest of it. */
 const SHARE_OF_MEMORY = 1 / 2
 const RETRY_AFTER_MS = 1000
@@ -25,9 +24,8 @@ export class RunningBodies {
    *
    * @throws {GatewayError} if there is no room: `concurrency_limited` if the account has some of it, else `upstream_overloaded`.
    */
-  take(call: Call, length: number, values: number): void {
+  take(call: Call, bytes: number): void {
     const account = call.principal?.accountId ?? ''
-    const bytes = BYTES_PER_BYTE * length + VALUE_BYTES * values
     const all = this.#bytes
     const isFree = all.size === 0 || all.size + bytes <= this.#most / 2
     if (!isFree && !all.hasRoom(account, bytes)) throw noRoom(all.has(account))
@@ -38,9 +36,17 @@ export class RunningBodies {
 
 const bodies = new RunningBodies(PROCESS_MEMORY * SHARE_OF_MEMORY)
 
-/** Returns what takes the memory of a body of this length, once the number of its values is known. */
-export function takingBody(call: Call, length: number): (values: number) => void {
-  return (values) => bodies.take(call, length, values)
+/** Smaller bodies are not counted: a call takes more itself. */
+const SMALL_BYTES = 16 * 1024
+
+/**
+ * Returns what takes the memory of a body once the number of its values is known; undefined for a small one.
+ *
+ * @param bytes the memory of what is no JSON.
+ */
+export function takingBody(call: Call, raw: Buffer, bytes?: number): ((values: number) => void) | undefined {
+  if (raw.length <= SMALL_BYTES) return undefined
+  return (values) => bodies.take(call, bytes ?? parsedBytes(raw, values))
 }
 
 function noRoom(isOwn: boolean): GatewayError {

@@ -201,7 +201,8 @@ function parseForm(type: string, whole: Buffer | undefined, call: Call, receive:
     return
   }
   try {
-    takingBody(call, whole.length)(0)
+    // Its files are copied.
+    takingBody(call, whole, 2 * whole.length)?.(0)
   } catch (refusal) {
     receive(refusal)
     return
@@ -257,7 +258,7 @@ function parse(
   let json: unknown
   try {
     if (!raw?.length) throw new JsonFault('The request has no body; a JSON object is needed.')
-    const parsed = parseUnambiguous(raw, raw.length > SMALL_BYTES ? takingBody(call, raw.length) : undefined)
+    const parsed = parseUnambiguous(raw, raw.length > SMALL_BYTES ? takingBody(call, raw) : undefined)
     json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
     if (!isJsonObject(json)) throw new JsonFault('The request body must be a JSON object.')
   } catch (fault) {

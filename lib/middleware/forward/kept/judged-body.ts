@@ -111,7 +111,7 @@ function readJson(
   judgeModel: ModelJudge | undefined,
 ): Pick<JudgedBody, 'references' | 'json'> {
   try {
-    const json = parseUnambiguous(withoutMark(raw), takingBody(call, raw.length))
+    const json = parseUnambiguous(withoutMark(raw), takingBody(call, raw))
     const object = isJsonObject(json) ? json : undefined
     if (judgeModel) judgeModels({ json }, judgeModel)
     return { references: referencesIn(object ?? { items: json }), json: object }
