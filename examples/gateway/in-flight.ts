@@ -60,6 +60,10 @@ const OTHER_DESCRIPTORS = 128
 const MIN_CONNECTIONS = 16
 /** The share of all connections that is closed at once to make room. */
 const ROOM = 1 / 16
+/** So many may be too many until those to be closed are known, of what is left to others. */
+const SOON = OTHER_DESCRIPTORS / 2
+/** Within this time, the first request of a new connection comes. */
+const FIRST_REQUEST_MS = 1000
 /** How long idle connections are not looked for again when there were none. */
 const NO_ROOM_MS = 100
 
@@ -85,6 +89,7 @@ export class Connections {
   readonly #uses = new Map<Socket, Use>()
   readonly #most: number
   #noRoomUntil = Number.NEGATIVE_INFINITY
+  #makesRoom = false
 
   constructor(server: Server, most: number = mostConnections()) {
     this.#most = most
@@ -93,10 +98,11 @@ export class Connections {
       if (use) use.open++
     })
     server.on('connection', (socket: Socket) => {
-      if (this.#uses.size >= most && !this.#makeRoom()) {
+      if (this.#uses.size >= most + SOON && !this.#makeRoom()) {
         socket.destroy()
         return
       }
+      if (this.#uses.size >= most) this.#makeRoomSoon()
       const end = (): void => {
         use.open--
         use.idleSince = performance.now()
@@ -127,9 +133,19 @@ export class Connections {
     }
   }
 
+  /** Makes room after bytes that have arrived are read: a connection may be idle only because its request is not read yet. */
+  #makeRoomSoon(): void {
+    if (this.#makesRoom) return
+    this.#makesRoom = true
+    setImmediate(() => {
+      this.#makesRoom = false
+      this.#makeRoom()
+    })
+  }
+
   /**
    * Closes those that have been idle for the longest time, of the address that has most of them: nobody's connections are
-   * closed for those of somebody else who has more.
+   * closed for those of somebody else who has more. Those that are new, or on which a request has begun, are the last.
    */
   #makeRoom(): boolean {
     const now = performance.now()
@@ -138,8 +154,10 @@ export class Connections {
     const [most = []] = [...Map.groupBy(idle, ([{ remoteAddress }]) => remoteAddress).values()].sort(
       (a, b) => b.length - a.length,
     )
-    most.sort(([, a], [, b]) => a.idleSince - b.idleSince)
-    const closed = most.slice(0, Math.ceil(this.#most * ROOM))
+    const expects = ([{ bytesRead }, { read, idleSince }]: [Socket, Use]): boolean =>
+      bytesRead > read || (bytesRead === 0 && now - idleSince < FIRST_REQUEST_MS)
+    most.sort((a, b) => Number(expects(a)) - Number(expects(b)) || a[1].idleSince - b[1].idleSince)
+    const closed = most.slice(0, Math.max(Math.ceil(this.#most * ROOM), this.#uses.size - this.#most))
     for (const [socket] of closed) {
       this.#uses.delete(socket)
       socket.destroy()
