@@ -213,10 +213,9 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
 
   /** Settles the call, without waiting if nothing has to be made durable. */
   #settle(end: AnswerEnd): Promise<void> | undefined {
-    const unsent = end.kind === 'served' ? end.unsent : null
     const isWhole = end.kind === 'served' && !this.#call.left
     const outcome = isWhole ? COMPLETED : outcomeOf(end, this.#call.left, this.#endedBy)
-    const settling = this.#call.settle({ outcome, unsent })
+    const settling = this.#call.settle({ outcome, unsent: end.kind === 'served' ? end.unsent : null })
     if (settling) return this.#sendSettled(settling, end)
     this.#send(end)
     return undefined
@@ -236,10 +235,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
   /** Sends the last bytes, after settling. */
   #send(end: AnswerEnd): void {
     if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
-    if (end.kind === 'abandoned') {
-      if (this.#endedBy) throw this.#endedBy
-      return
-    }
+    if (end.kind === 'abandoned' && this.#endedBy) throw this.#endedBy
+    if (end.kind === 'abandoned') return
     this.#call.prove()
     if (this.#call.left) this.keepUnsent(end.unsent)
     else if (end.reader) this.#res.end(end.unsent)
@@ -250,6 +247,9 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
       // Node adds the length.
       if (typeof end.unsent === 'string' || Buffer.isBuffer(end.unsent)) this.#res.end(end.unsent)
       else writePieces(this.#res, end.unsent)
+      // The call may live on for minutes, until its caller has read the answer.
+      end.unsent = ''
+      end.reading = undefined
     }
   }
 

@@ -9,9 +9,9 @@ export type AnswerEnd =
   | {
       readonly kind: 'served'
       /** The whole answer, or the last events of a stream. It is sent once the call is settled. */
-      readonly unsent: AnswerBytes
-      /** The content of a whole answer. */
-      readonly reading?: AnswerReading
+      unsent: AnswerBytes
+      /** The content of a whole answer, until its usage is known. */
+      reading?: AnswerReading | undefined
       readonly reader?: StreamReader
     }
   | { readonly kind: 'abandoned'; readonly failure?: undefined; readonly reader: StreamReader | undefined }

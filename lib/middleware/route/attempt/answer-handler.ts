@@ -76,11 +76,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const isStream = type.startsWith('text/event-stream')
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
-    const { operation } = this.#adapted
-    if (isStream !== this.#request.stream && !(operation.answerForm && isConvertible(type)))
+    if (isStream !== this.#request.stream && !(this.#adapted.operation.answerForm && isConvertible(type)))
       return this.#failed(malformed(`the answer has the type "${type}"`))
     if (isStream && this.#request.stream) this.#startRelay()
-    else if (operation.answersData) this.#body = new DataCollector()
+    else if (this.#adapted.operation.answersData) this.#body = new DataCollector()
     return undefined
   }
 
@@ -171,6 +170,8 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   #answered(): AnswerEnd {
     const collected = this.#body
+    // Its pieces are not kept beside the whole.
+    this.#body = undefined
     const isData = collected instanceof DataCollector
     const body = isData ? collected.chunks : Buffer.isBuffer(collected) ? collected : wholeOf(collected)
     const text = isData ? collected.digest : body.toString()
@@ -178,8 +179,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     // The bytes of any other answer are passed on.
     const parse = this.#adapted.translation || this.#request.stream ? parseKeepingIntegers : undefined
     const json = parseJson(text, isData ? undefined : (body as Buffer), parse)
-    if (json === undefined) return this.#failed(malformed(UNREADABLE))
-    return this.#read(json, body)
+    return json === undefined ? this.#failed(malformed(UNREADABLE)) : this.#read(json, body)
   }
 
   /**
