@@ -15,7 +15,8 @@ async function world(t: TestContext, url: Backend['url']) {
   const db = await open(t, await url(t))
   const now = Date.now()
   t.mock.timers.enable({ apis: ['Date'], now })
-  let passed = performance.now()
+  // Whole, so that sums are exact.
+  let passed = Math.floor(performance.now())
   t.mock.method(performance, 'now', () => passed)
   const lease = (id: string, endedAt: number | null) => ({
     ...{ id, wallet: 'account:acme' as WalletId, owner: 'p', held: 0n, seq: 1, lastMoved: 1n, beats: 1 },
