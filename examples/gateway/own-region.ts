@@ -27,17 +27,21 @@ export function requireHomes({ accounts }: GatewayConfig): void {
  * each region would give it its balance anew.
  */
 export class OwnRegion {
-  /** Whether accounts were left out because a region does not answer that may have them. */
-  isPartial = false
   readonly #name: string
   readonly #regions: Pick<SqlRegions, 'homesOf'>
   readonly #logger: Logger
+  #isPartial = false
   #told: unknown
 
   constructor(name: string, regions: Pick<SqlRegions, 'homesOf'>, logger: Logger) {
     this.#name = name
     this.#regions = regions
     this.#logger = logger
+  }
+
+  /** Whether accounts were left out because a region does not answer that may have them. */
+  get isPartial(): boolean {
+    return this.#isPartial
   }
 
   /** Returns a config without the accounts whose home is another region, and their keys. */
@@ -48,7 +52,7 @@ export class OwnRegion {
       const home = homes.get(id)
       return home === inConfig ? [] : [{ account: id, home, inConfig }]
     })
-    this.isPartial = elsewhere.some(({ home }) => home === null)
+    this.#isPartial = elsewhere.some(({ home }) => home === null)
     this.#tell(elsewhere)
     const accounts = config.accounts.filter(({ id }) => homes.get(id) === this.#name)
     const own = new Set(accounts.map(({ id }) => id))

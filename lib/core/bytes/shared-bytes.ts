@@ -1,7 +1,7 @@
 /** An account may have this share of the bytes that are free, so that there is always room for another. */
 const SHARE = 4
 
-/** Memory that waits for a store, and how much of it each account has. */
+/** Memory that all accounts share, such as what waits for a store, and how much of it each has. */
 export class SharedBytes {
   /** The number of bytes of all accounts. */
   size = 0

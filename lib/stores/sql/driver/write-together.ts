@@ -23,13 +23,13 @@ export interface Planned<Result> {
  * @throws {RowsHaveChanged} if that goes on.
  */
 export async function writePlanned<Result>(
-  to: Database | ((writes: readonly RowWrite[]) => Promise<boolean>),
+  db: Database,
   plan: () => Promise<Planned<Result>>,
   maxTries = MAX_TRIES,
 ): Promise<Result> {
   for (let tries = 1; ; tries++) {
     const { writes, result } = await plan()
-    if (await (typeof to === 'function' ? to(writes) : writeTogether(to, writes))) return result
+    if (await writeTogether(db, writes)) return result
     if (tries === maxTries) throw new RowsHaveChanged()
   }
 }
