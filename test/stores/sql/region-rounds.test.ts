@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RegionRounds } from '../../../lib/ledger/regions/region-rounds.ts'
 import type { HomeStore } from '../../../lib/ledger/regions/region-store.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
@@ -128,6 +129,8 @@ describe('the rounds of a region', { skip: WITHOUT_POSTGRES }, () => {
     await opened.now()
     assert.equal(await hasKey(), true)
     await opened.close()
+    // Longer than no time has passed.
+    await sleep(2)
     await rounds(store, 0).now()
     assert.equal(await hasKey(), false)
     assert.deepEqual(opened.logged(), [])
