@@ -33,10 +33,10 @@ const lib = defineConfig({
 
 /** It has no source maps, because the package has not its sources. */
 const gateway = defineConfig({
-  input: ['bin', 'index', 'server'].map((name) => `examples/gateway/${name}.ts`),
+  input: ['bin', 'index', 'start'].map((name) => `examples/gateway/${name}.ts`),
   platform: 'node',
-  // The toolkit stays outside: who embeds the gateway imports the same one.
-  external: /^[^./]/,
+  // The toolkit stays outside: an app that embeds the gateway imports the same one. Zod is built in, as in the toolkit.
+  external: /^(?!zod$)[^./]/,
   // Unlike those of the toolkit, its files do something when they are loaded.
   treeshake: { moduleSideEffects: (id) => id.endsWith('.ts') },
   output: {

@@ -53,17 +53,17 @@ const CASES: readonly [what: string, changed: Record<string, string>, faults: st
 ]
 
 for (const [what, changed, faults] of CASES)
-  test(`what keeps a release back: ${what}`, (t) => {
+  test(`a reason against a release: ${what}`, (t) => {
     assert.deepEqual(faultsOf(repository(t, { ...RELEASABLE, ...changed })), faults)
   })
 
-test('what keeps a release back: a change that is not committed', (t) => {
+test('a reason against a release: a change that is not committed', (t) => {
   const root = repository(t, RELEASABLE)
   writeFileSync(join(root, 'new.txt'), '')
   assert.deepEqual(faultsOf(root), ['git: the tree has changes that are not committed'])
 })
 
-test('what keeps a release back: a version whose tag is at an earlier commit; one at this commit does not', (t) => {
+test('a reason against a release: a version whose tag is at an earlier commit; one at this commit is none', (t) => {
   const root = repository(t, RELEASABLE)
   git(root, 'tag', 'v1.2.0')
   assert.deepEqual(faultsOf(root), [])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /** The folders of the packages, from the root of the repository, in the order in which they are published. */
 export const PACKAGES = ['.', 'examples/deploy/package'] as const
 
-/** What a release reads of a `package.json`. */
+/** The members of a `package.json` that a release reads. */
 export interface Manifest {
   readonly name: string
   readonly version: string
@@ -68,7 +68,7 @@ function publishFaults(root: string): string[] {
 }
 
 /**
- * Returns the fields that tell where a package comes from, or why there are none.
+ * Returns the fields that name the origin of a package, or the reason why there are none.
  *
  * @param url the setting `RELEASE_REPOSITORY`, such as `https://github.com/owner/name`.
  */
