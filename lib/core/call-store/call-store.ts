@@ -30,7 +30,7 @@ export interface CallQuery {
   readonly limit: number
 }
 
-/** What a search has found. */
+/** The result of a search. */
 export interface CallPage {
   /** Newest first. */
   readonly entries: readonly CallLogEntry[]

@@ -1,11 +1,12 @@
 import { type CallLogEntry, lineOf } from '../call/index.ts'
 import { NO_TAGS, type Tags } from '../catalog/index.ts'
+import { FairQueue } from '../fair-queue/index.ts'
 import { aNumber, anObjectWith, checkOptions } from '../options/index.ts'
 import type { CallPage, CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {
-  /** Most entries to hold; those that came first are dropped. Defaults to 20000. */
+  /** Most entries to hold; of the account with the most, those that came first are dropped. Defaults to 20000. */
   maxEntries?: number
   /** Counts the entries, such as the `usage` of a `MemoryLedger`. Defaults to none. */
   usage?: { count(entry: CallLogEntry): void }
@@ -23,15 +24,12 @@ const MAX_PENDING_CHANGES = 1000
  * const store = new MemoryCallStore({ maxEntries: 10_000 })
  */
 export class MemoryCallStore implements CallStore {
-  readonly #maxEntries: number
   readonly #usage: MemoryCallStoreOptions['usage']
-  /** In the order in which they came: after the clock was set back, new calls have smaller ids than old ones. */
   readonly #entries = new Map<string, CallLogEntry>()
-  /** Reused, because a new iterator would walk over all deleted entries. */
-  readonly #oldest = this.#entries.keys()
-  /** Ascending. The slots before `#start` are empty: removing them one by one would move all the others. */
+  /** In the order in which they came: after the clock was set back, new calls have smaller ids than old ones. */
+  readonly #order: FairQueue<string>
+  /** Ascending. Some are of entries that were dropped: removing them one by one would move all the others. */
   #ids: string[] = []
-  #start = 0
   /** Changes of entries that have not been appended yet. */
   readonly #pendingChanges = new Map<string, EntryChange>()
 
@@ -42,7 +40,7 @@ export class MemoryCallStore implements CallStore {
     })
     const { maxEntries = 20_000, usage } = options
     this.#usage = usage
-    this.#maxEntries = maxEntries
+    this.#order = new FairQueue({ maxItems: maxEntries })
   }
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
@@ -57,7 +55,7 @@ export class MemoryCallStore implements CallStore {
       else this.#insert(entry.id)
       // A change is of a charge that came later.
       this.#usage?.count(entry)
-      if (this.#entries.size > this.#maxEntries) this.#drop(this.#oldest.next().value as string)
+      for (const dropped of this.#order.add(accountOf(entry), entry.id)) this.#drop(dropped)
     }
   }
 
@@ -79,8 +77,9 @@ export class MemoryCallStore implements CallStore {
     const from = query.from === undefined ? '' : isoOf(query.from)
     const to = query.to === undefined ? undefined : isoOf(query.to)
     let at = query.before === undefined ? this.#ids.length : this.#indexOf(query.before)
-    while (--at >= this.#start && found.length < query.limit) {
+    while (--at >= 0 && found.length < query.limit) {
       const entry = this.#entryAt(at)
+      if (!entry) continue
       if (entry.created_at < from) break
       if ((to === undefined || entry.created_at < to) && matches(entry, query)) found.push(withoutBody(entry))
     }
@@ -89,14 +88,18 @@ export class MemoryCallStore implements CallStore {
 
   async prune(before: number, limit: number): Promise<number> {
     const end = isoOf(before)
-    let pruned = 0
-    while (pruned < limit && this.#start < this.#ids.length) {
-      const { id, created_at } = this.#entryAt(this.#start)
-      if (created_at >= end) break
-      this.#drop(id)
-      pruned++
+    const old: CallLogEntry[] = []
+    for (let i = 0; i < this.#ids.length && old.length < limit; i++) {
+      const entry = this.#entryAt(i)
+      if (!entry) continue
+      if (entry.created_at >= end) break
+      old.push(entry)
     }
-    return pruned
+    for (const entry of old) {
+      this.#order.delete(accountOf(entry), entry.id)
+      this.#drop(entry.id)
+    }
+    return old.length
   }
 
   /** Stores a change until its entry comes. The number is bounded, because the entry may have been dropped. */
@@ -111,12 +114,15 @@ export class MemoryCallStore implements CallStore {
   #insert(id: string): void {
     const { length } = this.#ids
     let back = 1
-    while (length - back > this.#start && (this.#ids[length - back] as string) > id) back *= 2
-    this.#ids.splice(this.#indexOf(id, Math.max(this.#start, length - back)), 0, id)
+    while (length > back && (this.#ids[length - back] as string) > id) back *= 2
+    const at = this.#indexOf(id, Math.max(0, length - back))
+    // One that was dropped may come again.
+    if (this.#ids[at] !== id) this.#ids.splice(at, 0, id)
   }
 
-  #entryAt(index: number): CallLogEntry {
-    return this.#entries.get(this.#ids[index] as string) as CallLogEntry
+  /** Returns the entry at an index; undefined if it was dropped. */
+  #entryAt(index: number): CallLogEntry | undefined {
+    return this.#entries.get(this.#ids[index] as string)
   }
 
   /**
@@ -124,7 +130,7 @@ export class MemoryCallStore implements CallStore {
    *
    * @param low an index before which it surely is not.
    */
-  #indexOf(id: string, low = this.#start): number {
+  #indexOf(id: string, low = 0): number {
     let high = this.#ids.length
     while (low < high) {
       const middle = (low + high) >>> 1
@@ -136,13 +142,14 @@ export class MemoryCallStore implements CallStore {
 
   #drop(id: string): void {
     this.#entries.delete(id)
-    // What came first is nearly always at the start, or near it.
-    if (this.#ids[this.#start] !== id) this.#ids.copyWithin(this.#start + 1, this.#start, this.#indexOf(id))
-    this.#ids[this.#start++] = ''
-    if (this.#start * 2 < this.#ids.length) return
-    this.#ids = this.#ids.slice(this.#start)
-    this.#start = 0
+    if (this.#ids.length > 2 * this.#entries.size)
+      this.#ids = this.#ids.filter((each) => this.#entries.has(each))
   }
+}
+
+/** Entries without an account share what one account may have. */
+function accountOf({ account }: CallLogEntry): string {
+  return account ?? ''
 }
 
 const YEAR_10000 = 253_402_300_800_000

@@ -1,13 +1,13 @@
 import { formatAmount, type Price } from '../catalog/index.ts'
 import type { GatewayError } from '../errors/index.ts'
-import { MAX_TOKENS_PER_IMAGE } from '../operations/images-answer.ts'
+import { MAX_TOKENS_PER_IMAGE } from '../operations/images/images-answer.ts'
 import type { CallRequest } from './parts.ts'
 
 /** The line whose answer the usage belongs to, and the price on it. Written by `route`. */
 export interface ServedBy {
   readonly line: string
   readonly price: Price
-  /** What the line costs the operator; undefined = not known. */
+  /** The price that the operator pays for the line; undefined = not known. */
   readonly cost?: Price | undefined
 }
 
@@ -28,7 +28,7 @@ export interface ChargeItem {
     | 'web_search'
     | 'minute'
     | 'own'
-    /** What is not charged because the account does not have it; its price is negative. */
+    /** The amount that is not charged because the account does not have it; its price is negative. */
     | 'bounded'
   readonly quantity: number
   /** In nano-units: per million for tokens, else for one. */
@@ -43,13 +43,13 @@ export interface HeldPart {
   release(): void
 }
 
-/** What was held and charged for a call. Written by `billingGuard`. Amounts are nano-units. */
+/** The amounts held and charged for a call, in nano-units. Written by `billingGuard`. */
 export interface BillingTrace {
   /** The highest cost of the call, held while it ran; null if the call was refused. */
   reserved: bigint | null
   /** null while nothing is charged. */
   charged: bigint | null
-  /** What the call cost the operator; null if that is not known. Absent: as null. */
+  /** The operator's cost of the call; null if that is not known. Absent: as null. */
   cost?: bigint | null
   /** For a refused call: the amount that it needed, and the amount that was available. */
   required: bigint | null
@@ -58,7 +58,7 @@ export interface BillingTrace {
   budget?: string
   /** The terms of the charge. */
   items: readonly ChargeItem[]
-  /** What the app's own handler has charged so far; undefined if it has charged nothing. */
+  /** The amount that the app's own handler has charged so far; undefined if it has charged nothing. */
   own: bigint | undefined
   /** Holds money for a further part of a call that goes on. Resolves to an error if there is none. */
   holdPart?(item: ChargeItem): Promise<HeldPart | GatewayError>
@@ -74,26 +74,11 @@ export const NO_BILLING: Readonly<BillingTrace> = {
   own: undefined,
 }
 
-const MILLION = 1_000_000
-const HALF_A_MILLION = 500_000
-
 /** Returns what some items come to: exact, and rounded half up to the nano-unit once. */
 export function amountOf(items: readonly ChargeItem[]): bigint {
-  // A number is exact as long as it is small, and takes no memory: each step of a bigint makes another one.
-  let sum = HALF_A_MILLION
-  for (let i = 0; i < items.length; i++) {
-    const { unit, quantity, price } = items[i] as ChargeItem
-    const pieces = Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)
-    sum += pieces * Number(price)
-    if (!(price >= 0n && sum <= Number.MAX_SAFE_INTEGER)) return exactAmountOf(items)
-  }
-  return BigInt((sum - (sum % MILLION)) / MILLION)
-}
-
-function exactAmountOf(items: readonly ChargeItem[]): bigint {
   let millionths = 0n
   for (const { unit, quantity, price } of items)
-    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)) * price
+    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * 1_000_000)) * price
   return (millionths + 500_000n) / 1_000_000n
 }
 
@@ -113,7 +98,7 @@ export interface BillingSummary {
   readonly currency: string
   readonly reserved: string | null
   readonly charged: string | null
-  /** What the call cost the operator. For operators only, and absent if it is not known. */
+  /** The operator's cost of the call. It is for operators only, and absent if it is not known. */
   readonly cost?: string
   readonly required: string | null
   readonly available: string | null
@@ -149,18 +134,9 @@ export function billingOf(billing: BillingTrace): BillingSummary {
   return summary
 }
 
-/** Prices as they are written: they are few, and each call has some. */
-const priceTexts = new Map<bigint, string>()
-
 /** An item as log and ledger keep it. */
 export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
-  let text = priceTexts.get(price)
-  if (text === undefined) {
-    text = formatAmount(price)
-    // These can be anything.
-    if (unit !== 'own' && unit !== 'bounded') priceTexts.set(price, text)
-  }
-  return { unit, quantity, price: text }
+  return { unit, quantity, price: formatAmount(price) }
 }
 
 /** The factor by which the input may exceed its estimate. */

@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Request } from 'express'
 import { parseAmount, type Tags } from '../catalog/index.ts'
 import { assertFigure } from '../catalog/money.ts'
+import { clientAddress } from '../client-address/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
+import type { Operation } from '../operations/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
-import { type CallTarget, Lifecycle } from './lifecycle.ts'
+import { isHeldBack, LAST_BYTES } from './held-answer.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
+  CallEnding,
+  CallLimits,
   CallOutcome,
   CallRequest,
   Finish,
@@ -19,14 +25,44 @@ import type {
   Usage,
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
-import { tellUnreadEnvelope } from './unread-envelope.ts'
+import { warnOfUnusedEnvelope } from './unused-envelope.ts'
 import { UPGRADE, type Upgrade } from './upgraded.ts'
+import { writeRefusal } from './write-refusal.ts'
 
 /** Follows the keys of calls that take long. */
 export interface KeyWatch {
   /** Calls `end` with the refusal once the call's key no longer admits it, within 5 s, until the call ends. */
   follow(call: Call, end: (error: GatewayError) => void): void
 }
+
+/** A middleware that can refuse a call before its body is read. */
+export interface EarlyRefuser {
+  /**
+   * Returns the error that refuses the call whatever its body is, going by what this process knows already; undefined
+   * if that depends on the body. Takes nothing of any limit or balance.
+   */
+  refuseEarly(
+    req: Request,
+    call: Call,
+    operation: Operation,
+  ): GatewayError | undefined | Promise<GatewayError | undefined>
+}
+
+/** When a call was made durable. Times are milliseconds since the epoch. */
+interface SettlingTrace {
+  readonly startedAt: number
+  /** null until it is done. */
+  endedAt: number | null
+}
+
+/** Does durable work before the end of an answer. If it throws or rejects, the error is answered instead. */
+type Settler = (ending: CallEnding) => Promise<void> | undefined
+
+/** The object that a call answers on: a response, or the socket of an upgraded connection. */
+type CallTarget = ServerResponse | Duplex
+
+/** Releases what a call has acquired. */
+type EndListener = (call: Call) => void | Promise<void>
 
 /** Options of {@link openCall}. Each has a default. */
 export interface CallOptions {
@@ -39,8 +75,12 @@ export interface CallOptions {
 /**
  * The state of one request. Each middleware writes its own part and reads what earlier ones wrote; they share nothing
  * else. Get it with {@link callOf}.
+ *
+ * It ends exactly once, however its response ends: finished, caller gone before or after the headers, exception, aborted
+ * upstream. The response or socket emits `close` in each of these cases. The call ends when that has happened and nothing
+ * keeps it open.
  */
-export class Call extends Lifecycle {
+export class Call {
   /** The request id: `req_…`, the same as `X-Request-Id` and `request_id`. */
   readonly id: string
   /** Milliseconds since the epoch; `begunAt` by a monotonic clock, for durations: the other one may be set meanwhile. */
@@ -57,6 +97,8 @@ export class Call extends Lifecycle {
   /** The caller's own `X-Request-Id`. It is logged and never used as the id. */
   readonly clientRequestId: string | null
   readonly logger: Logger
+  /** Whether a middleware asked for the call before `beginCall` had opened it. */
+  isImplicit = false
 
   /** The caller. Like each part of the call, null until a middleware writes it. */
   principal: Principal | null = null
@@ -67,7 +109,7 @@ export class Call extends Lifecycle {
   model: string | null = null
   /** Whom the caller says that the call is for. Written by `readRequest`. */
   user: string | null = null
-  /** What the call is for. Written by `authenticate`, and with the tags of the body by `readRequest`. */
+  /** The tags that say what the call is for. Written by `authenticate`, and with those of the body by `readRequest`. */
   tags: Tags | null = null
   /** The parts of the body that were read. */
   request: CallRequest | null = null
@@ -85,43 +127,63 @@ export class Call extends Lifecycle {
   /** The usage that the line reported. Written by `route`. */
   usage: Usage | null = null
   servedBy: ServedBy | null = null
-  /** What was held and charged, in nano-units. */
+  /** The held and charged amounts, in nano-units. */
   billing: BillingTrace | null = null
   /** How the call ended; null while it runs. */
   outcome: CallOutcome | null = null
+  /** The limits that admitted the call. Written by `rateLimit`. */
+  limits: CallLimits | null = null
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
   /** The error that {@link refuse} made last. */
   refusal: GatewayError | null = null
   /**
-   * Who writes the log entry of a settled call: the log's own `writer`, or the `ledger`, which then sets `written`.
+   * The writer of a settled call's log entry: the log's own `writer`, or the `ledger`, which then sets `written`.
    * Null without a call log.
    */
   entryBy: 'writer' | 'ledger' | 'written' | null = null
 
+  /** When the call was made durable; null if nothing had to be. */
+  settling: SettlingTrace | null = null
+
+  readonly #target: CallTarget
   /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
-  #failListeners: (() => void)[] | undefined
+  #failListeners: (() => void)[] = []
+  #leaveListeners: (() => void)[] = []
+  readonly #endListeners: { readonly name: string; readonly run: EndListener }[] = []
+  #settlers: Settler[] = []
+  readonly #claimChecks: (() => void)[] = []
+  #lastByteWork: (() => Promise<void> | undefined)[] = []
+  #lastByteReady: Promise<void> | undefined
+  #holds = 0
   #failed = false
+  #closed = false
+  #aborted = false
+  #ended = false
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
-    super(target)
+    this.#target = target
     this.startedAt = Date.now()
     this.id = newRequestId(this.startedAt)
     this.method = req.method ?? 'GET'
     this.path = pathOf(req)
     this.shortPath = this.path.slice(0, 500)
     this.protocol = (options.protocol ?? protocolByPath)(this.path)
-    this.clientIp = clientIpOf(req)
     const given = req.headers['x-request-id']
     this.clientRequestId = typeof given === 'string' && given !== '' ? printable(given) : null
     this.logger = options.logger ?? consoleLogger
+    this.clientIp = clientIpOf(req, this.logger)
     this.#response = 'setHeader' in target ? target : undefined
     if (this.#response?.headersSent === false) {
       const { requestIdHeaders: names } = this.protocol
-      for (let i = 0; i < names.length; i++) this.#response.setHeader(names[i] as string, this.id)
+      for (const name of names) this.#response.setHeader(name, this.id)
     }
+    if (target.destroyed) queueMicrotask(() => this.#close())
+    else target.on('close', () => this.#close())
+    // Node removes its error listener from an upgraded socket: a reset would end the process. `close` follows the error.
+    if (this.#response === undefined) target.on('error', () => {})
   }
 
   /**
@@ -168,15 +230,39 @@ export class Call extends Lifecycle {
   /** Registers a listener for each error of this call that is written as an answer, also after the end of the call. */
   onFail(listener: () => void): void {
     if (this.#failed) listener()
-    if (this.#failListeners) this.#failListeners.push(listener)
-    else this.#failListeners = [listener]
+    this.#failListeners.push(listener)
   }
 
   /** Records how the call failed; the first failure counts. Called when an error is written as an answer. */
   fail(error: GatewayError): void {
     this.#failed = true
     this.#noteFailure(error)
-    if (this.#failListeners) for (const listener of this.#failListeners) listener()
+    for (const listener of this.#failListeners) listener()
+  }
+
+  /**
+   * Ends the call from outside its chain, whatever the chain is doing: everything that waits for this call stops as if its
+   * caller had left, and the entry has this error. If nothing was sent yet, the error is the answer; else the connection is
+   * cut. Does nothing to a call that has ended, whose caller has left, or that was upgraded: `UpgradeHandler` closes those.
+   *
+   * @example
+   * for (const call of running) call.abort(new GatewayError('internal_error', { message: 'The service stops.' }))
+   */
+  abort(error: GatewayError): void {
+    const response = this.#response
+    if (response === undefined || response.writableFinished || this.left || this.ended) return
+    // The answer was complete, and only its end is held back, so it stands.
+    if (isHeldBack(response)) return
+    if (response.headersSent) {
+      this.fail(error)
+      response.req.socket.destroy()
+    } else {
+      // Behind an answer, Node closes no request that has not come whole, and its reader would wait.
+      response.on('close', () => response.req.destroy())
+      writeRefusal(response, this, error)
+    }
+    this.#aborted = true
+    this.#callLeaveListeners()
   }
 
   #noteFailure(error: GatewayError): void {
@@ -190,29 +276,167 @@ export class Call extends Lifecycle {
     this.outcome = { status: sent ? response.statusCode : error.status, errorCode: error.code, finish }
   }
 
-  protected fault(error: unknown, name: string): void {
-    this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
+  /** Whether the call has ended and everything it acquired was released. */
+  get ended(): boolean {
+    return this.#ended
   }
 
-  protected conclude(whole: boolean): void {
+  /**
+   * Whether the chain has nobody left to answer: the caller has left or was disconnected before the whole answer was handed
+   * over, or the call was aborted.
+   */
+  get left(): boolean {
+    return this.#aborted || (this.#closed && !this.#target.writableFinished)
+  }
+
+  /** Registers durable work that must be done before the last event of an answer is sent. */
+  onSettle(run: Settler): void {
+    this.#settlers.push(run)
+  }
+
+  /**
+   * Runs the settlers, each once, in the order of registration. Returns undefined if there is none. If it rejects, with the
+   * error of a settler, the answer must not be finished.
+   */
+  settle(ending: CallEnding): Promise<void> | undefined {
+    const settlers = this.#settlers
+    if (settlers.length === 0) return undefined
+    this.#settlers = []
+    // The settlement and what has to happen before the last byte are waited for together.
+    if (ending.unsent !== null && ending.unsent.length <= LAST_BYTES) void this.prepareLastByte()
+    return this.#settleAll(settlers, ending)
+  }
+
+  async #settleAll(settlers: readonly Settler[], ending: CallEnding): Promise<void> {
+    const trace: SettlingTrace = { startedAt: Date.now(), endedAt: null }
+    this.settling = trace
+    try {
+      for (const settler of settlers) {
+        const waiting = settler(ending)
+        if (waiting) await waiting
+      }
+    } finally {
+      trace.endedAt = Date.now()
+    }
+  }
+
+  /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
+  onLastByte(run: () => Promise<void> | undefined): void {
+    this.#lastByteWork.push(run)
+  }
+
+  /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
+  prepareLastByte(): Promise<void> | undefined {
+    const work = this.#lastByteWork
+    if (work.length === 0) return this.#lastByteReady
+    this.#lastByteWork = []
+    const running = work.map((run) => run()).filter((each) => each !== undefined)
+    this.#lastByteReady = running.length > 0 ? Promise.all(running).then(() => {}) : undefined
+    return this.#lastByteReady
+  }
+
+  /** Registers a check that throws if another call may have the claim of this one. */
+  onAssertOwnsClaim(check: () => void): void {
+    this.#claimChecks.push(check)
+  }
+
+  /**
+   * Asserts that no other call has the claim of this one. Called before each attempt and before the last byte.
+   *
+   * @throws the error of a check; nothing more may be sent then.
+   */
+  assertOwnsClaim(): void {
+    for (const check of this.#claimChecks) check()
+  }
+
+  /**
+   * Registers a function that runs when the call ends, however it ends; the last registered runs first. An error in one
+   * is logged and does not stop the others. On a call that has ended, the function runs at once, so that nothing leaks.
+   *
+   * @example
+   * const slot = await slots.acquire(account)
+   * call.onEnd('slot', () => slot.release())
+   */
+  onEnd(name: string, run: EndListener): void {
+    if (this.#ended) this.#run(name, run)
+    else this.#endListeners.push({ name, run })
+  }
+
+  /** Calls `listener` once when the call is {@link left}; at once if it is already. */
+  onLeave(listener: () => void): void {
+    if (this.left) listener()
+    else this.#leaveListeners.push(listener)
+  }
+
+  /** Removes a listener of {@link onLeave}. */
+  offLeave(listener: () => void): void {
+    this.#leaveListeners = this.#leaveListeners.filter((each) => each !== listener)
+  }
+
+  /**
+   * Keeps the call open while work for it continues after its response has closed, such as reading the rest of an
+   * upstream's answer.
+   *
+   * @returns a function that lets the call end; further calls of it do nothing.
+   */
+  hold(): () => void {
+    this.#holds++
+    let held = true
+    return () => {
+      if (!held) return
+      held = false
+      this.#holds--
+      this.#endIfDone()
+    }
+  }
+
+  #close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    if (this.left) this.#callLeaveListeners()
+    this.#endIfDone()
+  }
+
+  #callLeaveListeners(): void {
+    const listeners = this.#leaveListeners
+    this.#leaveListeners = []
+    for (const listener of listeners) this.#run('onLeave', listener)
+  }
+
+  #endIfDone(): void {
+    if (!this.#closed || this.#holds > 0 || this.#ended) return
+    this.#ended = true
+    this.#leaveListeners = []
+    this.#noteOutcome(this.#target.writableFinished)
+    for (let next = this.#endListeners.pop(); next; next = this.#endListeners.pop())
+      this.#run(next.name, next.run)
+  }
+
+  /** @param whole whether the whole answer was handed over. */
+  #noteOutcome(whole: boolean): void {
     if (this.outcome) return
     const status = this.#response?.statusCode ?? 101
     if (this.refusal !== null && this.#response !== undefined && whole)
-      tellUnreadEnvelope(this.#response, this.path, this.id, this.logger)
+      warnOfUnusedEnvelope(this.#response, this.path, this.id, this.logger)
     this.outcome = whole
       ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
+  }
+
+  /** Runs one function. Its failure does not stop the others. */
+  #run(name: string, run: EndListener): void {
+    const logFailure = (error: unknown): void =>
+      this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
+    try {
+      void run(this)?.catch(logFailure)
+    } catch (error) {
+      logFailure(error)
+    }
   }
 }
 
 /** Of the whole process: two copies of this package share the call of a request. */
 const CALL = Symbol.for('express-model-gateway call')
-
-/** On a request whose call something asked for before it was opened. */
-export const UNASKED = Symbol('a call that nobody had opened')
-
-/** A request, with the mark of a call that nobody had opened. */
-export type Unasked = IncomingMessage & { [UNASKED]?: true }
 
 type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
 
@@ -244,8 +468,14 @@ export function callOf(req: IncomingMessage): Call {
   if (carrier[CALL]) return carrier[CALL]
   if (!carrier.res)
     throw new TypeError('callOf(req) needs a request of an Express app, or openCall(req, res) before it')
-  ;(req as Unasked)[UNASKED] = true
-  return openCall(req, carrier.res)
+  const call = openCall(req, carrier.res)
+  call.isImplicit = true
+  return call
+}
+
+/** Returns the call of a request; undefined if it has not been opened. */
+export function openedCallOf(req: IncomingMessage): Call | undefined {
+  return (req as CallCarrier)[CALL]
 }
 
 /** Path without the query, as the caller sent it. */
@@ -255,17 +485,27 @@ function pathOf(req: IncomingMessage): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** The longest address, with a zone. What a proxy sends may be any text. */
-const MAX_IP_LENGTH = 64
+let reportedUnusable = false
 
-/** Returns the caller's address. An IPv4 address on an IPv6 socket is returned as IPv4. */
-function clientIpOf(req: IncomingMessage): string | null {
+/**
+ * Returns the caller's address, null if there is none. Where the app trusts a proxy, the proxy has named it, and may have
+ * sent any text. A text that is not an address is reported once.
+ */
+function clientIpOf(req: IncomingMessage, logger: Logger): string | null {
   const { app } = req as { app?: { enabled?(setting: string): boolean } }
   // Express computes req.ip at each access, even if no proxy is trusted and the result is the socket's address.
   const trusting = app?.enabled?.('trust proxy') ?? false
-  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
-  if (ip === null || (trusting && ip.length > MAX_IP_LENGTH)) return null
-  return ip.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
+  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress
+  if (ip === undefined) return null
+  const address = clientAddress(ip)
+  if (address === undefined && !reportedUnusable) {
+    reportedUnusable = true
+    logger.warn(
+      { address: printable(ip) },
+      'a trusted proxy sends X-Forwarded-For with a text that is not an address: its callers count as one, and keys with an allow-list refuse them',
+    )
+  }
+  return address ?? null
 }
 
 /** Returns a text of the caller, shortened and printable, because it is logged. */

@@ -11,20 +11,29 @@ export {
   NO_BILLING,
   type ServedBy,
 } from './billing-trace.ts'
-export { Call, type CallOptions, callOf, type KeyWatch, openCall, UNASKED, type Unasked } from './call.ts'
-export { bytesOfEntry, entryOf, lineOf } from './call-entry.ts'
-export type {
-  AttemptSummary,
-  CallLogEntry,
-  LimitSummary,
-  RequestSummary,
-  RoutingSummary,
-  UsageSummary,
+export {
+  Call,
+  type CallOptions,
+  callOf,
+  type EarlyRefuser,
+  type KeyWatch,
+  openCall,
+  openedCallOf,
+} from './call.ts'
+export {
+  type AttemptSummary,
+  bytesOfEntry,
+  type CallLogEntry,
+  entryOf,
+  type LateCharge,
+  type LimitSummary,
+  lineOf,
+  type RequestSummary,
+  type RoutingSummary,
+  type UsageSummary,
+  withLateCharge,
 } from './call-log-entry.ts'
-export type { EarlyRefuser } from './early-refuser.ts'
-export { freeSpent } from './free-spent.ts'
-export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
-export { type LateCharge, withLateCharge } from './late-charge.ts'
+export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './held-answer.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export {
@@ -37,5 +46,6 @@ export {
 } from './operator.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
-export { noteEnvelope } from './unread-envelope.ts'
+export { noteEnvelope, noteEnvelopeUsed } from './unused-envelope.ts'
 export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'
+export { prepareEnvelope, writeRefusal } from './write-refusal.ts'

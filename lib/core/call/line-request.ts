@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Line, Price } from '../catalog/index.ts'
-import type { ErrorCode } from '../errors/index.ts'
+import type { ErrorCode, ErrorReason } from '../errors/index.ts'
 import type { AttemptRecord, TimeoutPhase } from './parts.ts'
 
 /** A request to a line. The line's credentials and headers are added when it is sent. */
@@ -25,13 +25,15 @@ export interface LineFailure {
   readonly code: ErrorCode
   /** Whether another line may succeed. */
   readonly retryable: boolean
-  /** What happened, for operators. */
+  /** The cause of the failure, for operators. */
   readonly detail: string | null
   readonly timeoutPhase?: TimeoutPhase
   /** How long the line asked to wait. */
   readonly retryAfterMs?: number | undefined
   /** The member of the request that the line named. */
   readonly param?: string | undefined
+  /** The reason that the caller gets, if clients act on its words. */
+  readonly reason?: ErrorReason | undefined
 }
 
 /** The result of one request to one line. */

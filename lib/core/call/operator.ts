@@ -10,7 +10,7 @@ export type Role = (typeof ROLES)[number]
 
 /** The operator who sends a request. */
 export interface Operator {
-  /** What the change log calls this operator; null: the request's own header says who it is. */
+  /** The operator's name in the change log; null: the request's own header says who it is. */
   readonly name: string | null
   readonly roles: readonly Role[]
   /** The session that the request belongs to; absent if it has a token. */

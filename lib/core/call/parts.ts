@@ -1,11 +1,12 @@
 import type { Model, Tags, UnsupportedPolicy } from '../catalog/index.ts'
-import type { ErrorCode } from '../errors/index.ts'
+import type { ErrorCode, GatewayError } from '../errors/index.ts'
 import type {
-  KeptName,
+  FinishReason,
   Operation,
   ProviderConstraint,
   Reference,
   RequestFacts,
+  ResourceName,
   Usage,
 } from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
@@ -52,13 +53,13 @@ export interface LineResource {
 /** The only line that may serve a call, because it has what the call refers to. */
 export interface Pin {
   readonly line: string
-  /** What the line has, for the trace. */
+  /** The name of the thing that the line has, such as `the response`, for the trace. */
   readonly holds: string
 }
 
-/** What an answer leaves at its line. */
+/** The things that an answer leaves at its line. */
 export interface KeptAnswer {
-  readonly made: readonly KeptName[]
+  readonly made: readonly ResourceName[]
   readonly line: string
   /** About how many tokens it adds to a conversation that continues from it: its input and its output. */
   readonly tokens: number
@@ -72,9 +73,9 @@ export interface CallRequest extends Required<Omit<RequestFacts, 'model' | 'feat
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
-  /** What happens to what cannot be translated for a line, if the caller says so. */
+  /** The caller's policy for members that cannot be translated for a line. */
   readonly unsupported?: UnsupportedPolicy | undefined
-  /** What the body names that an upstream keeps. Only the line that has it may get the request: see `pin`. */
+  /** The kept things that the body names. Only the line that has them may get the request: see `pin`. */
   readonly references: readonly Reference[]
   /** Set if no model runs and the call asks about an object that a line stores. */
   readonly resource?: LineResource
@@ -129,7 +130,7 @@ export interface AttemptRecord {
   readonly upstreamStatus: number | null
   readonly outcome: AttemptOutcome
   readonly timeoutPhase: TimeoutPhase | null
-  /** What went wrong, for operators; null if the outcome says it all. */
+  /** The cause of the failure, for operators; null if the outcome says it all. */
   readonly detail: string | null
   /** The error that the upstream sent; absent if it sent none. */
   readonly upstreamError?: AttemptError | undefined
@@ -140,9 +141,11 @@ export interface AttemptRecord {
   readonly skipped: number
   /** The members of a translated request that were left out because the line's protocol has no counterpart. */
   readonly dropped?: readonly string[] | undefined
+  /** Why the answer ended, unless it is complete; `other` for a reason that the gateway does not know. */
+  readonly finishReason?: FinishReason | undefined
 }
 
-/** What happened when the caller left before the answer was complete. */
+/** The policy that applied when the caller left before the answer was complete, and its effect. */
 export interface DisconnectTrace {
   readonly policy: 'abort' | 'drain'
   /** Why the upstream read ended: at once, with the end of the answer, or when the drain's time was up. */
@@ -168,6 +171,15 @@ export interface LimitRefusal {
   readonly limit: number
   /** Seconds. */
   readonly retryAfter: number
+}
+
+/** Counts against the limits that admitted a call. */
+export interface CallLimits {
+  /**
+   * Counts further requests of the call. If a limit is used up, counts none of them and returns a function that refuses the
+   * call and returns the error. Never rejects.
+   */
+  consumeRequests(count: number): Promise<(() => GatewayError) | undefined>
 }
 
 /**

@@ -8,7 +8,10 @@ export type ModelKind = 'chat' | 'embedding' | 'image' | 'rerank' | 'video'
 /** A capability that a request can ask for and a model or line can lack. */
 export type Feature = 'stream' | 'tools' | 'vision' | 'json' | 'reasoning'
 
-/** What happens to what a translation has no counterpart for: the line is removed, or it is left out of the request. */
+/** The maximum of output tokens that a request gets where the line's protocol requires one, and neither the caller nor the model sets it. */
+export const DEFAULT_MAX_TOKENS = 4096
+
+/** The policy for members without a counterpart in a translation: remove the line, or leave the members out. */
 export type UnsupportedPolicy = 'refuse' | 'drop'
 
 /** The clocks of one attempt, in milliseconds. */
@@ -68,11 +71,11 @@ export interface Line extends LineDialect, LineAccount, LineRoute {
   readonly headers: Readonly<Record<string, string>>
   /** Prices that replace those of the model, member by member. */
   readonly price: Partial<Price>
-  /** What its calls cost the operator; undefined = not known. */
+  /** The prices that the operator pays for its calls; undefined = not known. */
   readonly cost?: Price | undefined
   readonly features: ReadonlySet<Feature> | undefined
   readonly contextWindow: number | undefined
-  /** What happens to what cannot be translated for the line, unless the caller says so. Defaults to `refuse`. */
+  /** The policy for members that cannot be translated for the line; the caller's comes first. Defaults to `refuse`. */
   readonly unsupported?: UnsupportedPolicy
 }
 

@@ -3,6 +3,7 @@ export {
   type Catalog,
   type CircuitSettings,
   createCatalog,
+  DEFAULT_MAX_TOKENS,
   type Feature,
   type Line,
   type Model,

@@ -1,4 +1,4 @@
-/** What upstreams call the tier that their usual prices are for. */
+/** The names that upstreams use for the tier of their usual prices. */
 const USUAL: ReadonlySet<unknown> = new Set(['default', 'standard', 'on_demand', 'auto'])
 
 /** Whether a tier is the one that the usual prices are for. */
@@ -6,7 +6,10 @@ export function isUsualTier(tier: string): boolean {
   return USUAL.has(tier)
 }
 
-/** Returns the tier that a request asks for, or an Anthropic-style usage tells, as {@link serviceTierOf}; the fast mode, which has other prices too, is one. */
+/**
+ * Returns the tier that a request asks for, or that an Anthropic-style usage reports, as {@link serviceTierOf}. The
+ * fast mode counts as a tier: it has other prices too.
+ */
 export function tierIn(members: {
   readonly speed?: unknown
   readonly service_tier?: unknown

@@ -1,4 +1,4 @@
-/** What calls are for, by name, such as `{ env: 'prod', team: 'search' }`. The names are sorted. */
+/** The purposes of a call by name, such as `{ env: 'prod', team: 'search' }`. The names are sorted. */
 export type Tags = Readonly<Record<string, string>>
 
 export const NO_TAGS: Tags = Object.freeze({})

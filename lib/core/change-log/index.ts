@@ -1,5 +1,11 @@
-export { aChangeLog } from './a-change-log.ts'
-export type { ChangeAction, ChangeLog, ChangeOrigin, ChangeQuery, RecordedChange } from './change-log.ts'
-export { actorOf, changeOrigin } from './change-origin.ts'
-export { changedSettings } from './changed-settings.ts'
-export { MemoryChangeLog } from './memory-change-log.ts'
+export {
+  actorOf,
+  type ChangeAction,
+  type ChangeLog,
+  type ChangeOrigin,
+  type ChangeQuery,
+  changedObject,
+  changedSettings,
+  changeOrigin,
+  type RecordedChange,
+} from './change-log.ts'

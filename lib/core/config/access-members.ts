@@ -74,7 +74,7 @@ function tlsFaults(at: string, { ca, cert, key }: Parts<LineTls>): string[] {
     (entry): entry is [string, string] => entry[1] !== undefined,
   )
   if (given.length === 0) return []
-  // A file that cannot be read has been told already.
+  // A file that cannot be read has been reported already.
   if (given.some(([, text]) => text.startsWith(UNSET))) return []
   if ((cert === undefined) !== (key === undefined)) return [`${at}: needs "cert" and "key" together`]
   const strange = given.find(([, text]) => !text.includes('-----BEGIN '))
@@ -88,7 +88,7 @@ function tlsFaults(at: string, { ca, cert, key }: Parts<LineTls>): string[] {
 }
 
 function credentialsIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  // One whose file cannot be read has been told already.
+  // A credential whose file cannot be read has been reported already.
   if (text.startsWith(UNSET)) return {}
   try {
     const value: unknown = JSON.parse(text)

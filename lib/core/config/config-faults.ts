@@ -1,5 +1,6 @@
 import { isHeaderName, isHeaderValue } from '../catalog/header-text.ts'
 import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
+import { didYouMean } from '../options/index.ts'
 import { accessFaults } from './access-members.ts'
 import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
 import { dialectFaults } from './dialect-members.ts'
@@ -19,9 +20,9 @@ export function formatPath(path: readonly PropertyKey[]): string {
 /** A config, or what is valid in one with faults. */
 export type ConfigParts = Parts<ParsedConfig>
 
-/** Whether a list of the config has an id. */
-type Has = (id: string) => boolean
-type Known = Readonly<Record<'accounts' | 'models' | 'lines', Has>>
+/** Returns the fault of a name that must be an id of a list; an empty text if the list has it. */
+type Missing = (id: string) => string
+type Known = Readonly<Record<'account' | 'model' | 'line', Missing>>
 
 /**
  * Returns the faults that the schema cannot find: names that must exist or be unique, addresses, headers, and URLs with
@@ -30,9 +31,9 @@ type Known = Readonly<Record<'accounts' | 'models' | 'lines', Has>>
 export function crossFaults(config: ConfigParts): string[] {
   const { accounts = [], keys = [], models = [], lines = [], passThrough = [] } = config
   const known = {
-    accounts: hasId(config.accounts),
-    models: hasId(config.models, 1),
-    lines: hasId(config.lines, 1),
+    account: missingIn('account', config.accounts),
+    model: missingIn('model', config.models, 1),
+    line: missingIn('line', config.lines, 1),
   }
   return [
     ...duplicates('accounts', accounts, 'id'),
@@ -53,14 +54,16 @@ export function crossFaults(config: ConfigParts): string[] {
   ]
 }
 
-/** Where the list itself has a fault, or an id of it, nobody knows what is missing: it counts as there. */
-function hasId(
+/** Where the list itself has a fault, or an id of it, every name counts as known. */
+function missingIn(
+  what: string,
   items: readonly ({ readonly id?: string | undefined } | undefined)[] | undefined,
   least = 0,
-): Has {
+): Missing {
   const ids = new Set(items?.map((item) => item?.id))
-  if (items === undefined || items.length < least || ids.has(undefined)) return () => true
-  return (id) => ids.has(id)
+  if (items === undefined || items.length < least || ids.has(undefined)) return () => ''
+  const known = [...ids] as string[]
+  return (id) => (ids.has(id) ? '' : `there is no ${what} "${id}"${didYouMean(id, known)}`)
 }
 
 function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, known: Known): string[] {
@@ -69,9 +72,7 @@ function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, k
       ? []
       : [`${path}.allowIps[${i}]: "${entry}" is neither an address nor a CIDR block`],
   )
-  if (account !== undefined && !known.accounts(account))
-    faults.unshift(`${path}.account: there is no account "${account}"`)
-  return faults
+  return [...missing(`${path}.account`, account, known.account), ...faults]
 }
 
 function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string[] {
@@ -93,7 +94,7 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
   }
   faults.push(...dialectFaults(path, line))
   for (const model of Object.keys(models)) {
-    if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
+    faults.push(...missing(`${path}.models.${model}`, model, known.model))
   }
   const names = new Set<string>()
   for (const [name, value = ''] of Object.entries(headers)) {
@@ -126,12 +127,14 @@ function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string
   if (rule.path !== undefined && (rule.lines === undefined) === (rule.model === undefined))
     faults.push(`${path}: needs either "lines" or "model"`)
   for (const [i, name] of (rule.lines ?? []).entries()) {
-    if (name !== undefined && !known.lines(name))
-      faults.push(`${path}.lines[${i}]: there is no line "${name}"`)
+    faults.push(...missing(`${path}.lines[${i}]`, name, known.line))
   }
-  if (rule.model !== undefined && !known.models(rule.model))
-    faults.push(`${path}.model: there is no model "${rule.model}"`)
-  return faults
+  return [...faults, ...missing(`${path}.model`, rule.model, known.model)]
+}
+
+function missing(path: string, id: string | undefined, faultOf: Missing): string[] {
+  const fault = id === undefined ? '' : faultOf(id)
+  return fault === '' ? [] : [`${path}: ${fault}`]
 }
 
 function budgetFaults({ bodyBudgetBytes, bodyLimitBytes }: ConfigParts): string[] {

@@ -20,7 +20,7 @@ const id = z
 const amount = z
   .string()
   .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places', abort: true })
-  // What 64 bits hold of nano-units.
+  // The largest amount of nano-units that fits into 64 bits.
   .refine((text) => Math.abs(Number(text)) < 9_223_372_036, { error: 'must be below 9223372036' })
 const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })
 /** A text that all databases store unchanged. */
@@ -79,7 +79,6 @@ const priceSchema = z.strictObject({ ...prices, tiers: z.array(tier) }).partial(
 const account = z.strictObject({
   id,
   name: text.optional(),
-  home: id.optional().describe('The region that has its money, where there are several. Needed then.'),
   balance: amount.optional().describe('Prepaid balance at first start. Absent: postpaid.'),
   limits: accountLimits.prefault({}),
   regions: z.array(id).optional().describe('Gateway regions that may process its calls. Absent: all.'),
@@ -201,6 +200,18 @@ const passThrough = z.strictObject({
     .min(1)
     .optional()
     .describe('The methods that are passed on; any other is not found. GET includes HEAD. All by default.'),
+  raw: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the path takes raw bytes. Absent: where known upstreams do, such as /v1/audio/transcriptions.',
+    ),
+  secrets: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether callers may get credentials of the upstream, with which they reach it past the gateway.',
+    ),
   keeps: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/, { error: 'must be a word such as voice' })
@@ -217,6 +228,10 @@ export const configSchema = z.strictObject({
   bodyBudgetBytes: count
     .optional()
     .describe('The most bytes of unfinished bodies in a process. Absent: 256 MiB, less in a small process.'),
+  uploadsPerKey: count
+    .min(1)
+    .default(100)
+    .describe('The most requests of a key, in a process, whose bodies have not come whole.'),
   authority: z
     .enum(['database', 'config'])
     .default('database')
@@ -234,6 +249,12 @@ export const configSchema = z.strictObject({
       'How often a key may look things up, such as its models, calls and tasks. They do not count as calls.',
     ),
   onStoreError: z.enum(['local', 'refuse']).default('local'),
+  tokens: z
+    .enum(['input', 'total'])
+    .default('input')
+    .describe(
+      'What token limits count: estimated input, or also, once a call has ended, what it really used.',
+    ),
   onLedgerAway: z.enum(['hold', 'deliver']).default('hold'),
   trustProxy: z
     .union([z.boolean(), z.int().min(0), z.string(), z.array(z.string())], {

@@ -31,7 +31,7 @@ const members = z.strictObject(dialectMembers)
 type ParsedDialect = z.output<typeof members>
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
-/** What a path may consist of, beside placeholders. */
+/** The characters that a path may consist of, beside placeholders. */
 const PATH = /^(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*$/i
 
 /** Returns the faults of these members that the schema cannot find. */

@@ -1,3 +1,4 @@
+export { configHints } from './config-hints.ts'
 export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { configJsonSchema } from './json-schema.ts'
 export { ConfigError, type GatewayConfig, loadConfig, loadResolvedConfig } from './load-config.ts'

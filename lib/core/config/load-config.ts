@@ -12,6 +12,7 @@ import {
   type UnitPrices,
 } from '../catalog/index.ts'
 import { protoMembers } from '../json/index.ts'
+import { didYouMean } from '../options/index.ts'
 import { accessOf } from './access-members.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
@@ -24,6 +25,7 @@ import {
   type ParsedPrice,
 } from './config-schema.ts'
 import { dialectOf } from './dialect-members.ts'
+import { knownMembers } from './known-members.ts'
 import { proxyByVariables, proxyVariableFaults } from './proxy-variables.ts'
 import { type Variables, type WithSecrets, withSecrets } from './secrets.ts'
 import { validParts } from './valid-parts.ts'
@@ -115,12 +117,13 @@ function load(
 /** Returns the faults of an issue; zod reports all unknown members of an object as one issue. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${inOurWords(issue.message)}`]
-  return issue.keys.map((key) => `${formatPath([...issue.path, key])}: ${UNKNOWN}`)
+  const known = knownMembers(issue.path)
+  return issue.keys.map((key) => `${formatPath([...issue.path, key])}: ${UNKNOWN}${didYouMean(key, known)}`)
 }
 
 const UNKNOWN = 'is not a known member'
 
-/** What zod says, in the form of the other faults: what the member must be. */
+/** The messages of zod, and their replacements in the form of the other faults: what the member must be. */
 const OUR_WORDS = [
   [/^Invalid input: expected (\w+), received undefined$/, 'is missing; it must be of type $1'],
   [/^Invalid input: expected (\w+), received (\w+)$/, 'must be of type $1, not $2'],

@@ -40,7 +40,7 @@ export function pathFault(path: string): string | undefined {
   return own && `takes requests for /${own.join('/')}, which the gateway answers itself`
 }
 
-/** What the path of a collection is made of, behind its prefix: upstreams keep nothing further down. */
+/** The path of a collection: one to three words behind its prefix. Upstreams keep nothing further down. */
 const COLLECTION = /^.*?\/(?:v1|api\/v3)\/([\w.~-]+(?:\/[\w.~-]+){0,2})(?:\/[:*].*)?$/i
 
 /** Returns the collection that a path begins with: one to three words behind its prefix, as `voices` of `/v1/voices/:id`. */
@@ -48,7 +48,7 @@ export function collectionOf(path: string): string | undefined {
   return COLLECTION.exec(path)?.[1]
 }
 
-/** What a path must be for a rule with `keeps`. */
+/** The words for the path that a rule with `keeps` must have. */
 export const COLLECTION_PATH =
   'a path that begins with one to three words, such as /v1/voices or /v1/voices/:id'
 

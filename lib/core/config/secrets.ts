@@ -16,7 +16,7 @@ export interface WithSecrets {
 
 /** A secret is short; what is longer is another file, by mistake. */
 const MAX_FILE_BYTES = 1024 * 1024
-/** What is longer, or has several lines, is no path: it may be the secret itself, and is not repeated. */
+/** A longer text, or one of several lines, is no path: it may be the secret itself, and is not repeated. */
 const MAX_PATH = 200
 
 type Path = readonly PropertyKey[]
@@ -33,7 +33,7 @@ export function withSecrets(source: unknown, env: Variables): WithSecrets {
   const readFile = (file: string, path: Path, quoted = true): string => {
     const read = readSecretFile(file)
     const isPath = file.length <= MAX_PATH && !/[\r\n\0]/.test(file)
-    // What may be a key instead begins with neither a slash nor a dot.
+    // A text without `file:` that begins with neither a slash nor a dot may be a key, and not a path.
     if (isPath && (quoted || /^\.{0,2}\//.test(file))) files.add(file)
     if ('fault' in read)
       return absent(path, quoted && isPath ? read.fault : 'must be the path of a file that can be read')

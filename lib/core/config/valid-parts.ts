@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject } from '../json/index.ts'
 
-/** What is left of a value whose faults are left out: members and entries may be missing, and lists have holes. */
+/** The parts of a value that remain without its faults: members and entries may be missing, and lists have holes. */
 export type Parts<Value> = Value extends readonly (infer Item)[]
   ? readonly (Parts<Item> | undefined)[]
   : Value extends string | number | boolean | bigint | null | undefined

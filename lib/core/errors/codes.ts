@@ -1,3 +1,5 @@
+import { phraseOf } from './client-phrases.ts'
+
 /**
  * Whether and when to send the whole request again.
  *
@@ -15,7 +17,7 @@ export interface ErrorRow {
   readonly tier: RetryTier
   /** The value of `x-should-retry`; absent if the client shall decide by its own rule. */
   readonly shouldRetry?: boolean
-  /** What happened and what to do next. Lines, prices and balances belong in the call log, not here. */
+  /** The cause, and what to do next. Lines, prices and balances belong in the call log, not here. */
   readonly message: string
 }
 
@@ -84,7 +86,7 @@ export const ERROR_CODES = {
   context_too_long: {
     status: 400,
     ...never,
-    message: "The input does not fit into the model's context window. Shorten it, or ask for less output.",
+    message: phraseOf({ kind: 'context' }, 'openai'),
   },
   model_not_found: {
     status: 404,
@@ -120,8 +122,7 @@ export const ERROR_CODES = {
   insufficient_balance: {
     status: 402,
     ...never,
-    message:
-      'The balance of the account does not cover this request. Top up the account; the amounts are in the call log.',
+    message: phraseOf({ kind: 'credit' }, 'openai'),
   },
   billing_unavailable: {
     status: 503,
@@ -171,7 +172,7 @@ export const ERROR_CODES = {
     status: 429,
     ...afterWait,
     message:
-      'The upstream limits requests to this model at the moment. Wait the seconds of Retry-After, then retry.',
+      'A rate limit of the upstream was reached for this model. Wait the seconds of Retry-After, then retry.',
   },
   upstream_overloaded: {
     status: 503,

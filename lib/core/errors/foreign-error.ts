@@ -103,3 +103,25 @@ function retryAfterOf(headers: unknown): number | undefined {
 export function isUnforeseen(error: GatewayError): boolean {
   return error.code === 'internal_error' && !error.foreseen
 }
+
+/** The names of our errors about a store, the codes of Node about a connection, and what pg-pool says of one. */
+const NO_ANSWER: ReadonlySet<unknown> = new Set([
+  'StoreAway',
+  'DatabaseTimeout',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+  'timeout exceeded when trying to connect',
+])
+
+/** Returns what an error says, if it is that a store or service gave no answer. A stack adds nothing to that. */
+export function noAnswerReason(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { name, code, message } = error as Error & { code?: unknown }
+  return [name, code, message].some((word) => NO_ANSWER.has(word)) ? message : undefined
+}

@@ -1,9 +1,12 @@
+import { type ErrorReason, phraseOf, reasonOfCode } from './client-phrases.ts'
 import { type ErrorCode, errorRow, isErrorCode, type RetryTier } from './codes.ts'
 
-/** What one error adds to its row of the error table. */
+/** The details that one error adds to its row of the error table. */
 export interface GatewayErrorOptions {
   /** The message, which callers read: no secrets, and no details that belong in the call log. Defaults to the table's. */
   message?: string | undefined
+  /** Why it was refused, from which the message follows in each protocol. A message of your own replaces it. Defaults to the code's. */
+  reason?: ErrorReason | undefined
   /**
    * The invalid field in the caller's notation, such as `messages[1].role`. Only parameter errors have it: the codes
    * `invalid_request`, `unsupported_feature` and `context_too_long`. Other codes ignore it. Defaults to none.
@@ -47,6 +50,8 @@ export class GatewayError extends Error {
   readonly tier: RetryTier
   readonly param: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
+  /** The reason that the message gives, whose words differ by protocol; undefined for a message of its own. */
+  readonly reason: ErrorReason | undefined
   readonly retryAfterMs: number | undefined
   /** Whether the cause has been logged already. */
   readonly foreseen: boolean
@@ -64,9 +69,10 @@ export class GatewayError extends Error {
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     checkArguments(code, options)
     const row = errorRow(code)
+    const reason = options.message === undefined ? (options.reason ?? reasonOfCode(code)) : undefined
+    const text = options.message ?? (reason ? phraseOf(reason, 'openai') : row.message)
     // A text that was cut may end with half a character, which some readers of JSON refuse.
-    const message = String(options.message ?? row.message).toWellFormed()
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(String(text).toWellFormed(), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.status = options.status ?? row.status
     this.tier = row.tier
@@ -74,6 +80,7 @@ export class GatewayError extends Error {
       ? options.param?.slice(0, MAX_PARAM_LENGTH).toWellFormed()
       : undefined
     this.details = options.details
+    this.reason = reason
     this.retryAfterMs = waitOf(row.status, options.retryAfterMs)
     this.foreseen = options.foreseen ?? false
     this.headers = {

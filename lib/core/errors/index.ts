@@ -1,3 +1,4 @@
+export type { ErrorReason, ReasonKind, ReasonNumbers } from './client-phrases.ts'
 export {
   ERROR_CODE_NAMES,
   ERROR_CODES,
@@ -7,5 +8,5 @@ export {
   isErrorCode,
   type RetryTier,
 } from './codes.ts'
-export { isUnforeseen, toGatewayError } from './foreign-error.ts'
+export { isUnforeseen, noAnswerReason, toGatewayError } from './foreign-error.ts'
 export { GatewayError, type GatewayErrorOptions } from './gateway-error.ts'

@@ -1,4 +1,4 @@
-/** Why a thread of Anthropic's cannot go on, as `error.details.error_code` tells it. */
+/** The reasons why a thread of Anthropic's cannot go on: the values of `error.details.error_code`. */
 export const THREAD_FAULTS = [
   'thread_not_found',
   'thread_already_continued',

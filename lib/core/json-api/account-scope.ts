@@ -11,16 +11,16 @@ export const anAccount = {
 }
 
 /**
- * Returns a function that returns the filter for the account of a request. It is empty, for all accounts, only with `'all'`.
- * The function throws `missing_credential` if the request has no account.
+ * Returns a function that returns the account of a request. The function throws `missing_credential` if the request has none.
+ *
+ * @param account defaults to the account that `authenticate` found.
  */
-export function accountScope(
-  account: AccountOption = (req) => callOf(req).principal?.accountId,
-): (req: Request) => { account?: string } {
-  return function scopeOf(req) {
-    if (account === 'all') return {}
+export function accountOf(
+  account: (req: Request) => string | undefined = (req) => callOf(req).principal?.accountId,
+): (req: Request) => string {
+  return function accountOf(req) {
     const own = account(req)
     if (own === undefined) throw callOf(req).refuse('missing_credential')
-    return { account: own }
+    return own
   }
 }

@@ -1,8 +1,20 @@
-export { type AccountOption, accountScope, anAccount } from './account-scope.ts'
-export { isoTime } from './iso-time.ts'
-export { jsonBody, readBody } from './json-body.ts'
-export { fitting, listPage, pageMembers, readQuery, readTaggedQuery } from './list-page.ts'
-export { newRouter, ownQuery, protocolRouter } from './new-router.ts'
+export { type AccountOption, accountOf, anAccount } from './account-scope.ts'
+export { amount, isoTime, limit, time } from './answer-members.ts'
+export {
+  type Answer,
+  type AnswerOf,
+  answersWith,
+  type Endpoint,
+  type EndpointDescription,
+  type EndpointRequest,
+  endpointFor,
+  orNotFound,
+  refuseUnknown,
+  routeOf,
+  serveEndpoints,
+} from './endpoint.ts'
+export { jsonBody } from './json-body.ts'
+export { accountPageQuery, fitting, listOf, listPage, pageById, pageMembers, pageQuery } from './lists.ts'
 export { noStore, setNoStore } from './no-store.ts'
-export { idIn, orNotFound } from './or-not-found.ts'
-export { queryTime } from './query-time.ts'
+export { queryTime, readQuery, readTaggedQuery } from './query.ts'
+export { newRouter } from './router.ts'

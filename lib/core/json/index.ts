@@ -1,17 +1,14 @@
+export { isKeptInteger, keepingIntegers, parseKeepingIntegers } from './big-integers.ts'
+export { type JsonTally, jsonExcess, newTally, parsedBytes } from './json-bounds.ts'
+export { editMembers, endOfString, type MemberEdits, memberText, withoutMember } from './json-text.ts'
 export {
   isJsonObject,
   isText,
-  JsonFault,
   type JsonObject,
   nonEmptyString,
   objectsIn,
-  parseJson,
-  parseJsonObject,
-  parseUnambiguous,
+  protoMembers,
   tokenCount,
-} from './json-object.ts'
-export { endOfString, type JsonTally, jsonExcess, newTally, parseExactly } from './json-text.ts'
-export { isKeptInteger, keepingIntegers, parseKeepingIntegers } from './kept-integers.ts'
-export { parsedBytes } from './parsed-bytes.ts'
-export { protoMembers } from './proto-members.ts'
-export { WELL_FORMED, withoutLoneSurrogates } from './well-formed.ts'
+} from './json-values.ts'
+export { WELL_FORMED, withoutLoneSurrogates } from './lone-surrogates.ts'
+export { JsonFault, parseExactly, parseJson, parseJsonObject, parseUnambiguous } from './parse-json.ts'

@@ -1,117 +1,16 @@
 import { Buffer } from 'node:buffer'
-import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, QUOTE } from './bytes.ts'
 
-// The kinds of bytes outside of strings.
-/** A number, a word, a colon; or what no JSON has. */
-const PLAIN = 0
-const SPACE = 1
-const TEXT = 2
-const SEPARATOR = 3
-const OPEN = 4
-const CLOSE = 5
+/** The bytes of a JSON text that its readers look for. */
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const BACKSLASH = 0x5c
+export const OPEN_BRACE = 0x7b
+export const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
 
-const KIND = new Uint8Array(256).fill(PLAIN)
-for (const [bytes, kind] of [
-  [' \t\r\n', SPACE],
-  ['"', TEXT],
-  [',', SEPARATOR],
-  ['[{', OPEN],
-  [']}', CLOSE],
-] as const)
-  for (const byte of Buffer.from(bytes)) KIND[byte] = kind
-
-/** The most levels of objects and lists in each other. */
-const MAX_DEPTH = 128
-/** The most values: objects, lists and what is in them. */
-const MAX_VALUES = 500_000
-/** The most members of one object, repeated ones counted each time. */
-const MAX_MEMBERS = 10_000
-/** The most members of all objects together. A member costs a parser up to fifty times what an item of a list does. */
-const MAX_MEMBERS_IN_ALL = 100_000
-
-/** A member takes four bytes or more, so no shorter text has too many of them, or of values. */
-const FEW_MEMBERS = 4 * MAX_MEMBERS
-/** What the bytes of "[" and "{" differ in. */
-const CASE_BIT = 0x20
-
-/** No shorter text can break a bound, but one that never closes what it opens, which parsers refuse at once. */
-export const SURELY_WITHIN = 2 * (MAX_DEPTH + 1)
-
-/** The members of each open object so far; -1 for a list. It is shared, because a scan is never interrupted. */
-const open = new Int32Array(MAX_DEPTH)
-
-/** What the texts of one request have come to together. */
-export interface JsonTally {
-  values: number
-  members: number
-}
-
-/** Returns the tally of a request of which nothing has been read yet. */
-export function newTally(): JsonTally {
-  return { values: 0, members: 0 }
-}
-
-/**
- * Returns what is too large about a JSON text, found without parsing it: parsers make an object of each value, which
- * takes far longer than to read its bytes. Returns undefined for a text that may be parsed; it need not be valid.
- *
- * @param tally what earlier texts of the same request have come to; this text is added to it.
- */
-export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
-  if (!tally && raw.length < FEW_MEMBERS) {
-    // Such a text can only be nested too deeply, which takes many brackets.
-    let brackets = 0
-    for (let i = 0; i < raw.length; i++) if (((raw[i] as number) | CASE_BIT) === OPEN_BRACE) brackets++
-    if (brackets <= MAX_DEPTH) return undefined
-  }
-  let values = (tally?.values ?? 0) + 1
-  let members = tally?.members ?? 0
-  let depth = 0
-  /** The members of the innermost container; -1 if that is a list. */
-  let own = -1
-  /** Whether the innermost container has just been opened. */
-  let fresh = false
-  for (let at = 0; at < raw.length; ) {
-    const byte = raw[at] as number
-    const kind = KIND[byte] as number
-    if (kind === TEXT) at = endOfString(raw, at)
-    else {
-      at++
-      // A stretch of bytes of one of these kinds counts as one.
-      if (kind < TEXT) while (at < raw.length && KIND[raw[at] as number] === kind) at++
-    }
-    if (kind === SPACE) continue
-    if (fresh && kind !== CLOSE) {
-      values++
-      if (own === 0) {
-        own = 1
-        members++
-      }
-    }
-    fresh = false
-    if (kind === SEPARATOR) {
-      values++
-      if (own >= 0) {
-        members++
-        if (++own > MAX_MEMBERS) return `An object of the body has more than ${MAX_MEMBERS} members.`
-      }
-    } else if (kind === OPEN) {
-      if (depth === MAX_DEPTH) return `The body is nested more than ${MAX_DEPTH} levels deep.`
-      open[depth++] = own
-      own = byte === OPEN_BRACE ? 0 : -1
-      fresh = true
-    } else if (kind === CLOSE && depth > 0) own = open[--depth] as number
-    if (values > MAX_VALUES) return `The body has more than ${MAX_VALUES} values.`
-    if (members > MAX_MEMBERS_IN_ALL) return `The body has more than ${MAX_MEMBERS_IN_ALL} members.`
-  }
-  if (tally) {
-    tally.values = values
-    tally.members = members
-  }
-  return undefined
-}
-
-/** A string is read byte by byte for so long at first, and is searched natively from there on; a longer one is copied natively. */
+/** The first bytes of a string are read one by one. From there on it is searched natively, which pays only in long strings. */
 const NEAR = 48
 
 /** Returns the offset behind the string that begins at `start`; the length of the text if the string does not end. */
@@ -135,97 +34,214 @@ export function endOfString(raw: Buffer, start: number): number {
   }
 }
 
-const BEGIN = [...Buffer.from('{"":[')]
-const END = [...Buffer.from(']}')]
+/** The longest notation of an ASCII character: a \\u and four digits. */
+const ESCAPED_LENGTH = 6
 
 /**
- * Parses JSON as `JSON.parse` should. That of Node 24 takes a name with an escape for another one, if an object of an
- * earlier text, of anybody, had a name with a backslash at the same place: after `{"\\":1}` it reads `{"\u006e":1}` as the
- * former. Whatever it takes has a backslash, so a text without such names was read well.
+ * Iterates over the members of the object in a text without parsing their values. After each {@link next} that returns
+ * true, it has the current member as byte offsets into the text.
  *
- * @throws {SyntaxError} if the text is not JSON.
+ * @example
+ * const member = new MemberCursor(raw)
+ * while (member.next()) if (member.is('model')) console.log(raw.toString('utf8', member.valueStart, member.valueEnd))
  */
-export function parseExactly(text: string): unknown {
-  const json: unknown = JSON.parse(text)
-  if (!text.includes('\\')) return json
-  const names = { members: 0, backslash: false }
-  tallyNames(json, names, true)
-  return names.backslash ? parsedAsLists(Buffer.from(text)) : json
-}
+export class MemberCursor {
+  readonly #raw: Buffer
+  #at: number
+  keyStart = 0
+  #keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
 
-/** Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once. */
-export function parseCounting(raw: Buffer): { readonly json: unknown; readonly members: number } {
-  const text = raw.toString()
-  const json: unknown = JSON.parse(text)
-  const names = { json, members: 0, backslash: false }
-  tallyNames(json, names, text.includes('\\'))
-  if (!names.backslash) return names
-  const exact = { json: parsedAsLists(raw), members: 0, backslash: false }
-  tallyNames(exact.json, exact, false)
-  return exact
-}
-
-/**
- * Adds up the members of a value at every depth, which is bounded.
- *
- * @param escaped whether a name can have a backslash.
- */
-function tallyNames(value: unknown, names: { members: number; backslash: boolean }, escaped: boolean): void {
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++)
-      if (typeof value[i] === 'object') tallyNames(value[i], names, escaped)
-    return
+  /** @param raw valid JSON whose top level is an object; `JSON.parse` must have accepted it. */
+  constructor(raw: Buffer) {
+    this.#raw = raw
+    this.#at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
   }
-  for (const name in value) {
-    names.members++
-    if (escaped && name.includes('\\')) names.backslash = true
-    const member = (value as Record<string, unknown>)[name]
-    if (typeof member === 'object') tallyNames(member, names, escaped)
+
+  /** Moves to the next member; returns false if there is none. */
+  next(): boolean {
+    const raw = this.#raw
+    if (raw[this.#at] !== QUOTE) return false
+    this.keyStart = this.#at
+    this.#keyEnd = endOfString(raw, this.keyStart)
+    // A colon stands between the two.
+    this.valueStart = skipSpace(raw, skipSpace(raw, this.#keyEnd) + 1)
+    this.valueEnd = endOfValue(raw, this.valueStart)
+    const behind = skipSpace(raw, this.valueEnd)
+    this.#at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
+    return true
+  }
+
+  get key(): string {
+    return JSON.parse(this.#raw.toString('utf8', this.keyStart, this.#keyEnd)) as string
+  }
+
+  /** Whether the key of the member is `name`. Usually compares without creating a string. */
+  is(name: string): boolean {
+    const raw = this.#raw
+    const start = this.keyStart + 1
+    const length = this.#keyEnd - 1 - start
+    // Too long even if each character were written as an escape.
+    if (length > ESCAPED_LENGTH * name.length) return false
+    let same = length === name.length
+    for (let i = 0; i < length; i++) {
+      const byte = raw[start + i] as number
+      if (byte === BACKSLASH || byte > 0x7f) return this.key === name
+      if (byte !== name.charCodeAt(i)) same = false
+    }
+    return same
+  }
+
+  /** Whether the value is written exactly as this ASCII text. Compares without creating a string. */
+  reads(text: string): boolean {
+    if (this.valueEnd - this.valueStart !== text.length) return false
+    for (let i = 0; i < text.length; i++) {
+      const byte = this.#raw[this.valueStart + i] as number
+      if (byte > 0x7f || byte !== text.charCodeAt(i)) return false
+    }
+    return true
   }
 }
 
-function parsedAsLists(raw: Buffer): unknown {
-  return fromLists(JSON.parse(asLists(raw).toString()))
+function skipSpace(raw: Buffer, from: number): number {
+  let at = from
+  for (let byte = raw[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = raw[at])
+    at++
+  return at
 }
 
-/** Writes each object of a valid text as `{"":[name, value, …]}`: names that are values are read well. */
-function asLists(raw: Buffer): Buffer {
-  let braces = 0
-  for (let at = 0; at < raw.length; at++) if (raw[at] === OPEN_BRACE) braces++
-  const lists = Buffer.allocUnsafe(raw.length + braces * (BEGIN.length + END.length - 2))
-  let to = 0
-  for (let at = 0; at < raw.length; ) {
-    const byte = raw[at] as number
+function endOfValue(raw: Buffer, start: number): number {
+  const first = raw[start]
+  if (first === QUOTE) return endOfString(raw, start)
+  if (isOpening(first)) return endOfContainer(raw, start)
+  let at = start
+  for (
+    let byte = raw[at];
+    byte !== undefined && byte !== COMMA && byte !== CLOSE_BRACE && byte > 0x20;
+    byte = raw[at]
+  )
+    at++
+  return at
+}
+
+function isOpening(byte: number | undefined): boolean {
+  return byte === OPEN_BRACE || byte === OPEN_BRACKET
+}
+
+/** Returns the offset behind the list or object that begins at `start`; the length of the text if it does not end. */
+function endOfContainer(raw: Buffer, start: number): number {
+  let depth = 0
+  let at = start
+  while (at < raw.length) {
+    const byte = raw[at]
     if (byte === QUOTE) {
-      const end = endOfString(raw, at)
-      if (end - at > NEAR) to += raw.copy(lists, to, at, end)
-      else for (let i = at; i < end; i++) lists[to++] = raw[i] as number
-      at = end
+      at = endOfString(raw, at)
       continue
     }
     at++
-    if (byte === OPEN_BRACE) for (const each of BEGIN) lists[to++] = each
-    else if (byte === CLOSE_BRACE) for (const each of END) lists[to++] = each
-    else lists[to++] = byte === COLON ? COMMA : byte
+    if (isOpening(byte)) depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return at
   }
-  return lists.subarray(0, to)
+  return at
 }
 
-function fromLists(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) value[i] = fromLists(value[i])
-    return value
-  }
-  const list = (value as Record<'', unknown[]>)['']
-  const object: Record<string, unknown> = {}
-  for (let i = 0; i < list.length; i += 2) setMember(object, list[i] as string, fromLists(list[i + 1]))
-  return object
+/** Returns the raw text of a top-level member's value. Of duplicates it returns the last, as `JSON.parse` does. */
+export function memberText(raw: Buffer, key: string): string | undefined {
+  const member = new MemberCursor(raw)
+  let [start, end] = [-1, -1]
+  while (member.next()) if (member.is(key)) [start, end] = [member.valueStart, member.valueEnd]
+  return start < 0 ? undefined : raw.toString('utf8', start, end)
 }
 
-/** Sets a member as `JSON.parse` does: an assignment to `__proto__` would change the prototype. */
-export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
-  if (name !== '__proto__') object[name] = value
-  else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+/** Changes of an object's members: a new value as JSON text, or `null` to remove the member. */
+export type MemberEdits = Readonly<Record<string, string | null>>
+
+/**
+ * Replaces, removes or adds top-level members; all other bytes stay as they are. A member that occurs twice is changed
+ * twice, so that no reader of duplicates sees the old value.
+ *
+ * @param raw valid JSON whose top level is an object.
+ */
+export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
+  const cuts: Cut[] = []
+  let replaced: string[] | undefined
+  let keptEnd = -1
+  let removedStart = -1
+  let removedEnd = -1
+  const member = new MemberCursor(raw)
+  while (member.next()) {
+    let name: string | undefined
+    for (const edited in edits) if (member.is(edited)) name = edited
+    const text = name === undefined ? undefined : edits[name]
+    if (text === null) {
+      if (removedStart < 0) removedStart = member.keyStart
+      removedEnd = member.valueEnd
+      continue
+    }
+    if (removedStart >= 0) cuts.push({ from: removedStart, to: member.keyStart, text: '' })
+    removedStart = -1
+    keptEnd = member.valueEnd
+    if (name === undefined || text === undefined) continue
+    if (!replaced) replaced = [name]
+    else if (!replaced.includes(name)) replaced.push(name)
+    if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
+  }
+  if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })
+  for (const name in edits) {
+    if (edits[name] === null || replaced?.includes(name)) continue
+    // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
+    const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
+    const text = `${keptEnd < 0 ? '' : ','}${JSON.stringify(name)}:${edits[name]}`
+    cuts.push({ from: place, to: place, text })
+    keptEnd = Math.max(keptEnd, 0)
+  }
+  return cuts.length === 0 ? raw : patched(raw, cuts)
+}
+
+/** A piece of a text that is taken out, and what takes its place. */
+interface Cut {
+  readonly from: number
+  readonly to: number
+  readonly text: string
+}
+
+/**
+ * One copy, however many cuts there are.
+ *
+ * @param cuts from front to back.
+ */
+function patched(raw: Buffer, cuts: readonly Cut[]): Buffer {
+  let size = raw.length
+  for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
+  const copy = Buffer.allocUnsafe(size)
+  let written = 0
+  let copied = 0
+  for (const { from, to, text } of cuts) {
+    written += raw.copy(copy, written, copied, from)
+    written += copy.write(text, written)
+    copied = to
+  }
+  raw.copy(copy, written, copied)
+  return copy
+}
+
+/** Returns a JSON text with null for each list or object that is a member of this name, without parsing it. */
+export function withoutMember(raw: Buffer, name: string): Buffer {
+  const quoted = Buffer.from(JSON.stringify(name))
+  const kept: Buffer[] = []
+  let from = 0
+  for (let at = raw.indexOf(QUOTE); at >= 0; at = raw.indexOf(QUOTE, at)) {
+    const end = endOfString(raw, at)
+    const isNamed = end - at === quoted.length && quoted.compare(raw, at, end) === 0
+    at = end
+    if (!isNamed) continue
+    const colon = skipSpace(raw, end)
+    const value = skipSpace(raw, colon + 1)
+    if (raw[colon] !== COLON || !isOpening(raw[value])) continue
+    kept.push(raw.subarray(from, value), Buffer.from('null'))
+    at = endOfContainer(raw, value)
+    from = at
+  }
+  return from === 0 ? raw : Buffer.concat([...kept, raw.subarray(from)])
 }

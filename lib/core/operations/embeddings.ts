@@ -1,20 +1,35 @@
 import { z } from 'zod'
 import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
+import { checkedAs } from './body/body-schema.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
-import type { AnswerReading, Operation, RequestFacts, TokenEstimator } from './operation.ts'
-import { plainFacts } from './plain-facts.ts'
-import { prefixOf, sizeOf, textOrTokens } from './tokens/text-or-tokens.ts'
+import { prefixOf, sizeOf, textOrTokens } from './metering/text-or-tokens.ts'
+import {
+  type AnswerReading,
+  type Operation,
+  plainFacts,
+  type RequestFacts,
+  type TokenEstimator,
+} from './operation.ts'
+
+/** Members that are passed on. */
+const passedOn = z.looseObject({
+  dimensions: z.int().nullish(),
+  encoding_format: z.string().nullish(),
+  user: z.string().nullish(),
+})
 
 /** The members of an embedding request that the gateway reads; unknown members pass through unchanged. */
-const schema = z.looseObject({
+const judged = z.looseObject({
   model: z.string().min(1),
   input: textOrTokens,
   stream: z.boolean().nullish(),
   provider: providerConstraintSchema.nullish(),
 })
 
-type EmbeddingBody = z.output<typeof schema>
+const schema = checkedAs(judged, () => passedOn)
+
+type EmbeddingBody = z.output<typeof judged>
 
 /** OpenAI-style embedding of texts: `POST /v1/embeddings`. */
 export const embeddings: Operation = {

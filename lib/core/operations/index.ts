@@ -1,5 +1,3 @@
-export { FormFile } from './body/form-file.ts'
-export { multipartBody, renamedForm } from './body/multipart-body.ts'
 export { personOf } from './body/person.ts'
 export {
   type PriceCeiling,
@@ -8,27 +6,25 @@ export {
   toProviderConstraint,
 } from './body/provider-constraint.ts'
 export { kindOfField, type Reference, referencesIn, referencesInQuery } from './body/references.ts'
-export { surelyAccepts, variantIn } from './body/surely-accepts.ts'
-export { editMembers } from './body/upstream-body.ts'
-export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
+export { FormFile, multipartBody, renamedForm } from './body/upstream-body.ts'
+export { ENDPOINT_BY_KIND, endpointOf, OPERATIONS, servesNatively } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
 export { completions } from './chat/completions.ts'
 export { embeddings } from './embeddings.ts'
-export { imageEdits } from './image-edits.ts'
-export { imageGenerations } from './images.ts'
-export { MAX_TOKENS_PER_IMAGE } from './images-answer.ts'
-export { countTokens } from './messages/count-tokens.ts'
+export { chatFinishReason, type FinishReason, incompleteReason, messageStopReason } from './finish-reasons.ts'
+export { imageEdits } from './images/image-edits.ts'
+export { imageGenerations } from './images/image-generations.ts'
+export { MAX_TOKENS_PER_IMAGE } from './images/images-answer.ts'
 export { messages } from './messages/messages.ts'
-export { endpointOf, servesNatively } from './native-lines.ts'
-export { isModerated } from './no-output.ts'
+export { contextReason, estimateTokens, windowNeeded } from './metering/token-estimate.ts'
 export type {
   AnswerReading,
   FrameReading,
-  KeptName,
   Operation,
   PriceUnit,
   ReportedUsage,
   RequestFacts,
+  ResourceName,
   StreamingOperation,
   StreamReader,
   StreamReaderOptions,
@@ -38,14 +34,15 @@ export type {
   Usage,
 } from './operation.ts'
 export { rerank } from './rerank.ts'
-export { compactResponse, responseInputTokens } from './responses/response-inputs.ts'
-export { responses, storedResponses } from './responses/responses.ts'
-export { estimateTokens, windowNeeded } from './tokens/token-estimate.ts'
+export { compactResponse, responses, storedResponses } from './responses/responses.ts'
+export { countTokens, responseInputTokens } from './token-counts.ts'
 export {
   type TaskParameter,
   type TaskParameters,
   taskParameters,
+  textsOf,
+  type VideoTaskBody,
+  videoTasks,
   withoutFlags,
-} from './video/task-parameters.ts'
-export { textsOf, type VideoTaskBody, videoTasks } from './video/video-tasks.ts'
+} from './video/video-tasks.ts'
 export { type RemixSource, remixOf, type VideoBody, videos } from './video/videos.ts'

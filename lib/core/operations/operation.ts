@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import type { Feature, ModelKind } from '../catalog/index.ts'
 import type { ProtocolName, StreamEvent } from '../protocols/index.ts'
-import type { AnswerForm } from './forms/answer-form.ts'
+import type { AnswerForm } from './answer-form.ts'
+import type { FinishReason } from './finish-reasons.ts'
 
 /** The consumption of a call. */
 export interface Usage {
@@ -9,15 +10,15 @@ export interface Usage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens: number
-  /** Those of `cacheWriteTokens` that the cache keeps for an hour. Absent: none, as for the other parts below. */
+  /** The part of `cacheWriteTokens` that the cache keeps for an hour. Absent: none, as for the other parts below. */
   readonly cacheWrite1hTokens?: number
-  /** Those of `inputTokens` that are audio. */
+  /** The part of `inputTokens` that is audio. */
   readonly audioInputTokens?: number
   /** All output tokens, including reasoning. */
   readonly outputTokens: number
-  /** Those of `outputTokens` that are audio. */
+  /** The part of `outputTokens` that is audio. */
   readonly audioOutputTokens?: number
-  /** Those of `outputTokens` that are reasoning. */
+  /** The part of `outputTokens` that is reasoning. */
   readonly reasoningTokens?: number
   /** The number of images made. */
   readonly images?: number
@@ -36,7 +37,7 @@ export interface Usage {
    * upstream reported more than the call can have used.
    */
   readonly source: 'measured' | 'estimated' | 'bounded'
-  /** What the upstream reported, if that was bounded. */
+  /** The report of the upstream, if it was bounded. */
   readonly reported?: ReportedUsage
 }
 
@@ -70,8 +71,8 @@ export interface ReportedUsage {
  */
 export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'seconds' | 'none'
 
-/** The name of a thing that an upstream keeps. */
-export interface KeptName {
+/** The name of a resource that an upstream keeps. */
+export interface ResourceName {
   /** `response`, `file`, `vector_store`, `conversation` … Ids of one kind may be those of another. */
   readonly kind: string
   /** The upstream's id, which the caller has too. */
@@ -122,8 +123,10 @@ export interface AnswerReading {
   estimateAudio?(): number
   /** The upstream's error object, if the answer reports a failure. */
   readonly error?: unknown
-  /** What the upstream keeps of the answer, so that a later request can refer to it. */
-  readonly kept?: readonly KeptName[] | undefined
+  /** Why the answer ended; of several choices the first that is not complete. Absent if nothing is said. */
+  readonly finishReason?: FinishReason | undefined
+  /** The resources that the upstream keeps of the answer, so that a later request can refer to them. */
+  readonly kept?: readonly ResourceName[] | undefined
 }
 
 /** The result of reading one event of a stream. */
@@ -181,12 +184,14 @@ export interface StreamReader {
   readonly usage: ReportedUsage
   /** The estimated output tokens of the events so far. */
   readonly estimatedOutput: number
-  /** Those of them that are audio. Absent: none. */
+  /** The part of them that is audio. Absent: none. */
   readonly estimatedAudio?: number
   /** The estimated output tokens since usage was last reported: those that `usage` does not include yet. */
   readonly unreportedOutput: number
-  /** What the upstream keeps of the answer, as far as it is known. */
-  readonly kept?: readonly KeptName[] | undefined
+  /** Why the answer ended; of several choices the first that is not complete. Absent until it has ended. */
+  readonly finishReason?: FinishReason | undefined
+  /** The resources that the upstream keeps of the answer, as far as they are known. */
+  readonly kept?: readonly ResourceName[] | undefined
   /** The number of the next event, in a protocol that numbers them. Events from the finish on are not counted. */
   readonly nextEventNumber?: number
 }
@@ -266,4 +271,21 @@ export interface Operation {
 export interface StreamingOperation extends Operation {
   streamReader(options: StreamReaderOptions): StreamReader
   readonly streamTerminator: string
+}
+
+/** Returns the facts of a request without messages, which asks for one answer and no feature but streaming. */
+export function plainFacts(
+  stream: boolean | null | undefined,
+): Omit<RequestFacts, 'model' | 'estimatedInputTokens'> {
+  const featureParams = new Map(stream === true ? [['stream', 'stream'] as const] : [])
+  return {
+    stream: stream === true,
+    features: new Set(featureParams.keys()),
+    featureParams,
+    maxOutputTokens: undefined,
+    answers: 1,
+    messages: 0,
+    tools: 0,
+    images: 0,
+  }
 }

@@ -2,16 +2,16 @@ import { z } from 'zod'
 import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
+import { jsonText } from './metering/token-estimate.ts'
 import {
   type AnswerReading,
   type Operation,
   PREFIX_CHARS,
+  plainFacts,
   type ReportedUsage,
   type RequestFacts,
   type TokenEstimator,
 } from './operation.ts'
-import { plainFacts } from './plain-facts.ts'
-import { jsonText } from './tokens/token-estimate.ts'
 
 /** The number of documents in one search, as hosted rerankers count. */
 const DOCUMENTS_PER_SEARCH = 100

@@ -1,4 +1,6 @@
-export { checkOptions, type OptionRules } from './check-options.ts'
+export { catchRejection, checkedFunction, errorOf, notify, settled } from './app-functions.ts'
+export { aCatalog, type CatalogSource, catalogFrom, neededCatalog } from './catalog-source.ts'
+export { didYouMean } from './did-you-mean.ts'
 export {
   aFunction,
   aKeepTime,
@@ -10,10 +12,12 @@ export {
   anObjectWith,
   aString,
   aWholeNumber,
+  checkOptions,
   kindOf,
   MAX_TIMER_MS,
   type OptionRule,
+  type OptionRules,
   oneOf,
   required,
   someMilliseconds,
-} from './option-rules.ts'
+} from './options.ts'

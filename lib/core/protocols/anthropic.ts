@@ -1,3 +1,4 @@
+import { phraseOf } from '../errors/client-phrases.ts'
 import type { GatewayError } from '../errors/index.ts'
 import type { Protocol } from './protocol.ts'
 
@@ -15,9 +16,10 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 /** Returns the Anthropic-style error envelope. It has no code: callers branch on the status and `error.type`. */
 function anthropicErrorBody(error: GatewayError, requestId: string): object {
   const type = TYPE_BY_STATUS[error.status] ?? (error.status < 500 ? 'invalid_request_error' : 'api_error')
-  const { message, details } = error
-  const told = details?.error_code === undefined ? undefined : { details }
-  return { type: 'error', error: { type, message, ...told }, request_id: requestId }
+  const { details, reason } = error
+  const message = reason ? phraseOf(reason, 'anthropic') : error.message
+  const shown = details?.error_code === undefined ? undefined : { details }
+  return { type: 'error', error: { type, message, ...shown }, request_id: requestId }
 }
 
 /** The protocol of `/v1/messages`. Its SDK reads the request id from `request-id`. */

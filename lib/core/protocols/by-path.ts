@@ -1,7 +1,5 @@
 import { anthropic } from './anthropic.ts'
-import { ark } from './ark.ts'
-import { openAi } from './openai.ts'
-import { openAiResponses } from './openai-responses.ts'
+import { ark, openAi, openAiResponses } from './openai.ts'
 import type { Protocol, ProtocolName } from './protocol.ts'
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = { openai: openAi, anthropic, ark }

@@ -10,7 +10,7 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 }
 
 /** Returns the OpenAI-style error envelope. The task-style video protocol has the same. */
-export function openAiErrorBody(error: GatewayError, requestId: string): object {
+function openAiErrorBody(error: GatewayError, requestId: string): object {
   const body: Record<string, unknown> = {
     message: error.message,
     type: TYPE_BY_STATUS[error.status] ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
@@ -27,4 +27,32 @@ export const openAi: Protocol = {
   requestIdHeaders: ['x-request-id'],
   errorBody: openAiErrorBody,
   streamError: (error, requestId) => `data: ${JSON.stringify(openAiErrorBody(error, requestId))}\n\n`,
+}
+
+/**
+ * The OpenAI-style protocol on `/v1/responses`, whose events are named and numbered. OpenAI's reference has the members of
+ * an error in the event itself, its API sends them in `error`. Clients read either, so the event has both.
+ */
+export const openAiResponses: Protocol = {
+  ...openAi,
+  streamError(error: GatewayError, requestId: string, eventNumber = 0) {
+    const { code, message, param = null } = error
+    const event = {
+      type: 'error',
+      sequence_number: eventNumber,
+      code,
+      message,
+      param,
+      ...openAiErrorBody(error, requestId),
+    }
+    return `event: error\ndata: ${JSON.stringify(event)}\n\n`
+  },
+}
+
+/** The task-style protocol of video: `/api/v3/…`. Its errors have the OpenAI-style envelope. */
+export const ark: Protocol = {
+  name: 'ark',
+  requestIdHeaders: ['x-request-id'],
+  errorBody: openAiErrorBody,
+  streamError: openAi.streamError,
 }

@@ -1,12 +1,12 @@
 import dns, { type LookupAddress } from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { within } from '../time-limit/index.ts'
+import { within } from '../timing/index.ts'
 
 /** The time for one question to one server, the times it is asked, and the time for all questions. */
 const QUESTION = { timeout: 1500, tries: 2 }
 const LOOK_UP_MS = 6000
-/** How much longer than its IPv4 addresses the IPv6 ones of a name are waited for: some servers never tell of those. */
+/** How much longer than its IPv4 addresses the IPv6 ones of a name are waited for. Some servers never answer that question. */
 const IPV6_WAIT_MS = 300
 const MAX_SEARCHED = 6
 const HOSTS = '/etc/hosts'
@@ -19,7 +19,7 @@ const serversAtStart = dns.getServers().join()
 
 /**
  * Returns the addresses of a name, from the file of hosts or from DNS with its search domains. Unlike `dns.lookup`, it holds
- * no thread of the process while a server of names hangs: whoever owns a name may make it do so.
+ * no thread of the process while a server of names hangs. The owner of a name can make its server hang.
  *
  * @throws an error with a `code`, such as ENOTFOUND or ETIMEOUT.
  */
@@ -78,21 +78,24 @@ async function ask(names: readonly string[]): Promise<readonly LookupAddress[]> 
   }
 }
 
-type Told = PromiseSettledResult<string[]>
+type Answer = PromiseSettledResult<string[]>
 
-async function addressesBy(resolver: dns.promises.Resolver, name: string): Promise<[four: Told, six: Told]> {
+async function addressesBy(
+  resolver: dns.promises.Resolver,
+  name: string,
+): Promise<[four: Answer, six: Answer]> {
   const askedForSix = Promise.allSettled([resolver.resolve6(name)])
   const [four] = await Promise.allSettled([resolver.resolve4(name)])
-  const noneYet = (): [Told] => [{ status: 'fulfilled', value: [] }]
-  const told = four.status === 'fulfilled' ? within(IPV6_WAIT_MS, askedForSix, noneYet) : askedForSix
-  return [four, (await told)[0]]
+  const noneYet = (): [Answer] => [{ status: 'fulfilled', value: [] }]
+  const answered = four.status === 'fulfilled' ? within(IPV6_WAIT_MS, askedForSix, noneYet) : askedForSix
+  return [four, (await answered)[0]]
 }
 
-function addressesOf(settled: Told, family: 4 | 6): LookupAddress[] {
+function addressesOf(settled: Answer, family: 4 | 6): LookupAddress[] {
   return settled.status === 'fulfilled' ? settled.value.map((address) => ({ address, family })) : []
 }
 
-function reasonOf(settled: Told): unknown {
+function reasonOf(settled: Answer): unknown {
   const reason = settled.status === 'rejected' ? settled.reason : undefined
   // Only the end of the time cancels.
   return reason?.code === 'ECANCELLED' ? Object.assign(reason, { code: 'ETIMEOUT' }) : reason

@@ -1,4 +1,4 @@
-import { within } from '../time-limit/index.ts'
+import { within } from '../timing/index.ts'
 import { eachOperation } from './each-operation.ts'
 import { StoreAway } from './store-guard.ts'
 

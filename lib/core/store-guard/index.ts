@@ -1,4 +1,5 @@
 export { boundedStore } from './bounded-store.ts'
+export type { ConnectionFigures } from './connection-figures.ts'
 export { Distance } from './distance.ts'
 export { eachOperation } from './each-operation.ts'
 export { aPollTime, Polling } from './polling.ts'

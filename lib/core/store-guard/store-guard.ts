@@ -5,12 +5,13 @@ import {
   aNumber,
   aString,
   checkOptions,
+  notify,
   type OptionRules,
   oneOf,
   required,
   someMilliseconds,
 } from '../options/index.ts'
-import { notify } from '../own-functions/index.ts'
+import { machine } from '../timing/index.ts'
 import { Distance } from './distance.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
@@ -38,6 +39,8 @@ type GiveUp = (error: unknown, isLate?: boolean) => void
 export interface StoreGuardOptions {
   /** The name of the store in the log. */
   name: string
+  /** The effect on callers while the store is away, for the log. Defaults to nothing. */
+  effect?: string
   /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
   /** An operation that takes longer than this counts as failed, in milliseconds. Defaults to 250. */
@@ -61,6 +64,7 @@ export interface StoreGuardOptions {
 
 const RULES: OptionRules<StoreGuardOptions> = {
   name: required(aString()),
+  effect: aString(),
   logger: aLogger,
   timeoutMs: someMilliseconds,
   farTimeoutMs: someMilliseconds,
@@ -79,6 +83,7 @@ const RULES: OptionRules<StoreGuardOptions> = {
  */
 export class StoreGuard {
   readonly #name: string
+  readonly #effect: string | undefined
   readonly #logger: Logger
   readonly #nearTimeoutMs: number
   readonly #farTimeoutMs: number
@@ -102,6 +107,7 @@ export class StoreGuard {
   constructor(options: StoreGuardOptions) {
     checkOptions('StoreGuard', options, RULES)
     this.#name = options.name
+    this.#effect = options.effect
     this.#logger = quietLogger(options.logger)
     this.#nearTimeoutMs = options.timeoutMs ?? 250
     this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
@@ -112,8 +118,8 @@ export class StoreGuard {
 
   /** How long an operation may take, in milliseconds. */
   get #timeoutMs(): number {
-    if (this.#farTimeoutMs <= this.#nearTimeoutMs) return this.#nearTimeoutMs
-    return Math.min(Math.max(this.#nearTimeoutMs, DISTANCES * this.#distance.ms), this.#farTimeoutMs)
+    const distantMs = Math.min(DISTANCES * this.#distance.ms, this.#farTimeoutMs)
+    return machine.limit(Math.max(this.#nearTimeoutMs, distantMs))
   }
 
   /** Whether the store is away, as far as this process knows. */
@@ -236,7 +242,8 @@ export class StoreGuard {
     this.#awaySince = Date.now()
     this.#nextProbe = performance.now() + this.#probeMs
     this.#outages++
-    this.#logger.error({ err: error, store: this.#name }, 'store is away')
+    const effect = this.#effect
+    this.#logger.error({ err: error, store: this.#name, ...(effect && { effect }) }, 'store is away')
     this.#tell(true)
   }
 
@@ -250,7 +257,7 @@ export class StoreGuard {
     this.#tell(false)
   }
 
-  /** Tells the listener. Its failure is not the store's. */
+  /** Calls the listener. A failure of the listener does not count as one of the store. */
   #tell(away: boolean): void {
     notify(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
   }

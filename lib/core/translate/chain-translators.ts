@@ -40,7 +40,7 @@ function translateRequest(
   json: JsonObject,
   context: RequestContext,
 ): JsonObject {
-  const { leaveOut = refuse } = context
+  const { leaveOut = refuse, report } = context
   const chat = outer.request(json, context)
   const named = (param: string): string => {
     const [member = ''] = param.split(/[.[]/, 1)
@@ -50,6 +50,7 @@ function translateRequest(
     return inner.request(chat, {
       ...context,
       leaveOut: (param, what) => leaveOut(named(param), what),
+      ...(report && { report: (param) => report(named(param)) }),
     })
   } catch (error) {
     if (!(error instanceof Untranslatable)) throw error
@@ -60,8 +61,12 @@ function translateRequest(
 /** Asks the inner translator for web searches, and for a usage chunk, which holds the number of reasoning tokens. */
 const chatContext = (context: AnswerContext, format: FormatOf): AnswerContext => ({
   ...context,
-  tellsSearches: true,
-  request: { ...format(context.request), stream_options: { include_usage: true } },
+  reportsSearches: true,
+  request: {
+    model: context.request.model,
+    ...format(context.request),
+    stream_options: { include_usage: true },
+  },
 })
 
 /** Returns the `response_format` of the chat for a request. */

@@ -1,18 +1,54 @@
 import type { LineEndpoints } from '../catalog/index.ts'
 import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
+import { chainTranslators } from './chain-translators.ts'
 import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
-import { chatWithoutForeign } from './chat-as-messages/foreign-thinking.ts'
 import { chatRequestAsMessages } from './chat-as-messages/request.ts'
 import { MessageAsChatStream } from './chat-as-messages/stream.ts'
+import { chatWithoutForeign } from './chat-as-messages/thinking.ts'
 import { chatAnswerAsMessage } from './messages-as-chat/answer.ts'
-import { messagesWithoutForeign } from './messages-as-chat/foreign-thinking.ts'
+import { messagesWithoutForeign } from './messages-as-chat/messages.ts'
 import { messagesRequestAsChat } from './messages-as-chat/request.ts'
 import { ChatAsMessageStream } from './messages-as-chat/stream.ts'
-import { DETAIL_FORMAT, UNSIGNED } from './parts/reasoning-details.ts'
-import { SEAL } from './parts/tool-ids.ts'
-import { ITEM_MARK, responsesWithoutForeign } from './responses-as-chat/foreign-reasoning.ts'
-import { responsesAsChat, responsesAsMessages } from './responses-as-chat/index.ts'
-import type { Translation } from './translation.ts'
+import { DETAIL_FORMAT, UNSIGNED } from './reasoning.ts'
+import { chatAnswerAsResponse } from './responses-as-chat/answer.ts'
+import { ITEM_MARK, responsesWithoutForeign } from './responses-as-chat/reasoning.ts'
+import { formatOf, responsesRequestAsChat } from './responses-as-chat/request.ts'
+import { ChatAsResponseStream } from './responses-as-chat/stream.ts'
+import { plainSearch } from './responses-as-chat/tools.ts'
+import { CARRY, SEAL } from './tool-ids.ts'
+import type { Translation, Translator } from './translation.ts'
+
+const responsesAsPlainChat: Translator = {
+  request: responsesRequestAsChat,
+  answer: chatAnswerAsResponse,
+  stream: (context) => new ChatAsResponseStream(context),
+}
+
+/** Translates `/v1/responses` for a line that has chat completions. */
+export const responsesAsChat: Translator = {
+  ...responsesAsPlainChat,
+  request(json, context) {
+    const chat = chatWithoutForeign(responsesRequestAsChat(json, context))
+    return plainSearch(json, chat, context)
+  },
+}
+
+/** Translates `/v1/responses` for a line that has messages, through a chat. */
+export const responsesAsMessages: Translator = chainTranslators(
+  responsesAsPlainChat,
+  {
+    request: chatRequestAsMessages,
+    answer: messageAsChatAnswer,
+    stream: (context) => new MessageAsChatStream(context),
+  },
+  {
+    messages: 'input',
+    response_format: 'text.format',
+    reasoning_effort: 'reasoning.effort',
+    web_search_options: 'tools',
+  },
+  formatOf,
+)
 
 /** All directions. If two fit a line, the first is used. */
 const TRANSLATIONS: readonly Translation[] = [
@@ -38,14 +74,14 @@ const TRANSLATIONS: readonly Translation[] = [
     from: responses,
     to: chatCompletions,
     ...responsesAsChat,
-    foreign: [ITEM_MARK, SEAL],
+    foreign: [ITEM_MARK, SEAL, CARRY],
     withoutForeign: responsesWithoutForeign,
   },
   {
     from: responses,
     to: messages,
     ...responsesAsMessages,
-    foreign: [ITEM_MARK, SEAL],
+    foreign: [ITEM_MARK, SEAL, CARRY],
     withoutForeign: responsesWithoutForeign,
   },
 ]

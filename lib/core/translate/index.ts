@@ -4,5 +4,7 @@ export type {
   StreamTranslator,
   TranslatedUsage,
   Translation,
+  Translator,
 } from './translation.ts'
 export { Untranslatable } from './translation.ts'
+export { UniqueIds } from './unique-ids.ts'

@@ -1,17 +1,19 @@
-import type { JsonObject } from '../json/index.ts'
+import { type JsonObject, nonEmptyString } from '../json/index.ts'
 import type { Operation, ReportedUsage } from '../operations/index.ts'
 
 /** The token counts of an answer. Input tokens include those that were read from or written to a cache. */
 export type TranslatedUsage = ReportedUsage
 
-/** What the translation of a request depends on, beside the request. */
+/** The facts that the translation of a request depends on, beside the request. */
 export interface RequestContext {
   /** The upstream's name of the model. */
   readonly upstreamModel: string
   /** The output limit for a request without one, on a line whose protocol demands one. */
   readonly defaultMaxTokens: number
-  /** What happens to members that have no counterpart. Defaults to {@link refuse}. */
+  /** Decides about members that have no counterpart. Defaults to {@link refuse}. */
   readonly leaveOut?: LeaveOut
+  /** Notes members that the line gets weaker than they are meant, or not at all. Defaults to nothing. */
+  readonly report?: Report
 }
 
 /**
@@ -23,12 +25,20 @@ export interface RequestContext {
  */
 export type LeaveOut = (param: string, what?: string) => void
 
+/**
+ * Called with a member that the request is served without, or with less of, whatever the policy: a hint, or an effort that the
+ * model does not have.
+ *
+ * @param param the member, in the caller's notation.
+ */
+export type Report = (param: string) => void
+
 /** Refuses what has no counterpart. */
 export const refuse: LeaveOut = (param, what) => {
   throw new Untranslatable(param, what, true)
 }
 
-/** What the translation of an answer depends on, beside the answer. */
+/** The facts that the translation of an answer depends on, beside the answer. */
 export interface AnswerContext {
   /** The caller's own request. */
   readonly request: JsonObject
@@ -36,8 +46,13 @@ export interface AnswerContext {
   readonly created: number
   /** The input tokens, as the gateway estimates them before the line reports them. */
   readonly estimatedInputTokens: number
-  /** Whether a chat tells the web searches of the line, for what it is translated into. Defaults to no. */
-  readonly tellsSearches?: true
+  /** Whether the chat reports the web searches of the line to the next translator. Defaults to no. */
+  readonly reportsSearches?: true
+}
+
+/** Returns the model of an answer. One that does not say it is of the model that was asked for. */
+export function modelOf({ model }: JsonObject, { request }: AnswerContext): unknown {
+  return nonEmptyString(model) ?? request.model
 }
 
 /** A whole answer in the caller's protocol. */
@@ -127,7 +142,7 @@ export class Untranslatable extends Error {
   override readonly name = 'Untranslatable'
   /** The member, in the caller's notation, such as `messages[1].content[0]`. */
   readonly param: string
-  /** What it is, if the name of the member does not say so. */
+  /** A description, if the name of the member does not say what it is. */
   readonly what: string | undefined
   /** Whether the request can do without it. */
   readonly dispensable: boolean

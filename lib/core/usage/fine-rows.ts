@@ -9,7 +9,7 @@ export const MAX_FINE_ROWS = 2000
 const MAX_REMEMBERED = 200_000
 
 /**
- * Bounds how many users and tags are told apart: callers may make up as many as they like. An account that has too many in an
+ * Bounds the number of users and tags that are counted separately, because callers can make up any number of them. An account that has too many in an
  * hour has no more of its own; others do not notice.
  */
 export class FineRows {

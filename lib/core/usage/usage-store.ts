@@ -1,7 +1,7 @@
 import type { Tags } from '../catalog/index.ts'
 import type { UsageSums } from './usage-sums.ts'
 
-/** What usage is grouped by. Times are those of UTC. */
+/** The members that usage can be grouped by. Times are in UTC. */
 export type UsageGroup =
   | 'hour'
   | 'day'

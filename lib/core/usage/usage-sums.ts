@@ -27,7 +27,7 @@ export function isOf(
   )
 }
 
-/** What a call, or its charge, adds to the usage of an hour. */
+/** The counts that a call, or its charge, adds to the usage of an hour. */
 export interface CallUsage extends Omit<UsageDimensions, 'account' | 'key'> {
   /** The number of calls: 0 for a charge of a call that is counted already. */
   readonly requests: number
@@ -117,7 +117,7 @@ export class UsageSums {
   }
 }
 
-/** What calls of an hour with the same dimensions come to. */
+/** The sums of the calls of an hour that have the same dimensions. */
 export interface HourlyUsage {
   readonly hour: number
   readonly of: UsageDimensions

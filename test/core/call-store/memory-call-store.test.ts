@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type CallLogEntry, MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { callStoreContract, entryAt } from '../../contracts/call-store.ts'
@@ -95,4 +95,26 @@ it('the memory store selects by times that no entry can have', async () => {
   assert.equal(await store.prune(-1, 9), 0)
   assert.equal(await store.prune(1e15, 1), 1)
   assert.deepEqual([await found({}), await store.prune(1e15, 9), await found({})], [1, 1, 0])
+})
+
+describe('accounts that share a call store in memory', () => {
+  it('lose entries only to their own', async () => {
+    const store = new MemoryCallStore({ maxEntries: 100 })
+    const ids = async (account: string) =>
+      (await store.list({ account, limit: 200 })).entries.map(({ id }) => id)
+    const quiet = Array.from({ length: 10 }, (_, i) => entryAt(1000 + i, { account: 'quiet' }))
+    const loud = Array.from({ length: 1000 }, (_, i) => entryAt(2000 + i, { account: 'loud' }))
+    await store.append(quiet)
+    await store.append(loud)
+    assert.deepEqual(await ids('quiet'), quiet.map(({ id }) => id).reverse())
+    assert.deepEqual(
+      await ids('loud'),
+      loud
+        .slice(-90)
+        .map(({ id }) => id)
+        .reverse(),
+    )
+    assert.equal(await store.prune(1005, 99), 5)
+    assert.equal((await ids('quiet')).length, 5)
+  })
 })

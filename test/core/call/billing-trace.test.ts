@@ -38,7 +38,7 @@ const item = (unit: ChargeItem['unit'], quantity: number, price: bigint): Charge
   price,
 })
 
-describe('what a call comes to', () => {
+describe('the cost of a call', () => {
   it('is the price of a million tokens, and of one of anything else', () => {
     for (const unit of PER_MILLION) assert.equal(amountOf([item(unit, 2_000_000, 3n)]), 6n, unit)
     for (const unit of PER_ONE) assert.equal(amountOf([item(unit, 2, 3n)]), 6n, unit)
@@ -96,7 +96,7 @@ describe('what a call comes to', () => {
   })
 })
 
-describe('what is held for a call', () => {
+describe('the hold for a call', () => {
   const request = (priceUnit: string, members: object = {}) =>
     ({
       operation: { priceUnit },

@@ -6,7 +6,7 @@ import { opened } from './opened-call.ts'
 const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
 const timed = ({ settling }: Call) => settling ?? undefined
 
-describe('what a handler charges', () => {
+describe('the charge of a handler', () => {
   const billed = (charged: bigint | null = null) => {
     const { call } = opened()
     const none = { reserved: null, cost: null, required: null, available: null, items: [], own: undefined }
@@ -41,23 +41,23 @@ describe('what a handler charges', () => {
 describe('the checks of a call', () => {
   it('run in order each time, until one throws', () => {
     const { call } = opened()
-    call.prove()
+    call.assertOwnsClaim()
     const ran: string[] = []
     let lost = false
-    call.onProve(() => void ran.push('first'))
-    call.onProve(() => {
+    call.onAssertOwnsClaim(() => void ran.push('first'))
+    call.onAssertOwnsClaim(() => {
       ran.push('second')
       if (lost) throw new Error('lost')
     })
-    call.onProve(() => void ran.push('third'))
-    call.prove()
+    call.onAssertOwnsClaim(() => void ran.push('third'))
+    call.assertOwnsClaim()
     lost = true
-    assert.throws(() => call.prove(), /lost/)
+    assert.throws(() => call.assertOwnsClaim(), /lost/)
     assert.deepEqual(ran, ['first', 'second', 'third', 'first', 'second'])
   })
 })
 
-describe('what settles a call', () => {
+describe('the settlement of a call', () => {
   it('runs once, in order, and is timed', async () => {
     const { call } = opened()
     assert.equal(call.settle(ENDING), undefined)
@@ -72,6 +72,7 @@ describe('what settles a call', () => {
     })
     call.onSettle((ending) => note('third')(ending) as undefined)
     const settled = call.settle(ENDING)
+    await new Promise(setImmediate)
     assert.deepEqual(ran, ['first', ENDING, 'second', ENDING])
     assert.equal(timed(call)?.endedAt, null)
     go.resolve()
@@ -82,13 +83,6 @@ describe('what settles a call', () => {
     assert.equal(ran.length, 6)
   })
 
-  it('is over at once where nothing is to be waited for', () => {
-    const { call } = opened()
-    call.onSettle(() => undefined)
-    assert.equal(call.settle(ENDING), undefined)
-    assert.notEqual(timed(call)?.endedAt ?? null, null)
-  })
-
   it('is timed where it fails, too', async () => {
     const { call } = opened()
     call.onSettle(() => Promise.reject(new Error('away')))
@@ -97,10 +91,10 @@ describe('what settles a call', () => {
   })
 })
 
-describe('what happens before the last byte', () => {
+describe('the work before the last byte', () => {
   it('happens once, and is waited for as long as it takes', async () => {
     const { call } = opened()
-    assert.equal(call.lastByte(), undefined)
+    assert.equal(call.prepareLastByte(), undefined)
     const go = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let ran = 0
     for (const { promise } of go)
@@ -110,10 +104,10 @@ describe('what happens before the last byte', () => {
       })
     call.onLastByte(() => undefined)
     let over = false
-    const waiting = call.lastByte()?.then(() => {
+    const waiting = call.prepareLastByte()?.then(() => {
       over = true
     })
-    assert.equal(call.lastByte() === undefined, false)
+    assert.equal(call.prepareLastByte() === undefined, false)
     go[0]?.resolve()
     await new Promise(setImmediate)
     assert.deepEqual([ran, over], [2, false])
@@ -126,7 +120,7 @@ describe('what happens before the last byte', () => {
     const { call } = opened()
     let ran = 0
     call.onLastByte(() => void ran++ as undefined)
-    assert.deepEqual([call.lastByte(), call.lastByte(), ran], [undefined, undefined, 1])
+    assert.deepEqual([call.prepareLastByte(), call.prepareLastByte(), ran], [undefined, undefined, 1])
   })
 
   it('begins with the settlement where only the last bytes are unsent', () => {

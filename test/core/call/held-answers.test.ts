@@ -8,13 +8,13 @@ import { until } from '../../support/until.ts'
 interface Held {
   /** Answers the request, whose end is held. */
   readonly handler: (res: ServerResponse) => void
-  /** What the end waits for; each time it is asked. */
+  /** Returns the work that the end waits for; called each time. */
   readonly beforeEnd: () => Promise<void> | undefined
   /** Is handed what `beforeEnd` throws. Answers 500 by default. */
   readonly next?: (error: unknown, res: ServerResponse) => void
 }
 
-/** What a caller gets of an answer whose end is held, and what happened meanwhile. */
+/** The answer that a caller gets when its end is held, and what happened meanwhile. */
 async function answered(t: TestContext, { handler, beforeEnd, next }: Held) {
   const sent: unknown[] = []
   const errors: unknown[] = []

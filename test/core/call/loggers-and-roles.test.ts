@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
 import {
   consoleLogger,
-  freeSpent,
   hasRole,
   type Logger,
   noteOperator,
@@ -138,17 +137,5 @@ describe('the roles of an operator', () => {
       ALL,
     )
     assert.deepEqual(operatorOf(by(['viewer'])), { name: 'ann', roles: ['viewer'] })
-  })
-})
-
-describe('a chunk that has been written', () => {
-  it('is freed a little later, but for what shares its memory', async () => {
-    const own = Buffer.from(new ArrayBuffer(64))
-    const part = Buffer.from(new ArrayBuffer(64), 0, 32)
-    const shared = Buffer.from(new SharedArrayBuffer(64))
-    for (const piece of [own, part, shared]) freeSpent(piece)
-    assert.equal(own.length, 64)
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
-    assert.deepEqual([own.length, part.length, shared.length], [0, 32, 64])
   })
 })

@@ -10,11 +10,11 @@ export const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 /** The outcome of a call whose caller left. */
 export const LEFT: CallOutcome = { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
 
-/** An app that tells what became of its calls. */
+/** An app that records how its calls ended. */
 export interface ObservedApp extends AppServer {
   /** Answers every request. */
   handler: RequestHandler
-  /** What happened, in order: `left`, and what was given back. */
+  /** The events in order: `left`, and what was given back. */
   readonly happened: string[]
   readonly calls: Call[]
   /** Waits until every call has ended, and there was one. */

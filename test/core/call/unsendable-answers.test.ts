@@ -7,7 +7,7 @@ import { serveApp } from '../../support/app-server.ts'
 type Unsendable = (res: ServerResponse) => void
 type Instead = (error: unknown) => void
 
-/** What Node refuses by the arguments or the status of `end`. */
+/** Answers that Node refuses because of the arguments or the status of `end`. */
 const REFUSED: Record<string, Unsendable> = {
   'an object as its body': (res) => void res.end({ placed: true } as never),
   'a number as its body': (res) => void res.end(17 as never),
@@ -21,7 +21,7 @@ const REFUSED: Record<string, Unsendable> = {
   },
 }
 
-/** What nobody can tell before the head is written. */
+/** Answers whose fault nobody can find before the head is written. */
 const REFUSED_LATE: Record<string, Unsendable> = {
   'a reason that is no Latin-1': (res) => {
     res.statusMessage = 'übergroß — 大'

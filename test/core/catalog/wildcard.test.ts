@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { compileAllowList } from '../../../lib/core/catalog/index.ts'
 import { cpuMsOf } from '../../support/cpu-time.ts'
 
-/** What a pattern means, said as a regular expression. */
+/** The meaning of a pattern, as a regular expression. */
 function model(pattern: string): RegExp {
   return new RegExp(`^${pattern.replace(/[.-]/g, '\\$&').replaceAll('*', '[^]*')}$`)
 }

@@ -1,63 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { callOf, noteOperator } from '../../../lib/core/call/index.ts'
-import {
-  aChangeLog,
-  actorOf,
-  changedSettings,
-  changeOrigin,
-  MemoryChangeLog,
-  type RecordedChange,
-} from '../../../lib/core/change-log/index.ts'
+import { actorOf, changedSettings, changeOrigin } from '../../../lib/core/change-log/index.ts'
 import { beginCall, errorEnvelope } from '../../../lib/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { type AppServer, recordingLogger, serveApp } from '../../support/app-server.ts'
-
-const change = (requestId: string, subject = 's', at = 1): RecordedChange => ({
-  ...{ requestId, actor: 'ann', at, action: 'key.created', subject },
-  ...{ before: null, after: {} },
-})
-
-describe('the changes of operators in memory', () => {
-  const log = new MemoryChangeLog()
-  for (const [id, subject] of [
-    ['b', 's'],
-    ['d', 't'],
-    ['a', 's'],
-    ['c', 's'],
-  ])
-    log.add(change(id as string, subject))
-  const ids = async (query: object) =>
-    (await log.list({ limit: 9, ...query })).map(({ requestId }) => requestId).join('')
-
-  it('are listed by their requests, the newest first, page by page', async () => {
-    assert.deepEqual(
-      await Promise.all(
-        [
-          {},
-          { limit: 2 },
-          { before: 'c' },
-          { subject: 's' },
-          { subject: 't' },
-          { subject: 's', before: 'b' },
-          { subject: 'x' },
-        ].map(ids),
-      ),
-      ['dcba', 'dc', 'ba', 'cba', 'd', 'a', ''],
-    )
-  })
-
-  it('are all there in the order in which they were made', () => {
-    assert.equal(log.all.map(({ requestId }) => requestId).join(''), 'bdac')
-  })
-
-  it('are an option of stores', () => {
-    assert.deepEqual(
-      [aChangeLog.accepts(log), aChangeLog.accepts({}), aChangeLog.accepts(undefined)],
-      [true, false, false],
-    )
-  })
-})
 
 describe('a change of settings', () => {
   const origin = { requestId: 'r', actor: 'ann', at: 5 }

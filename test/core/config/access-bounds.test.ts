@@ -79,7 +79,7 @@ describe('how a line is reached', () => {
       faultsOf(line({ tls: { cert: CERT, key: CERT } })).join(),
       /^lines\[0\]\.tls: cannot be used \(\w+\)$/,
     )
-    // What is missing already is not told of again.
+    // A missing file is the only fault that is reported.
     assert.equal(faultsOf(line({ tls: { ca: '/nowhere', cert: CERT } })).length, 1)
   })
 
@@ -91,7 +91,7 @@ describe('how a line is reached', () => {
   })
 })
 
-describe('what is no part of a config at all', () => {
+describe('an item of a list that is no object', () => {
   const lists = {
     accounts: ACCOUNT,
     keys: KEY,

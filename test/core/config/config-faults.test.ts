@@ -21,7 +21,7 @@ const model = (extra: object) => configWith({ models: [{ ...MODEL, ...extra }] }
 const account = (extra: object) => configWith({ accounts: [{ ...ACCOUNT, ...extra }] })
 const twice = (tier: object) => ({ tiers: [tier, tier] })
 
-/** Each config has one fault; it must be told once, beginning with its path. */
+/** Each config has one fault; it must be reported once, beginning with its path. */
 const single: [path: string, source: unknown][] = [
   ['(top level)', null],
   ['(top level)', []],

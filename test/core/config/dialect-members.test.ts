@@ -82,7 +82,7 @@ function twice(path: string): [string, string] {
   return [path, path]
 }
 
-describe('what of a line differs from its protocol', () => {
+describe('a difference between a line and its protocol', () => {
   it('is nothing by default: a plain line has no such member', () => {
     const line = lineOf({})
     assert.deepEqual([line.paths, line.query, line.body], [undefined, undefined, undefined])

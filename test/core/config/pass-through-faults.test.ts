@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
-import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
+import { openApiDocument } from '../../../lib/management/openapi/index.ts'
 
 const config = (...passThrough: unknown[]) => ({
   models: [{ id: 'm', kind: 'chat' }],

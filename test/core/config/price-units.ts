@@ -1,4 +1,4 @@
-/** What a model, or what is passed on, may have a price for; `perMinute` is of the latter only. */
+/** The units for which a model or a pass-through rule may have a price; only a rule has `perMinute`. */
 export const PRICE_UNITS = [
   'inputPerMillion',
   'outputPerMillion',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loadConfig } from '../../../lib/core/config/index.ts'
-import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
+import { configWith, KEY, LINE, MODEL } from './config.ts'
 import { faultsOf } from './told-faults.ts'
 
 const HOUR = 3_600_000
@@ -27,7 +27,6 @@ describe('how long things are kept', () => {
 
 /** A member, how it gets into a config, what fits, what does not. */
 type Row = readonly [place: string, build: (value: unknown) => object, fit: unknown[], unfit: unknown[]]
-const account = (member: string) => (value: unknown) => ({ accounts: [{ ...ACCOUNT, [member]: value }] })
 const key = (member: string) => (value: unknown) => ({ keys: [{ ...KEY, [member]: value }] })
 const line = (member: string) => (value: unknown) => ({ lines: [{ ...LINE, [member]: value }] })
 const passed = (member: string) => (value: unknown) => ({
@@ -83,7 +82,6 @@ const ROWS: Row[] = [
     [2048, 2049],
     [2047, 0, -1, 2048.5],
   ],
-  ['accounts[0].home', account('home'), ['eu', 'x'.repeat(200)], ['', 'a b', 'x'.repeat(201)]],
   ['keys[0].name', key('name'), ['', 'x'.repeat(200)], ['x'.repeat(201), 7]],
   ['keys[0].note', key('note'), ['', 'x'.repeat(2000)], ['x'.repeat(2001), 7]],
   [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { phraseOf } from '../../../lib/core/errors/client-phrases.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { PROTOCOLS, protocolByPath, readFrame } from '../../../lib/core/protocols/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
@@ -27,7 +28,8 @@ for (const [code, status] of SPEC_CODES) {
       })
     }
 
-    const expected = { type: 'error', error: { type: anthropicType, message }, request_id: 'req_1' }
+    const words = error.reason ? phraseOf(error.reason, 'anthropic') : message
+    const expected = { type: 'error', error: { type: anthropicType, message: words }, request_id: 'req_1' }
 
     it(`anthropic: type ${anthropicType}, without a code`, () => {
       assert.deepEqual(PROTOCOLS.anthropic.errorBody(error, 'req_1'), expected)

@@ -10,7 +10,7 @@ import {
 
 const SECRET = 'db-password at /srv/app.js:1'
 
-describe('what others throw', () => {
+describe('reading an error that other code has thrown', () => {
   it('leaves a GatewayError as it is', () => {
     const error = new GatewayError('key_expired')
     assert.equal(toGatewayError(error), error)

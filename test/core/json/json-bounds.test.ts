@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { jsonExcess, newTally } from '../../../lib/core/json/index.ts'
+import {
+  jsonExcess,
+  newTally,
+  parsedBytes,
+  parseJson,
+  parseJsonObject,
+} from '../../../lib/core/json/index.ts'
 
 const excess = (text: string): string | undefined => jsonExcess(Buffer.from(text))
 
-/** What a text comes to, by parsing it. */
+/** The counts of a parsed value: all values in it, and the members of its objects. */
 function countOf(value: unknown): { values: number; members: number } {
   const count = { values: 1, members: 0 }
   if (typeof value !== 'object' || value === null) return count
@@ -115,5 +121,162 @@ describe('the bounds of JSON', () => {
       }),
       { numRuns: 1000 },
     )
+  })
+})
+
+/** Where texts become long: a shorter one cannot have too many members, and is judged by its brackets alone. */
+const LONG = 40_000
+
+interface Text {
+  readonly text: string
+  readonly levels: number
+  readonly members: number
+}
+
+/** A list of brothers, of which the last ones are nested in each other. */
+const text: fc.Arbitrary<Text> = fc
+  .record({
+    nested: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 120, max: 135 })),
+    kinds: fc.array(fc.constantFrom('[', '{'), { minLength: 1, maxLength: 7 }),
+    before: fc.array(fc.constantFrom('[]', '{}', '"[[["', '"{\\"{["', '{"[":{}}', '1', '[[1]]'), {
+      maxLength: 90,
+    }),
+    many: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 9_990, max: 10_010 }),
+      fc.integer({ min: 1, max: 7_000 }),
+    ),
+    pad: fc.integer({ min: -3, max: 3 }),
+    padding: fc.constantFrom('none', 'spaces', 'string'),
+  })
+  .map(({ nested, kinds, before, many, pad, padding }) => {
+    let inner = many > 0 ? `{${'"":1,'.repeat(many - 1)}"":1}` : '7'
+    let levels = many > 0 ? 1 : 0
+    for (let i = 0; i < nested; i++, levels++)
+      inner = kinds[i % kinds.length] === '[' ? `[${inner}]` : `{"k":${inner}}`
+    const all = [...before, inner].join()
+    const missing = Math.max(0, LONG + pad - Buffer.byteLength(`["",${all}]`))
+    const filled = padding === 'string' ? '['.repeat(missing) : ''
+    const gap = padding === 'spaces' ? ' '.repeat(missing) : ''
+    return {
+      text: `["${filled}",${gap}${all}]`,
+      levels: Math.max(levels, deepest(before)) + 1,
+      members: many,
+    }
+  })
+
+const deepest = (values: readonly string[]): number =>
+  values.some((value) => /^(\{"|\[\[)/.test(value)) ? 2 : 1
+
+describe('a short JSON text', () => {
+  it('is refused exactly where a long one is: for more than 128 levels, or more than 10,000 members of an object', () => {
+    let refused = 0
+    fc.assert(
+      fc.property(text, ({ text: given, levels, members }) => {
+        const raw = Buffer.from(given)
+        const excess = jsonExcess(raw)
+        // With a tally, each text is counted through.
+        assert.equal(excess, jsonExcess(raw, newTally()))
+        assert.equal(excess !== undefined, levels > 128 || members > 10_000, `${levels}, ${members}`)
+        assert.equal(parseJson(given) === undefined, excess !== undefined)
+        if (excess !== undefined) refused++
+      }),
+      { numRuns: 400 },
+    )
+    assert.ok(refused > 40, `${refused} were refused`)
+  })
+
+  it('is parsed down to 128 levels, without a byte beside its brackets', () => {
+    for (const [levels, taken] of [
+      [127, true],
+      [128, true],
+      [129, false],
+      [130, false],
+    ] as const) {
+      const given = '['.repeat(levels) + ']'.repeat(levels)
+      for (const each of [given, ` ${given}`, given.replace('[]', '[1]')])
+        assert.deepEqual(parseJson(each), taken ? JSON.parse(each) : undefined, `${levels}`)
+    }
+  })
+
+  it('that is refused by its count alone is none that a parser takes', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('{', '[', '}', ']', ',', '"', ':', '1', '\\', '漢', 'a'), {
+          maxLength: 400,
+        }),
+        fc.constantFrom('', '['.repeat(129), `{${','.repeat(10_001)}`, '{"a":'.repeat(129), ']'.repeat(300)),
+        (signs, before) => {
+          const given = before + signs.join('')
+          const raw = Buffer.from(given)
+          if (jsonExcess(raw) !== jsonExcess(raw, newTally()))
+            assert.throws(() => JSON.parse(given), SyntaxError)
+          if (jsonExcess(raw, newTally()) !== undefined) {
+            assert.equal(parseJson(given), undefined)
+            assert.equal(parseJsonObject(given), undefined)
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+const WIDE = /[^\0-\xff]/
+
+/** Returns what the strings of a parsed text take: each takes two bytes a character if it has one that takes them. */
+function stringBytes(value: unknown): number {
+  if (typeof value === 'string') return WIDE.test(value) ? 2 * value.length : value.length
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.entries(value).reduce(
+    (sum, [name, member]) => sum + stringBytes(name) + stringBytes(member),
+    0,
+  )
+}
+
+/** Writes a text as JSON, as clients do or with an escape for each character beyond ASCII, as those in Python do. */
+const written = (value: unknown, escaped: boolean): Buffer => {
+  const json = JSON.stringify(value)
+  const asEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return Buffer.from(escaped ? json.replace(/[^\0-\x7f]/g, asEscape) : json)
+}
+
+describe('the memory of a parsed text', () => {
+  it('is at least that of its strings, of one or two bytes a character', () => {
+    const unit = fc.constantFrom('a', '"', '\\', '\n', 'é', '汉', '😀', 'base64'.repeat(400))
+    const text = fc.string({ unit, maxLength: 12 })
+    const value = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        text,
+        fc.integer(),
+        fc.array(tie('value')),
+        fc.dictionary(text, tie('value')),
+      ),
+    })).value
+    fc.assert(
+      fc.property(value, fc.boolean(), (json, escaped) => {
+        const raw = written(json, escaped)
+        const bytes = parsedBytes(raw, 0)
+        assert.ok(bytes >= stringBytes(JSON.parse(raw.toString())))
+        assert.ok(bytes <= 2 * raw.length)
+      }),
+    )
+  })
+
+  it('is that of a file in base64 once, whatever words stand beside it', () => {
+    const file = 'A'.repeat(5_000_000)
+    for (const words of ['What is this?', '这是什么？', 'Qué "es" esto?\n'])
+      for (const escaped of [false, true]) {
+        const raw = written(
+          { messages: [{ content: [{ text: words }, { url: `data:image/png;base64,${file}` }] }] },
+          escaped,
+        )
+        assert.ok(parsedBytes(raw, 0) < file.length + 1000)
+      }
+  })
+
+  it('has an object for each value', () => {
+    assert.ok(parsedBytes(Buffer.from('[1]'), 100) >= 6400)
   })
 })

@@ -6,6 +6,7 @@ import {
   FormFile,
   OPERATIONS,
   type Operation,
+  providerConstraintSchema,
   remixOf,
   servesNatively,
   storedResponses,
@@ -15,7 +16,7 @@ import {
 
 const remix = remixOf({ id: 'video_1', model: 'film', seconds: 8 })
 
-/** What logs, lines and prices know an endpoint by. */
+/** The names by which logs, lines and prices know an endpoint. */
 const KNOWN: Record<string, [path: string, endpoint: string, kind: string, unit: string, protocol: string]> =
   {
     'chat.completions': ['/v1/chat/completions', 'chat/completions', 'chat', 'tokens', 'openai'],
@@ -136,7 +137,7 @@ describe('a line that serves an endpoint as it is', () => {
   })
 })
 
-describe('what is counted of images to be made or edited', () => {
+describe('the count of images to be made or edited', () => {
   const factsOf = (path: string, json: Record<string, unknown>) => {
     const { facts } = OPERATIONS.find((one) => one.path === path) ?? assert.fail()
     return facts({ model: 'm', prompt: 'A cat', ...json }, Buffer.alloc(0), ({ length }) => length)
@@ -187,5 +188,224 @@ describe('what is counted of images to be made or edited', () => {
     assert.deepEqual(asked({ n: '4', stream: 'true' }), [4, true])
     assert.deepEqual(asked({ n: null, stream: 'false' }), [1, false])
     assert.deepEqual([...edit({ image: file, stream: 'true' }).featureParams], [['stream', 'stream']])
+  })
+})
+
+const LONG = 'x'.repeat(3000)
+const parts = (...texts: string[]) => texts.map((text) => ({ type: 'text', text }))
+const picture = { type: 'image_url', image_url: { url: 'https://a.test/b.png' } }
+
+function prefixOf(path: string, json: Record<string, unknown>): string {
+  const operation = OPERATIONS.find((one) => one.path === path)
+  assert.ok(operation, path)
+  return operation.promptPrefix(json)
+}
+
+describe('the beginning of a prompt, which requests with the same cached prompt have in common', () => {
+  const chat = (...messages: object[]) => prefixOf('/v1/chat/completions', { messages })
+
+  it('has who said what, message by message, of a chat', () => {
+    assert.equal(
+      chat({ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }),
+      'system:Be brief.\nuser:Hi\n',
+    )
+  })
+
+  it('has the texts of a chat’s parts one behind the other, without the rest', () => {
+    assert.equal(chat({ role: 'user', content: [...parts('Look', ' here'), picture] }), 'user:Look here\n')
+    assert.equal(
+      chat({ role: 'assistant', content: null }, { role: 'user', content: 'Hi' }),
+      'assistant:\nuser:Hi\n',
+    )
+  })
+
+  it('is the same for a text and for the same text as a part', () => {
+    for (const path of ['/v1/chat/completions', '/v1/messages']) {
+      const of = (content: unknown) => prefixOf(path, { messages: [{ role: 'user', content }] })
+      assert.equal(of('Look'), of(parts('Look')), path)
+      assert.notEqual(of('Look'), of('Book'), path)
+    }
+  })
+
+  it('has the instructions first', () => {
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const said = prefixOf('/v1/messages', { system: 'Be brief.', messages })
+    assert.ok(said.startsWith('Be brief.') && said.includes('Hi'), said)
+    assert.equal(prefixOf('/v1/messages', { system: parts('Be brief.'), messages }), said)
+    const response = prefixOf('/v1/responses', { instructions: 'Be brief.', input: 'Hi' })
+    assert.ok(response.startsWith('Be brief.') && response.includes('Hi'), response)
+  })
+
+  it('has who said what, item by item, of a response', () => {
+    const input = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: parts('Ho', '!') },
+      { type: 'function_call' },
+    ]
+    assert.equal(prefixOf('/v1/responses', { input }), 'user:Hi\nassistant:Ho!\n:\n')
+    assert.equal(prefixOf('/v1/responses', { instructions: input.slice(0, 1), input: 'So' }), 'user:Hi\nSo\n')
+    assert.equal(prefixOf('/v1/responses', { instructions: null, input: null }), '')
+  })
+
+  it('has the first text, or the first tokens, of an input that is read as it is', () => {
+    const of = (input: unknown) => prefixOf('/v1/embeddings', { input })
+    const many = Array.from({ length: 300 }, (_, i) => i)
+    assert.deepEqual([of('one'), of(['one', 'two']), of([1, 2, 3])], ['one', 'one', '1 2 3'])
+    assert.deepEqual([of([[1, 2], [3]]), of(many)], ['1 2', many.slice(0, 256).join(' ')])
+  })
+
+  it('has 1024 characters at most', () => {
+    const bodies: Record<string, Record<string, unknown>> = {
+      '/v1/chat/completions': { messages: [{ role: 'user', content: LONG }] },
+      '/v1/completions': { prompt: LONG },
+      '/v1/messages': { system: LONG, messages: [{ role: 'user', content: LONG }] },
+      '/v1/responses': { instructions: LONG, input: LONG },
+      '/v1/embeddings': { input: LONG },
+      '/v1/rerank': { query: LONG },
+      '/v1/images/generations': { prompt: LONG },
+      '/v1/images/edits': { prompt: LONG },
+    }
+    for (const [path, json] of Object.entries(bodies)) assert.equal(prefixOf(path, json).length, 1024, path)
+  })
+})
+
+type Json = Record<string, unknown>
+
+const said = (content: unknown) => ({ role: 'user', content })
+const part = (members: Json) => [{ type: 'text', text: 'a', ...members }]
+/** Parts of which each has its own fault. */
+const ODD_PARTS = [
+  ...[[{}], ['text'], [null], part({ type: 7 }), part({ type: null }), {}],
+  ...[part({ text: 7 }), part({ text: null }), [{ type: 'text' }]],
+]
+const SOUND_PARTS = [[], part({}), [{ type: 'other', x: 1, text: null }], 'a', '']
+
+/** Of each endpoint: how a value gets into its body, values that fit, values that do not. */
+const ROWS: [
+  path: string,
+  what: string,
+  build: (value: unknown) => Json,
+  fit: unknown[],
+  unfit: unknown[],
+][] = [
+  [
+    '/v1/chat/completions',
+    'a role',
+    (role) => ({ messages: [{ role, content: 'a', name: 'f', tool_call_id: 'c' }] }),
+    ['developer', 'system', 'user', 'assistant', 'tool', 'function'],
+    ['', 'User', null, undefined],
+  ],
+  [
+    '/v1/chat/completions',
+    'content',
+    (content) => ({ messages: [said(content)] }),
+    [
+      ...SOUND_PARTS,
+      ...[part({ image_url: { url: '' } }), part({ image_url: 'u' }), part({ image_url: null })],
+    ],
+    [
+      ...[...ODD_PARTS, null, undefined],
+      ...[part({ image_url: {} }), part({ image_url: 7 }), part({ image_url: { url: 7 } })],
+    ],
+  ],
+  [
+    '/v1/chat/completions',
+    'calls',
+    (tool_calls) => ({ messages: [{ role: 'assistant', tool_calls }] }),
+    [[], [{ id: 'c', type: 'function', function: { name: 'f' } }], null, undefined],
+    [{}, [{}], ['x'], [null], 'x'],
+  ],
+  [
+    '/v1/messages',
+    'a role',
+    (role) => ({ max_tokens: 1, messages: [{ role, content: 'a' }] }),
+    ['user', 'assistant', 'system'],
+    ['', 'tool', 'developer', null, undefined],
+  ],
+  [
+    '/v1/messages',
+    'content',
+    (content) => ({ max_tokens: 1, messages: [said(content)] }),
+    SOUND_PARTS,
+    [...ODD_PARTS, null, undefined],
+  ],
+  [
+    '/v1/responses',
+    'a role',
+    (role) => ({ input: [{ role, content: 'a' }] }),
+    ['user', 'assistant', 'system', 'developer'],
+    ['', 'tool', null, undefined],
+  ],
+  [
+    '/v1/responses',
+    'content',
+    (content) => ({ input: [said(content)] }),
+    SOUND_PARTS,
+    [...ODD_PARTS, null, undefined],
+  ],
+  [
+    '/v1/responses',
+    'a type',
+    (type) => ({ input: [{ type, role: 'user', content: 'a' }] }),
+    ['', 'message', null, undefined],
+    [7, {}],
+  ],
+  [
+    '/v1/images/generations',
+    'a series',
+    (max_images) => ({ prompt: 'a', sequential_image_generation_options: { max_images } }),
+    [1, 128, null, undefined],
+    [0, 129, 1.5, '1'],
+  ],
+  [
+    '/v1/images/generations',
+    'the kind of a series',
+    (sequential_image_generation) => ({ prompt: 'a', sequential_image_generation }),
+    ['auto', 'disabled', '', null],
+    [7, {}],
+  ],
+]
+
+describe('a part of a body', () => {
+  for (const [path, what, build, fit, unfit] of ROWS)
+    it(`is checked: ${what} of ${path}`, () => {
+      const { schema } = OPERATIONS.find((one) => one.path === path) ?? assert.fail()
+      const accepts = (value: unknown) => schema.safeParse({ model: 'm', ...build(value) }).success
+      for (const value of fit) assert.equal(accepts(value), true, JSON.stringify(value))
+      for (const value of unfit) assert.equal(accepts(value), false, JSON.stringify(value))
+    })
+
+  it('may be a single character', () => {
+    assert.equal(remixOf({ id: 'v', model: 'm', seconds: 1 }).schema.safeParse({ prompt: 'r' }).success, true)
+    const image = { type: 'image_url', image_url: { url: 'u' } }
+    assert.equal(videoTasks.schema.safeParse({ model: 'm', content: [image] }).success, true)
+    assert.equal(
+      videos.schema.safeParse({ model: 'm', prompt: 'p', input_reference: { image_url: 'u' } }).success,
+      true,
+    )
+    assert.equal(providerConstraintSchema.safeParse({ region: 'e' }).success, true)
+  })
+
+  it('of a video task is checked', () => {
+    const accepts = (members: Json) =>
+      videoTasks.schema.safeParse({ model: 'm', content: [{ type: 'text', text: 'a' }], ...members }).success
+    const fit = [
+      { content: [{ type: 'text', text: null, role: null, image_url: null }] },
+      { content: [{ type: 'image_url', image_url: { url: 'u' }, role: 'first_frame' }] },
+      { resolution: '720p', ratio: '16:9', seed: -1, provider: {} },
+      { resolution: null, ratio: null, seed: null, duration: null, frames: null, provider: null },
+    ]
+    for (const members of fit) assert.equal(accepts(members), true, JSON.stringify(members))
+    const unfit = [
+      { content: [{}] },
+      { content: [{ type: 'text', text: 7 }] },
+      { content: [{ type: 'text', role: 7 }] },
+      { content: [{ type: 'image_url', image_url: {} }] },
+      { content: 'a' },
+      { resolution: 720 },
+      { ratio: 1 },
+      { provider: { unknown: 1 } },
+    ]
+    for (const members of unfit) assert.equal(accepts(members), false, JSON.stringify(members))
   })
 })

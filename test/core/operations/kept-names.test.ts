@@ -12,14 +12,14 @@ type Json = Record<string, unknown>
 
 const pairs = (kept: StreamReader['kept']) => kept?.map(({ kind, id }) => `${kind} ${id}`)
 
-/** What a stream has kept, with all its events. */
+/** The resources that a stream has kept, with all its events. */
 function keptOf({ streamReader }: Operation, events: Json[], json: Json = {}) {
   const reader = streamReader?.({ json, answers: 1 }) ?? assert.fail()
   for (const event of events) reader.read({ event: undefined, data: JSON.stringify(event) })
   return pairs(reader.kept)
 }
 
-describe('what an upstream keeps of a chat', () => {
+describe('the resources that an upstream keeps of a chat', () => {
   it('is each spoken answer, by its id', () => {
     const choices = [
       { message: { audio: { id: 'audio_1' } } },
@@ -41,7 +41,7 @@ describe('what an upstream keeps of a chat', () => {
   })
 })
 
-describe('what an upstream keeps of a message', () => {
+describe('the resources that an upstream keeps of a message', () => {
   const file = (type: unknown, content: unknown) => ({ type, content })
   const made = (...ids: unknown[]) => ({ type: 'result', content: ids.map((file_id) => ({ file_id })) })
   const container = { id: 'container_1', expires_at: 'x' }
@@ -88,7 +88,7 @@ describe('what an upstream keeps of a message', () => {
   })
 })
 
-describe('what an upstream keeps of a response', () => {
+describe('the resources that an upstream keeps of a response', () => {
   const output = [
     { type: 'message', id: 'msg_1' },
     { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1' },
@@ -137,4 +137,33 @@ describe('what an upstream keeps of a response', () => {
       'container cntr_1',
     ])
   })
+})
+
+const rows: [operation: Operation, leaves: boolean, what: string, body: Readonly<Record<string, unknown>>][] =
+  [
+    [chatCompletions, false, 'text', {}],
+    [chatCompletions, false, 'modalities that are no list', { modalities: 'audio' }],
+    [chatCompletions, true, 'audio, which later turns name', { modalities: ['text', 'audio'] }],
+    [messages, false, 'tools of the caller', { tools: [{ name: 'a' }, { type: 'custom', name: 'b' }] }],
+    [messages, false, 'members without a value', { container: null, thread: null, tools: null }],
+    [
+      messages,
+      true,
+      'a tool of the upstream',
+      { tools: [{ name: 'a' }, { type: 'code_execution_20250825' }] },
+    ],
+    [messages, true, 'a container', { container: 'container_1' }],
+    [messages, true, 'a thread', { thread: 'thread_1' }],
+    [responses, true, 'a stored response', {}],
+    [responses, true, 'a stored response, as asked for', { store: true }],
+    [responses, false, 'none', { store: false, tools: [{ type: 'function', name: 'a' }] }],
+    [responses, true, 'a container of code', { store: false, tools: [{ type: 'code_interpreter' }] }],
+    [responses, true, 'a container of a shell', { store: false, tools: [{ type: 'shell' }] }],
+  ]
+
+describe('a resource that an answer may leave at its line', () => {
+  for (const [{ name, keeps }, leaves, what, body] of rows)
+    it(`is ${leaves ? '' : 'not '}known beforehand of ${name}: ${what}`, () => {
+      assert.equal(keeps?.(body), leaves)
+    })
 })

@@ -88,7 +88,7 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
 
 describe('a store on a database', () => {
   for (const [name, Class] of Object.entries(sql)) {
-    if (!/^Sql[A-Z]/.test(name) || name === 'SqlRegions') continue
+    if (!/^Sql[A-Z]/.test(name)) continue
     it(`says that ${name} was given none, such as one that is still being opened`, () => {
       const make = (db: unknown): unknown => Reflect.construct(Class as new () => unknown, [db])
       for (const [db, kind] of [
@@ -106,13 +106,6 @@ describe('a store on a database', () => {
       }
     })
   }
-
-  it('says that SqlRegions was given none', async () => {
-    await assert.rejects(sql.SqlRegions.open({} as sql.SqlRegionsOptions), {
-      name: 'TypeError',
-      message: /^SqlRegions: its first argument must be a database/,
-    })
-  })
 
   it('says what openDatabase cannot use', async () => {
     const open = (url: unknown, options?: unknown): Promise<unknown> =>

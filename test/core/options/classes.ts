@@ -9,7 +9,6 @@ import {
   RedisLineStateStore,
 } from '../../../lib/stores/redis/index.ts'
 import * as sql from '../../../lib/stores/sql/index.ts'
-import { MemoryWebhooks } from '../../../lib/webhooks/index.ts'
 
 /** A database that is never asked. */
 const db = new Kysely<sql.Tables>({
@@ -21,10 +20,6 @@ const db = new Kysely<sql.Tables>({
   },
 })
 const ledger = new toolkit.MemoryLedger()
-const directory = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
-const accounts = new toolkit.MemoryAccountStore({ ledger })
-const changes = new toolkit.MemoryChangeLog()
-const memoryKeys = new toolkit.MemoryKeyStore({ ledger, directory, accounts })
 const redis = { options: {}, sendCommand() {}, defineCommand() {} }
 const onChange = (): void => {}
 const noBudgets = async () => ({ version: 0, budgets: [] })
@@ -59,6 +54,11 @@ export const CLASSES: Record<string, Optional> = {
     needs: { store: { changes: noBudgets, noteRefusal() {} } },
     takes: { store: { changes: noBudgets, noteRefusal() {} }, pollMs: 1, logger: console },
   },
+  Connections: {
+    make: made(toolkit.Connections),
+    needs: {},
+    takes: { most: 1, uploadsPerKey: 1 },
+  },
   CallLogWriter: {
     make: made(toolkit.CallLogWriter),
     needs: { store: new toolkit.MemoryCallStore() },
@@ -72,11 +72,11 @@ export const CLASSES: Record<string, Optional> = {
       retentionMs: null,
     },
   },
-  KeptThings: {
-    make: made(toolkit.KeptThings),
+  UpstreamResources: {
+    make: made(toolkit.UpstreamResources),
     needs: {},
     takes: {
-      store: new toolkit.MemoryKeptStore(),
+      store: new toolkit.MemoryResourceStore(),
       keepMs: 1,
       storeTimeoutMs: 1,
       logger: console,
@@ -102,29 +102,19 @@ export const CLASSES: Record<string, Optional> = {
   LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
   LineSwitches: {
     make: made(toolkit.LineSwitches),
-    needs: { store: new toolkit.MemoryLineSwitchStore(), lines: new toolkit.LineRegistry() },
+    needs: { store: new sql.SqlLineSwitchStore(db), lines: new toolkit.LineRegistry() },
     takes: {
-      store: new toolkit.MemoryLineSwitchStore(),
+      store: new sql.SqlLineSwitchStore(db),
       lines: new toolkit.LineRegistry(),
       pollMs: 1,
       logger: console,
       onStoreChange: onChange,
     },
   },
-  MemoryAccountStore: {
-    make: made(toolkit.MemoryAccountStore),
-    needs: { ledger },
-    takes: { ledger, keys: directory, accounts: [], changes },
-  },
   KeyUses: {
     make: made(toolkit.KeyUses),
     needs: { keys: { noteUses() {} } },
     takes: { keys: { noteUses() {} }, logger: console },
-  },
-  MemoryBudgetStore: {
-    make: made(toolkit.MemoryBudgetStore),
-    needs: { ledger, accounts },
-    takes: { ledger, accounts, keys: memoryKeys, changes, outbox: new MemoryWebhooks() },
   },
   MemoryCallStore: { make: made(toolkit.MemoryCallStore), needs: {}, takes: { maxEntries: 1 } },
   MemoryIdempotencyStore: {
@@ -132,21 +122,13 @@ export const CLASSES: Record<string, Optional> = {
     needs: {},
     takes: { maxCompleted: 1, maxAnswerLength: 0 },
   },
-  MemoryKeptStore: { make: made(toolkit.MemoryKeptStore), needs: {}, takes: { maxIds: 1 } },
-  MemoryKeyStore: {
-    make: made(toolkit.MemoryKeyStore),
-    needs: { ledger, directory, accounts },
-    takes: { ledger, directory, accounts, keys: [], changes },
-  },
+  MemoryResourceStore: { make: made(toolkit.MemoryResourceStore), needs: {}, takes: { maxIds: 1 } },
   MemoryLedger: {
     make: made(toolkit.MemoryLedger),
     needs: {},
     takes: { accounts: [], keys: [], unknownAccounts: 'postpaid', maxCharges: 2 },
     takesOthers: true,
   },
-  MemoryLineSwitchStore: { make: made(toolkit.MemoryLineSwitchStore), needs: {}, takes: { changes } },
-  MemoryOperatorStore: { make: made(toolkit.MemoryOperatorStore), needs: {}, takes: { changes } },
-  MemorySessionStore: { make: made(toolkit.MemorySessionStore), needs: {}, takes: { changes } },
   MemoryTaskStore: {
     make: made(toolkit.MemoryTaskStore),
     needs: { money: ledger.holds },
@@ -154,16 +136,14 @@ export const CLASSES: Record<string, Optional> = {
       money: ledger.holds,
       claims: new toolkit.MemoryIdempotencyStore(),
       calls: new toolkit.MemoryCallStore(),
-      changes,
       maxFinished: 1,
     },
   },
   MemoryTicketStore: {
     make: made(toolkit.MemoryTicketStore),
     needs: {},
-    takes: { maxTickets: 1, changes, outbox: new MemoryWebhooks() },
+    takes: { maxTickets: 1 },
   },
-  MemoryWebhooks: { make: made(MemoryWebhooks), needs: {}, takes: { changes } },
   RedisIdempotencyStore: {
     make: made(RedisIdempotencyStore),
     needs: { redis },
@@ -177,7 +157,7 @@ export const CLASSES: Record<string, Optional> = {
   RedisLimitStore: {
     make: made(RedisLimitStore),
     needs: { redis },
-    takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange, now: () => 0 },
+    takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange },
   },
   S3Archive: {
     make: made(sql.S3Archive),
@@ -210,9 +190,9 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   // It has the options of `route`.
   'LineAccess',
   'LineRegistry',
-  'MemoryChangeLog',
   'MemoryKeyDirectory',
   'MemoryLimitStore',
+  'MemorySlots',
   'MemoryLineStateStore',
   'MemoryUsageStore',
   'RetryingWriter',
@@ -226,5 +206,5 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'WebhookSender',
   'WebhookWatch',
   'VideoCharges',
-  'WalletsHeldUp',
+  'WalletsLocked',
 ])

@@ -7,7 +7,7 @@ const calls = new toolkit.MemoryCallStore()
 const tickets = new toolkit.MemoryTicketStore()
 const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
 
-/** What each factory needs, and for each option one value that it takes. */
+/** The options that each factory needs, and for each option one value that it takes. */
 export const FACTORIES: Record<string, { needs: object; takes: object; beside?: Record<string, object> }> = {
   beginCall: { needs: {}, takes: { protocol: () => ({}), logger: console, onBegin: () => {} } },
   telemetry: { needs: {}, takes: { catalog, states: {}, labels: ['user', 'tag:team'], maxLabelValues: 10 } },
@@ -43,21 +43,26 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       keepWhen: () => true,
       handlerMs: 1,
       completedBy: 'ledger',
+      unresolved: async () => undefined,
       storeTimeoutMs: 1,
       onStoreChange: () => {},
       logger: console,
     },
   },
-  references: { needs: { kept: new toolkit.KeptThings() }, takes: { kept: new toolkit.KeptThings() } },
+  references: {
+    needs: { kept: new toolkit.UpstreamResources() },
+    takes: { kept: new toolkit.UpstreamResources() },
+  },
   rateLimit: {
     needs: {},
     takes: {
+      limit: 60,
       levels,
       tokens: () => 1,
       skip: () => false,
       store: new toolkit.MemoryLimitStore(),
       onStoreError: 'refuse',
-      windowMs: 2_678_400_000,
+      windowMs: 2_147_483_647,
       headers: 'ietf',
       logger: console,
     },
@@ -96,7 +101,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       maxAttempts: 1,
       region: 'eu',
       lines: new toolkit.LineRegistry(),
-      kept: new toolkit.KeptThings(),
+      kept: new toolkit.UpstreamResources(),
       bodyLimitBytes: 1,
       bodyBudgetBytes: 1e9,
     },
@@ -108,8 +113,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
   accountRoutes: { needs: { ledger }, takes: { ledger } },
   callLogRoutes: { needs: { store: calls }, takes: { store: calls, account: 'all' } },
   storedResponse: {
-    needs: { kept: new toolkit.KeptThings(), catalog },
-    takes: { kept: new toolkit.KeptThings(), catalog },
+    needs: { kept: new toolkit.UpstreamResources(), catalog },
+    takes: { kept: new toolkit.UpstreamResources(), catalog },
   },
   usageRoutes: { needs: { store: ledger.usage }, takes: { store: ledger.usage, account: 'all' } },
   ticketRoutes: {
@@ -124,8 +129,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     needs: {},
     takes: {
       token: 'secret',
-      operators: new toolkit.MemoryOperatorStore(),
-      sessions: new toolkit.MemorySessionStore(),
+      operators: { findByToken() {} },
+      sessions: { findBySecret() {} },
     },
   },
   adminRoutes: {
@@ -142,7 +147,6 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       operators: {},
       sessions: {},
       webhooks: { store: {} },
-      regions: { list() {}, homeOf() {}, sharesOf() {} },
       changes: {},
       actor: () => 'a',
     },
@@ -152,6 +156,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     takes: {
       tasks: { intend() {} },
       lines: { submit() {} },
+      calls: new toolkit.MemoryCallStore(),
       urlSigningSecret: 'x'.repeat(16),
       signedForMs: 1000,
       publicOrigin: 'https://models.example.com',

@@ -50,7 +50,7 @@ export function faultOf(make: () => unknown): Error | undefined {
 /** Options that say how long something is kept, or what its age may be: no timer waits for it. */
 const KEPT: ReadonlySet<string> = new Set([
   ...['keepMs', 'retainMs', 'retentionMs', 'staleMs', 'fineRetentionMs', 'entryWithinMs', 'probeMs'],
-  ...['shortestPollMs', 'longestPollMs', 'signedForMs', 'windowMs'],
+  ...['shortestPollMs', 'longestPollMs', 'signedForMs'],
 ])
 
 /** A time that a timer waits is refused where a timer would fire at once. Others may be of any length. */
@@ -62,7 +62,7 @@ export function assertTimersAreBounded(options: readonly string[], make: (given:
   }
 }
 
-/** Each misspelling of an option is told, with the option that was meant. */
+/** Each misspelling of an option is reported, with the option that was meant. */
 export function assertMeantIsNamed(
   owner: string,
   options: readonly string[],

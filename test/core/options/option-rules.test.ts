@@ -115,7 +115,7 @@ describe('the rule of an option', () => {
   })
 })
 
-describe('what a value is', () => {
+describe('the kind of a value', () => {
   const KINDS: [value: unknown, kind: string][] = [
     [null, 'null'],
     [undefined, 'undefined'],

@@ -71,7 +71,7 @@ function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   return [...cuts, bytes.length].map((end, i) => bytes.subarray(i === 0 ? 0 : cuts[i - 1], end))
 }
 
-/** What stands behind the last blank line is no event; a CR at the very end may yet become CR LF. */
+/** The text after the last blank line is no event; a CR at the very end may yet become CR LF. */
 const CLOSING = ':\n\n'
 
 describe('reading an event stream', () => {

@@ -52,7 +52,7 @@ describe('no outage begins', () => {
   })
 })
 
-it('what is insisted on is asked while the store is away, and nothing else is', async () => {
+it('an operation that is insisted on is asked while the store is away, and nothing else is', async () => {
   const { guard } = guarded()
   await assert.rejects(guard.run(fails), StoreAway)
   let asked = 0

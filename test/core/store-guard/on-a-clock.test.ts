@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { StoreAway, StoreGuard, type StoreGuardOptions } from '../../../lib/core/store-guard/store-guard.ts'
+import { machine } from '../../../lib/core/timing/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const DOWN = new Error('down')
@@ -11,6 +12,8 @@ const turn = () => new Promise(setImmediate)
 /** A guard on clocks that a test moves. */
 function guarded(t: TestContext, options: Partial<StoreGuardOptions> = {}) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 50_000 })
+  // The real machine may be busy.
+  t.mock.method(machine, 'limit', (ms: number) => ms)
   let now = 0
   t.mock.method(performance, 'now', () => now)
   const logger = recordingLogger()
@@ -27,7 +30,7 @@ function guarded(t: TestContext, options: Partial<StoreGuardOptions> = {}) {
   return { guard, logger, changes, advance }
 }
 
-/** What becomes of an operation: `running` until it is known. */
+/** The state of an operation: `running` until the result is known. */
 function watched<T>(operation: Promise<T>) {
   const seen: { state: unknown } = { state: 'running' }
   operation.then(
@@ -96,8 +99,9 @@ describe('a store', () => {
     assert.equal(guard.mayAsk(), true)
   })
 
-  it('is told to be away and back once each, with how long it was', async (t) => {
-    const { guard, advance, logger, changes } = guarded(t)
+  it('is told to be away and back once each, with what callers notice and how long it was', async (t) => {
+    const effect = 'calls wait'
+    const { guard, advance, logger, changes } = guarded(t, { effect })
     await assert.rejects(guard.run(fails))
     await assert.rejects(guard.insist(fails))
     await advance(1234)
@@ -106,7 +110,7 @@ describe('a store', () => {
     assert.deepEqual(
       logger.lines.map(({ level, message, fields }) => [level, message, fields]),
       [
-        ['error', 'store is away', { err: DOWN, store: 'store' }],
+        ['error', 'store is away', { err: DOWN, store: 'store', effect }],
         ['warn', 'store is back', { store: 'store', forMs: 1234 }],
       ],
     )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import { machine } from '../../../lib/core/timing/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const fails = () => Promise.reject(new Error('this row is broken'))
@@ -9,6 +10,8 @@ const never = () => new Promise<never>(() => {})
 
 function guarded(t: TestContext) {
   let now = 0
+  // The real machine may be busy.
+  t.mock.method(machine, 'limit', (ms: number) => ms)
   t.mock.method(performance, 'now', () => now)
   const logger = recordingLogger()
   const changes: boolean[] = []

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { StoreGuard } from '../../../lib/core/store-guard/store-guard.ts'
+import { machine } from '../../../lib/core/timing/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const NEAR_MS = 250
@@ -9,10 +10,12 @@ const FAR_MS = 1500
 /** An operation has its slice besides. */
 const PROBE_MS = 500
 
-/** A store that takes as long as it is told to, and a guard of it, on clocks of the test. */
+/** A store whose delay the test sets, and a guard of it, on clocks of the test. */
 function slowStore(t: TestContext, farTimeoutMs?: number) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 50_000 })
   let now = 0
+  // The real machine may be busy.
+  t.mock.method(machine, 'limit', (ms: number) => ms)
   const clock = t.mock.method(performance, 'now', () => now)
   const logger = recordingLogger()
   const guard = new StoreGuard({

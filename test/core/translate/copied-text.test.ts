@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { chatCompletions, responses } from '../../../lib/core/operations/index.ts'
 import { type StreamTranslator, translationOf } from '../../../lib/core/translate/index.ts'
-import { eventsOf } from './accumulate.ts'
+import { eventsOf } from './support/streams.ts'
 
 const LINE = { protocol: 'anthropic' } as const
 const start = (content_block: unknown, index = 0) => ({ type: 'content_block_start', index, content_block })

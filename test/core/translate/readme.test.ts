@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { CHAT_MEMBERS } from '../../../lib/core/translate/chat-as-messages/members.ts'
-import { CHAT_PARTS } from '../../../lib/core/translate/chat-as-messages/parts.ts'
-import { USER_BLOCKS } from '../../../lib/core/translate/messages-as-chat/blocks.ts'
-import { MESSAGES_MEMBERS } from '../../../lib/core/translate/messages-as-chat/members.ts'
-import { HARMLESS_MEMBERS } from '../../../lib/core/translate/requests/harmless-members.ts'
-import type { MemberRules } from '../../../lib/core/translate/requests/member-rules.ts'
-import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat/members.ts'
+import { CHAT_PARTS } from '../../../lib/core/translate/chat-as-messages/conversation.ts'
+import { CHAT_MEMBERS } from '../../../lib/core/translate/chat-as-messages/request.ts'
+import { HARMLESS_MEMBERS, type MemberRules } from '../../../lib/core/translate/member-rules.ts'
+import { USER_BLOCKS } from '../../../lib/core/translate/messages-as-chat/messages.ts'
+import { MESSAGES_MEMBERS } from '../../../lib/core/translate/messages-as-chat/request.ts'
+import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat/request.ts'
 
 const readme = readFileSync(new URL('../../../lib/core/translate/README.md', import.meta.url), 'utf8')
 

@@ -3,9 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { chatCompletions, messages } from '../../../lib/core/operations/index.ts'
 import { type Translation, translationOf } from '../../../lib/core/translate/index.ts'
-import { asChat, asMessages, conversations } from './conversations.ts'
-import { meaningOf } from './meaning.ts'
-import type { Body } from './requests.ts'
+import { asChat, asMessages, conversations, meaningOf } from './support/conversations.ts'
+import type { Body } from './support/requests.ts'
 
 const toMessages = translationOf(chatCompletions, { protocol: 'anthropic' }) as Translation
 const toChat = translationOf(messages, { protocol: 'openai' }) as Translation

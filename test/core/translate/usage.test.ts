@@ -5,7 +5,7 @@ import {
   chatUsage,
   messagesReasoningTokens,
   messagesUsage,
-} from '../../../lib/core/translate/answers/usage.ts'
+} from '../../../lib/core/translate/usage.ts'
 
 describe('the usage of an answer, told as a chat’s', () => {
   it('adds input and output up, and says what of it was cached, written to a cache and thought', () => {
@@ -19,19 +19,11 @@ describe('the usage of an answer, told as a chat’s', () => {
     })
   })
 
-  it('has zero for a count that the line left out beside another, and no member for what no line counts', () => {
-    const details = { prompt_tokens_details: { cached_tokens: 0 } }
-    assert.deepEqual(chatUsage({ inputTokens: 5 }), {
-      prompt_tokens: 5,
-      completion_tokens: 0,
-      total_tokens: 5,
-      ...details,
-    })
-    assert.deepEqual(chatUsage({ outputTokens: 7 }), {
-      prompt_tokens: 0,
-      completion_tokens: 7,
-      total_tokens: 7,
-      ...details,
+  it('has no member for a count that is not known', () => {
+    assert.deepEqual(chatUsage({ inputTokens: 5 }), { prompt_tokens: 5, total_tokens: 5 })
+    assert.deepEqual(chatUsage({ outputTokens: 7 }), { completion_tokens: 7, total_tokens: 7 })
+    assert.deepEqual(chatUsage({ inputTokens: 5, cacheWriteTokens: 2 })?.prompt_tokens_details, {
+      cache_write_tokens: 2,
     })
   })
 
@@ -41,7 +33,8 @@ describe('the usage of an answer, told as a chat’s', () => {
   })
 
   it('keeps a count of zero', () => {
-    assert.deepEqual(chatUsage({ inputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }), {
+    const counts = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 }
+    assert.deepEqual(chatUsage({ ...counts, reasoningTokens: 0 }), {
       prompt_tokens: 0,
       completion_tokens: 0,
       total_tokens: 0,
@@ -52,7 +45,7 @@ describe('the usage of an answer, told as a chat’s', () => {
 })
 
 describe('the usage of an answer, told as a message’s', () => {
-  const told = (fresh: number, written: number, read: number, output: number) => ({
+  const told = (fresh: number, written: number | null, read: number | null, output: number) => ({
     input_tokens: fresh,
     cache_creation_input_tokens: written,
     cache_read_input_tokens: read,
@@ -68,21 +61,22 @@ describe('the usage of an answer, told as a message’s', () => {
     })
   })
 
-  it('has zeros for what the line did not count', () => {
-    assert.deepEqual(messagesUsage({}), told(0, 0, 0, 0))
-    assert.deepEqual(messagesUsage({ outputTokens: 7 }), told(0, 0, 0, 7))
+  it('has null for what is not known of a cache', () => {
+    assert.deepEqual(messagesUsage({}), told(0, null, null, 0))
+    assert.deepEqual(messagesUsage({ outputTokens: 7 }), told(0, null, null, 7))
+    assert.deepEqual(messagesUsage({ inputTokens: 7, cacheWriteTokens: 0 }), told(7, 0, null, 0))
   })
 
   it('has the searches that the line ran, if it ran any', () => {
     assert.deepEqual(messagesUsage({ webSearches: 2 }), {
-      ...told(0, 0, 0, 0),
+      ...told(0, null, null, 0),
       server_tool_use: { web_search_requests: 2 },
     })
-    assert.deepEqual(messagesUsage({ webSearches: 0 }), told(0, 0, 0, 0))
+    assert.deepEqual(messagesUsage({ webSearches: 0 }), told(0, null, null, 0))
   })
 
   it('never has a part that is more than the whole input', () => {
-    assert.deepEqual(messagesUsage({ inputTokens: 50, cachedInputTokens: 90 }), told(0, 0, 50, 0))
+    assert.deepEqual(messagesUsage({ inputTokens: 50, cachedInputTokens: 90 }), told(0, null, 50, 0))
     assert.deepEqual(
       messagesUsage({ inputTokens: 50, cachedInputTokens: 30, cacheWriteTokens: 30 }),
       told(0, 20, 30, 0),

@@ -3,14 +3,25 @@ import { describe, it } from 'node:test'
 import { isJsonObject, type JsonObject, objectsIn } from '../../../lib/core/json/index.ts'
 import { messages, referencesIn, responses } from '../../../lib/core/operations/index.ts'
 import { messageAsChatAnswer } from '../../../lib/core/translate/chat-as-messages/answer.ts'
+import { responsesAsChat, responsesAsMessages } from '../../../lib/core/translate/directions.ts'
 import { translationOf, Untranslatable } from '../../../lib/core/translate/index.ts'
-import { responsesAsChat, responsesAsMessages } from '../../../lib/core/translate/responses-as-chat/index.ts'
+import {
+  anthropicSearch,
+  isAnthropicSearch,
+  isOpenAiSearch,
+  searchOfMessage,
+  searchOfResponse,
+  takesSearch,
+} from '../../../lib/core/translate/web-search.ts'
 import { messageEvent } from '../../support/scripted-upstream.ts'
-import { clientOn } from './as-responses.ts'
-import { ask, type Body, chat, message, tool } from './requests.ts'
+import { ANTHROPIC, ask, type Body, chat, message, OPENAI, tool } from './support/requests.ts'
+import { clientOn } from './support/responses.ts'
 
 const context = { upstreamModel: 'm', defaultMaxTokens: 100 }
-const asChat = (body: JsonObject) => responsesAsChat.request({ model: 'm', input: 'hi', ...body }, context)
+/** A model that searches, by its name. */
+const SEARCHER = 'gpt-4o-search-preview'
+const asChat = (body: JsonObject) =>
+  responsesAsChat.request({ model: 'm', input: 'hi', ...body }, { ...context, upstreamModel: SEARCHER })
 const asMessages = (body: JsonObject) =>
   responsesAsMessages.request({ model: 'm', input: 'hi', ...body }, context)
 
@@ -56,7 +67,7 @@ describe('a web search', () => {
       asMessages({
         tools: [
           { type: 'function', name: 'f', parameters: {} },
-          { type: 'web_search', external_web_access: false },
+          { type: 'web_search', external_web_access: true },
         ],
       }),
       [{ name: 'f', input_schema: { type: 'object' } }, anthropic],
@@ -67,10 +78,13 @@ describe('a web search', () => {
   }
 
   const TO_CHAT: [what: string, made: Body, options: Body][] = [
-    ['of a message', message.translate({ tools: [{ ...anthropic, max_uses: 3 }] }), {}],
+    ['of a message', message.translate({ tools: [{ ...anthropic, max_uses: 3 }] }, SEARCHER), {}],
     [
       'of a message, of a later version',
-      message.translate({ tools: [{ ...anthropic, type: 'web_search_20260209', user_location: place }] }),
+      message.translate(
+        { tools: [{ ...anthropic, type: 'web_search_20260209', user_location: place }] },
+        SEARCHER,
+      ),
       { user_location: chatPlace },
     ],
     [
@@ -95,7 +109,7 @@ describe('a web search', () => {
     assert.deepEqual(choice, { type: 'tool', name: 'web_search' })
     const chosen = { tools: [tool('f'), anthropic], tool_choice: { type: 'tool', name: 'web_search' } }
     const functions = { ...chosen, tools: [{ name: 'f', input_schema: {} }, anthropic] }
-    assert.equal(message.translate(functions).tool_choice, undefined)
+    assert.equal(message.translate(functions, SEARCHER).tool_choice, undefined)
     assert.equal(
       asChat({ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }).tool_choice,
       undefined,
@@ -104,7 +118,7 @@ describe('a web search', () => {
 
   it('is refused with what would be left out of it, and named in the words of the caller', () => {
     assert.equal(
-      message.refusedMember({ tools: [{ ...anthropic, allowed_domains: ['a.com'] }] }),
+      message.refusedMember({ tools: [{ ...anthropic, allowed_domains: ['a.com'] }] }, SEARCHER),
       'tools[0].allowed_domains',
     )
     const filters = { allowed_domains: ['a.com'] }
@@ -117,6 +131,49 @@ describe('a web search', () => {
       refusedParam(() => asMessages({ tools: [{ type: 'web_search', filters: both }] })),
       'tools',
     )
+  })
+
+  it('is refused by the name of its tool for models of which nobody knows that they search', () => {
+    const offered: [from: typeof messages | typeof responses, type: string][] = [
+      [messages, 'web_search_20250305'],
+      [messages, 'web_search_20260209'],
+      [responses, 'web_search'],
+      [responses, 'web_search_preview_2025_03_11'],
+    ]
+    for (const [from, type] of offered)
+      for (const upstreamModel of ['m', 'gpt-5.4', 'meta-llama/llama-4-scout']) {
+        const functions =
+          from === messages ? [{ name: 'f', input_schema: {} }] : [{ type: 'function', name: 'f' }]
+        const tools = [...functions, { type, name: 'web_search' }]
+        const asked = from === messages ? { max_tokens: 5, messages: ask } : { input: 'hi' }
+        const json = { model: 'm', ...asked, tools }
+        assert.throws(() => translationOf(from, OPENAI)?.request(json, { ...context, upstreamModel }), {
+          name: 'Untranslatable',
+          param: 'tools[1]',
+          what: `the tool "${type}"`,
+          dispensable: true,
+        })
+      }
+  })
+
+  it('of what its provider has stored becomes no live search on any line', () => {
+    const offline = [{ type: 'web_search', external_web_access: false }]
+    for (const line of [OPENAI, ANTHROPIC])
+      for (const upstreamModel of ['m', SEARCHER, 'sonar-pro', 'claude-opus-5']) {
+        const direction = translationOf(responses, line)
+        const left: string[] = []
+        const given = { ...context, upstreamModel }
+        const body = { model: 'm', input: 'hi', tools: offline, tool_choice: { type: 'web_search' } }
+        const dropped = direction?.request(body, { ...given, leaveOut: (param) => void left.push(param) })
+        assert.deepEqual(left, ['tools[0]'])
+        assert.doesNotMatch(JSON.stringify(dropped), /search/)
+        assert.throws(() => direction?.request(body, given), {
+          param: 'tools[0]',
+          what: 'the tool "web_search"',
+        })
+      }
+    const options = { external_web_access: false }
+    assert.equal(chat.refusedMember({ web_search_options: options }), 'web_search_options')
   })
 
   it('is left out, where members may be, for models of which nobody knows that they search', () => {
@@ -241,5 +298,83 @@ describe('the answer to a web search', () => {
     const made = messageAsChatAnswer(answer, {}, { request: {}, created: 5, estimatedInputTokens: 9 })
     assert.doesNotMatch(JSON.stringify(made.body), /web_searches/)
     assert.equal(made.skipped, 2)
+  })
+})
+
+const FULL = { city: 'Rome', region: 'Lazio', country: 'IT', timezone: 'Europe/Rome' }
+const ODD = { city: '', region: 7, country: null, other: 'x' }
+const approximate = (place: object) => ({ user_location: { type: 'approximate', approximate: place } })
+const plain = { type: 'web_search_20250305', name: 'web_search' }
+const none = () => assert.fail('nothing is left out')
+
+describe('the type of a web search', () => {
+  const TYPES: [type: unknown, ofOpenAi: boolean, ofAnthropic: boolean][] = [
+    ['web_search', true, false],
+    ['web_search_preview', true, false],
+    ['web_search_2025_08_26', true, false],
+    ['web_search_preview_2025_03_11', true, false],
+    ['web_search_20250305', false, true],
+    ['web_search_previews', false, false],
+    ['web_search_2025_08_26x', false, false],
+    ['web_search_202503051', false, false],
+    ['my_web_search', false, false],
+    ['my_web_search_20250305', false, false],
+    [['web_search'], false, false],
+    [['web_search_20250305'], false, false],
+    [undefined, false, false],
+  ]
+  for (const [type, ofOpenAi, ofAnthropic] of TYPES)
+    it(`is OpenAI's, Anthropic's or neither: ${JSON.stringify(type)}`, () =>
+      assert.deepEqual([isOpenAiSearch(type), isAnthropicSearch(type)], [ofOpenAi, ofAnthropic]))
+
+  it('is sent to models of which it is known', () => {
+    const models = ['m', 'gpt-4o-search-preview', 'sonar-pro', 'openai/gpt-4o:online']
+    assert.deepEqual(models.map(takesSearch), [false, true, true, true])
+  })
+})
+
+describe('the place and the domains of a web search', () => {
+  it('are those of a response, as far as they say something', () => {
+    const filters = { allowed_domains: ['a'], blocked_domains: ['b'], other: 1 }
+    assert.deepEqual(searchOfResponse({ search_context_size: 'low', user_location: FULL, filters }), {
+      search_context_size: 'low',
+      ...approximate(FULL),
+      filters: { allowed_domains: ['a'], blocked_domains: ['b'] },
+    })
+    for (const odd of [
+      {},
+      { search_context_size: 7, user_location: ODD, filters: { allowed_domains: [], blocked_domains: 'b' } },
+      { user_location: 'Rome', filters: 'a' },
+    ])
+      assert.deepEqual(searchOfResponse(odd), {})
+  })
+
+  it('are those of a message, whose domains a chat has no word for', () => {
+    assert.deepEqual(searchOfMessage({ user_location: FULL }, 'tools[0]', none), approximate(FULL))
+    assert.deepEqual(searchOfMessage({ user_location: ODD, allowed_domains: [] }, 'tools[0]', none), {})
+    const left: string[] = []
+    searchOfMessage(
+      { allowed_domains: ['a'], blocked_domains: ['b'] },
+      'tools[0]',
+      (param) => void left.push(param),
+    )
+    assert.deepEqual(left, ['tools[0].allowed_domains', 'tools[0].blocked_domains'])
+  })
+
+  it('are those that Anthropic takes: domains to search, or to leave out', () => {
+    const made = (options: object) => anthropicSearch({ ...options }, none)
+    assert.deepEqual(made({}), plain)
+    assert.deepEqual(made(approximate(FULL)), { ...plain, user_location: { type: 'approximate', ...FULL } })
+    for (const odd of [approximate(ODD), { user_location: FULL }, { user_location: 'x', filters: 'x' }])
+      assert.deepEqual(made(odd), plain)
+    const [allowed, blocked] = [{ allowed_domains: ['a'] }, { blocked_domains: ['b'] }]
+    assert.deepEqual(made({ filters: { ...allowed, blocked_domains: [] } }), { ...plain, ...allowed })
+    assert.deepEqual(made({ filters: { ...blocked, allowed_domains: [] } }), { ...plain, ...blocked })
+    const left: string[] = []
+    assert.deepEqual(
+      anthropicSearch({ filters: { ...allowed, ...blocked } }, (param) => void left.push(param)),
+      { ...plain, ...allowed },
+    )
+    assert.deepEqual(left, ['web_search_options.filters.blocked_domains'])
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { chatCompletions, messages, type Operation, responses } from '../../../lib/core/operations/index.ts'
 import { translationsOf } from '../../../lib/core/translate/index.ts'
-import { sealedToolId } from '../../../lib/core/translate/parts/tool-ids.ts'
+import { sealedToolId } from '../../../lib/core/translate/tool-ids.ts'
 
 type Body = Record<string, unknown>
 

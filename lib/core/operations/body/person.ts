@@ -1,6 +1,6 @@
 import { parseJsonObject } from '../../json/index.ts'
 
-/** What Claude Code adds to the name of its user: each session would be a user of its own. */
+/** The session that Claude Code adds to the name of its user. With it, each session would count as a user of its own. */
 const SESSION = /_session_[0-9a-f-]{36}$/
 
 /** Returns the name of a user without the session that Claude Code adds to it. */

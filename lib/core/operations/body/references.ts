@@ -1,10 +1,9 @@
 import { GatewayError } from '../../errors/index.ts'
 import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
-import { kindOfHolder, kindOfList, kindOfMember, kindOfType } from './reference-names.ts'
 
-/** A thing that an upstream keeps, such as a file or a response, as a request names it. */
+/** A resource that an upstream keeps, such as a file or a response, as a request names it. */
 export interface Reference {
-  /** The kind of thing: `file`, `response`, `vector_store` … */
+  /** The kind of resource: `file`, `response`, `vector_store` … */
   readonly kind: string
   /** The upstream's id. */
   readonly id: string
@@ -64,11 +63,8 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
 /** How the ids of web searches in translated answers begin, which no upstream keeps. */
 export const TRANSLATED_SEARCH = 'ws_resp_'
 
-/** What is to be looked at. It is shared, because a scan is never interrupted: an array that grows takes 17 elements. */
-const ahead: object[] = []
-
 /**
- * Returns the things kept by an upstream that a JSON body names, without recursion. These name one:
+ * Returns the resources kept by an upstream that a JSON body names, without recursion. These name one:
  *
  * - a member whose name ends in `_id`, `_ids`, `Id` or `Ids`, and members such as `container` or `thread`;
  * - an object with an `id` as the value of a member, such as `conversation: { id }`;
@@ -79,9 +75,8 @@ const ahead: object[] = []
  */
 export function referencesIn(body: JsonObject): readonly Reference[] {
   let found: BodyReferences | undefined
-  // A scan that failed has left something.
-  if (ahead.length > 0) ahead.length = 0
-  for (let value: object | undefined = body; value !== undefined; value = ahead.pop()) {
+  const ahead: object[] = [body]
+  for (let value = ahead.pop(); value !== undefined; value = ahead.pop()) {
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) {
         const item: unknown = value[i]
@@ -112,11 +107,12 @@ export function referencesIn(body: JsonObject): readonly Reference[] {
 
 /** Returns the fields of a query. Some upstreams divide it at semicolons, too. */
 export function fieldsOf(query: URLSearchParams): Iterable<readonly [name: string, value: string]> {
-  const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
-  return divided.size > query.size ? [...query, ...divided] : query
+  const text = query.toString()
+  if (!text.includes('%3B')) return query
+  return [...query, ...new URLSearchParams(text.replaceAll('%3B', '&').replaceAll('%3D', '='))]
 }
 
-/** Returns the things that the query of a request names. */
+/** Returns the resources that the query of a request names. */
 export function referencesInQuery(query: URLSearchParams): readonly Reference[] {
   const found: Reference[] = []
   for (const [name, id] of fieldsOf(query)) {
@@ -129,7 +125,7 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
   return found
 }
 
-/** Returns the kind of thing that a field of a form names, such as `file_ids[]`; undefined for any other field. */
+/** Returns the kind of resource that a field of a form names, such as `file_ids[]`; undefined for any other field. */
 export function kindOfField(name: string): string | undefined {
   const parts = partsOfField(name)
   const last = parts.at(-1) ?? ''
@@ -137,9 +133,12 @@ export function kindOfField(name: string): string | undefined {
   return kindOfMember(last)
 }
 
-/** Returns the names in the name of a field: `session` and `model` of `session[model]`. */
+/** Returns the names in the name of a field: `session` and `model` of `session[model]`. Some upstreams end it at an empty byte. */
 export function partsOfField(name: string): readonly string[] {
-  return name.split(/[[\].]+/).filter((part) => part !== '')
+  return name
+    .replace(/\0.*/s, '')
+    .split(/[[\].\s]+/)
+    .filter((part) => part !== '')
 }
 
 /** Whether a member may name something: by its name, or by an `id` in its value. */
@@ -161,7 +160,7 @@ export function isData(name: string, member: unknown, { name: ownName, type }: J
   return ArrayBuffer.isView(member)
 }
 
-/** Returns the kind of thing that an item of a list names by its `id`; undefined if it names none. */
+/** Returns the kind of resource that an item of a list names by its `id`; undefined if it names none. */
 function kindOfItem(item: JsonObject): string | undefined {
   const { type } = item
   if (typeof type !== 'string') return undefined
@@ -184,7 +183,7 @@ function isBareItem({ id, type, role, content }: JsonObject): boolean {
   return (role ?? undefined) === undefined || (content ?? undefined) === undefined
 }
 
-/** The things that a body names. */
+/** The resources that a body names. */
 class BodyReferences {
   readonly list: Reference[] = []
   readonly #body: JsonObject
@@ -222,7 +221,7 @@ class BodyReferences {
     if (typeof id !== 'string' && typeof id !== 'number') return this
     if (this.list.length >= MAX_REFERENCES) {
       throw new GatewayError('invalid_request', {
-        message: `The body names more than ${MAX_REFERENCES} stored things. Send fewer at a time.`,
+        message: `The body names more than ${MAX_REFERENCES} stored resources. Send fewer at a time.`,
       })
     }
     const body = this.#body
@@ -248,4 +247,127 @@ function placeOf(body: JsonObject, owner: object, name: string): string {
 
 function joined(place: string, name: string): string {
   return (place === '' ? name : `${place}.${name}`).slice(0, 200)
+}
+
+/**
+ * Kinds of resources that upstreams keep, by the names that end with them: `input_file_id` is the id of a `file`,
+ * `previous_response_id` that of a `response`, a thread's `previous_message_id` that of a `message`.
+ */
+const KINDS = [
+  'file',
+  'vector_store',
+  'response',
+  'conversation',
+  'container',
+  'thread',
+  'assistant',
+  'message_batch',
+  'batch',
+  'upload',
+  'skill',
+  'cached_content',
+  'message',
+]
+
+/** Ids that name nothing an upstream keeps: they link parts of one request, or name what belongs to the caller. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'approval_request',
+  'call',
+  'client',
+  'client_request',
+  'connector',
+  'custom',
+  'customer',
+  'end_user',
+  'model',
+  'parent_tool_use',
+  'part',
+  'request',
+  'span',
+  'tool',
+  'tool_call',
+  'tool_use',
+  'trace',
+  'user',
+])
+
+/** Names without an ending that hold an id. */
+const BARE: Readonly<Record<string, string>> = {
+  agent: 'agent',
+  agents: 'agent',
+  assistant: 'assistant',
+  cached_content: 'cached_content',
+  callable_agents: 'agent',
+  container: 'container',
+  conversation: 'conversation',
+  file_uri: 'file',
+  input_files: 'file',
+  predefined_agents: 'agent',
+  session: 'session',
+  thread: 'thread',
+  training_file: 'file',
+  training_files: 'file',
+  validation_file: 'file',
+  validation_files: 'file',
+  vector_store: 'vector_store',
+}
+
+/** Members whose value is an object with an `id` of its own that names nothing kept. */
+const OWN_IDS: ReadonlySet<string> = new Set(['function', 'message', 'model', 'provider', 'tool', 'user'])
+
+const ID_ENDING = /[_-][iI][dD][sS]?$|[a-z0-9]I[dD][sS]?$/
+
+/**
+ * Returns the kind of resource that a member with an id names, in any case and form of the name: `file_id`,
+ * `file_ids`, `fileId`. Returns undefined for any other member.
+ */
+export function kindOfMember(name: string): string | undefined {
+  const last = name.charCodeAt(name.length - 1) | 0x20
+  // Of the ending "id" or "ids"; the test spares most names the expression.
+  const mayEndSo = last === 0x64 || last === 0x73
+  if (mayEndSo && ID_ENDING.test(name)) {
+    const base = snakeCase(name).replace(/_ids?$/, '')
+    return HARMLESS.has(base) || base.endsWith('token') ? undefined : kindOfBase(base)
+  }
+  return name.length > MAX_BARE_LENGTH ? undefined : bareKindOf(name)
+}
+
+/** Returns the kind of resource that a member names whose value is an object with an `id`, such as `conversation`. */
+export function kindOfHolder(name: string): string | undefined {
+  const base = snakeCase(name)
+  return OWN_IDS.has(base) ? undefined : kindOfBase(base)
+}
+
+/** Returns the kind of resource whose plural a name is, such as `files`; undefined for any other name. */
+export function kindOfList(name: string): string | undefined {
+  return KINDS.find((kind) => name === `${kind}s` || name === `${kind}es`)
+}
+
+/** Returns the kind of resource that an object with an `id` names by its type, such as `item_reference` or `file_id`. */
+export function kindOfType(type: string): string | undefined {
+  const base = /^(\w{1,64})_(?:reference|id)$/i.exec(type)?.[1]
+  return base === undefined ? undefined : kindOfBase(snakeCase(base))
+}
+
+/** Whether a name may be another form of a name in snake case. */
+const OTHER_FORM = /[A-Z-]/
+const MAX_BARE_LENGTH = Math.max(...Object.keys(BARE).map((name) => name.length))
+
+function bareKindOf(name: string): string | undefined {
+  if (Object.hasOwn(BARE, name)) return BARE[name]
+  if (!OTHER_FORM.test(name)) return undefined
+  const base = snakeCase(name)
+  return Object.hasOwn(BARE, base) ? BARE[base] : undefined
+}
+
+function kindOfBase(base: string): string {
+  return KINDS.find((kind) => base === kind || base.endsWith(`_${kind}`)) ?? base
+}
+
+function snakeCase(name: string): string {
+  return name
+    .slice(-64)
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase()
 }

@@ -1,6 +1,9 @@
-import { isJsonObject } from '../../json/index.ts'
+import { randomBytes } from 'node:crypto'
+import { editMembers, isJsonObject, type MemberEdits, memberText } from '../../json/index.ts'
 import type { UpstreamEdit } from '../operation.ts'
-import { MemberCursor, memberText } from './json-members.ts'
+
+/** Members that are for the gateway. `models` is let in only if it names nothing but the model. */
+const OWN_MEMBERS = ['provider', 'models']
 
 /**
  * Returns the body for a line: the caller's bytes with the line's name of the model, without the gateway's own members.
@@ -12,15 +15,21 @@ export function renamedBody(
   streamOptions?: string,
 ): Buffer {
   // No member stands twice in a body that was read, so nothing else in it can name the model.
-  if (json.model === model && !('provider' in json) && streamOptions === undefined) return raw
+  const own = OWN_MEMBERS.filter((member) => member in json)
+  if (json.model === model && own.length === 0 && streamOptions === undefined) return raw
   const edits: Record<string, string | null> = { model: JSON.stringify(model) }
-  if ('provider' in json) edits.provider = null
+  for (const member of own) edits[member] = null
   if (streamOptions !== undefined) edits.stream_options = streamOptions
   return editMembers(raw, edits)
 }
 
-/** Whether the caller of an OpenAI-style stream asks for the usage chunk. */
-export function asksForUsage({ stream_options: given }: Readonly<Record<string, unknown>>): boolean {
+/** Whether the caller of an OpenAI-style stream asks for the usage chunk, in the words of OpenAI or of OpenRouter. */
+export function asksForUsage(json: Readonly<Record<string, unknown>>): boolean {
+  const { usage } = json
+  return hasUsageOption(json) || (isJsonObject(usage) && usage.include === true)
+}
+
+function hasUsageOption({ stream_options: given }: Readonly<Record<string, unknown>>): boolean {
   return isJsonObject(given) && given.include_usage === true
 }
 
@@ -30,7 +39,7 @@ export function meteredBody(
   json: Readonly<Record<string, unknown>>,
   { model }: UpstreamEdit,
 ): Buffer {
-  if (json.stream !== true || asksForUsage(json)) return renamedBody(raw, json, model)
+  if (json.stream !== true || hasUsageOption(json)) return renamedBody(raw, json, model)
   return renamedBody(
     raw,
     json,
@@ -44,74 +53,83 @@ function withUsage(streamOptions = '{}'): string {
   return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
 }
 
-/** Changes of an object's members: a new value as JSON text, or `null` to remove the member. */
-export type MemberEdits = Readonly<Record<string, string | null>>
-
-/**
- * Replaces, removes or adds top-level members; all other bytes stay as they are. A member that occurs twice is changed
- * twice, so that no reader of duplicates sees the old value.
- *
- * @param raw valid JSON whose top level is an object.
- */
-export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
-  const cuts: Cut[] = []
-  let replaced: string[] | undefined
-  let keptEnd = -1
-  let removedStart = -1
-  let removedEnd = -1
-  const member = new MemberCursor(raw)
-  while (member.next()) {
-    let name: string | undefined
-    for (const edited in edits) if (member.is(edited)) name = edited
-    const text = name === undefined ? undefined : edits[name]
-    if (text === null) {
-      if (removedStart < 0) removedStart = member.keyStart
-      removedEnd = member.valueEnd
-      continue
-    }
-    if (removedStart >= 0) cuts.push({ from: removedStart, to: member.keyStart, text: '' })
-    removedStart = -1
-    keptEnd = member.valueEnd
-    if (name === undefined || text === undefined) continue
-    if (!replaced) replaced = [name]
-    else if (!replaced.includes(name)) replaced.push(name)
-    if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
-  }
-  if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })
-  for (const name in edits) {
-    if (edits[name] === null || replaced?.includes(name)) continue
-    // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
-    const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
-    const text = `${keptEnd < 0 ? '' : ','}${JSON.stringify(name)}:${edits[name]}`
-    cuts.push({ from: place, to: place, text })
-    keptEnd = Math.max(keptEnd, 0)
-  }
-  return cuts.length === 0 ? raw : patched(raw, cuts)
-}
-
-/** A piece of a text that is taken out, and what takes its place. */
-interface Cut {
-  readonly from: number
-  readonly to: number
-  readonly text: string
+/** The bytes of a form, and the content type that names their boundary. */
+interface MultipartBody {
+  readonly type: string
+  readonly bytes: Buffer
 }
 
 /**
- * One copy, however many cuts there are.
+ * Returns the form for a line: the caller's fields and files with the line's name of the model, without the gateway's own
+ * members.
  *
- * @param cuts from front to back.
+ * @param edits the line's own changes.
  */
-function patched(raw: Buffer, cuts: readonly Cut[]): Buffer {
-  let size = raw.length
-  for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
-  const copy = Buffer.allocUnsafe(size)
-  let written = 0
-  let copied = 0
-  for (const { from, to, text } of cuts) {
-    written += raw.copy(copy, written, copied, from)
-    written += copy.write(text, written)
-    copied = to
+export function renamedForm(
+  json: Readonly<Record<string, unknown>>,
+  model: string,
+  edits: MemberEdits = {},
+): MultipartBody {
+  const members: Record<string, unknown> = { ...json, model, provider: undefined, models: undefined }
+  for (const name in edits) members[name] = JSON.parse(edits[name] ?? 'null')
+  return multipartBody(members)
+}
+
+/** Writes members as a multipart form: files as files, all other values as text. */
+export function multipartBody(members: Readonly<Record<string, unknown>>): MultipartBody {
+  const boundary = `form-${randomBytes(16).toString('hex')}`
+  const pieces: (string | Buffer)[] = []
+  for (const [name, value] of leavesOf(members)) {
+    pieces.push(`--${boundary}\r\ncontent-disposition: form-data; name="${quoted(name)}"`)
+    if (value instanceof FormFile) {
+      pieces.push(`; filename="${quoted(value.filename || 'file')}"\r\n`)
+      pieces.push(`content-type: ${value.contentType}\r\n\r\n`, value.bytes, '\r\n')
+    } else pieces.push(`\r\n\r\n${String(value)}\r\n`)
   }
-  raw.copy(copy, written, copied)
-  return copy
+  pieces.push(`--${boundary}--\r\n`)
+  const bytes = Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  return { type: `multipart/form-data; boundary=${boundary}`, bytes }
+}
+
+/** Yields the leaves of nested members, with names such as `a[b]` for objects and `a[]` for lists. */
+function* leavesOf(
+  members: Readonly<Record<string, unknown>>,
+  within?: string,
+): Generator<[string, unknown]> {
+  for (const [key, value] of Object.entries(members)) {
+    const name = within === undefined ? key : `${within}[${key}]`
+    if (value === null || value === undefined) continue
+    if (Array.isArray(value)) yield* listItems(value, name)
+    else if (typeof value === 'object' && !(value instanceof FormFile))
+      yield* leavesOf(value as Record<string, unknown>, name)
+    else yield [name, value]
+  }
+}
+
+function* listItems(list: readonly unknown[], name: string): Generator<[string, unknown]> {
+  for (const item of list) {
+    const isRecord = typeof item === 'object' && item !== null && !(item instanceof FormFile)
+    if (isRecord) yield* leavesOf(item as Record<string, unknown>, `${name}[]`)
+    else yield [`${name}[]`, item]
+  }
+}
+
+/** Escapes a name as browsers do. */
+function quoted(name: string): string {
+  return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+/** A file from a multipart body. In the body's JSON, it is the value of the part's name. */
+export class FormFile {
+  /** The name that the caller gave, without a path. */
+  readonly filename: string
+  /** The media type that the caller declared, in lower case, without parameters. */
+  readonly contentType: string
+  readonly bytes: Buffer
+
+  constructor(filename: string, contentType: string, bytes: Buffer) {
+    this.filename = filename
+    this.contentType = contentType
+    this.bytes = bytes
+  }
 }

@@ -17,7 +17,8 @@ export function askedReasoning({
   reasoning,
   thinking,
 }: JsonObject): AskedReasoning | undefined {
-  if (given !== undefined && given !== null) return { param: 'reasoning_effort', effort: given }
+  if (given !== undefined && given !== null && given !== '')
+    return { param: 'reasoning_effort', effort: given }
   if (isJsonObject(reasoning)) {
     const { enabled, effort, max_tokens: budget } = reasoning
     const param = 'reasoning'

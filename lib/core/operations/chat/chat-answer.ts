@@ -1,11 +1,16 @@
 import { serviceTierOf } from '../../catalog/service-tier.ts'
-import { isJsonObject, isText, type JsonObject, tokenCount } from '../../json/index.ts'
-import { explainsNoOutput, isModerated } from '../no-output.ts'
-import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
-import { SpeechCount } from '../tokens/made-media.ts'
-import { estimateTokens } from '../tokens/token-estimate.ts'
-import { searchesInUsage } from '../web-searches.ts'
-import { type ChatOutput, outputText, textlessTokens } from './chat-output.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import {
+  explainsNoOutput,
+  type FinishReason,
+  finishReasonOf,
+  interruptionOf,
+  isModerated,
+} from '../finish-reasons.ts'
+import { SpeechCount, sealedTokens, TOKENS_PER_MADE_IMAGE } from '../metering/output-tokens.ts'
+import { estimateTokens, jsonText } from '../metering/token-estimate.ts'
+import { searchesInUsage } from '../metering/web-searches.ts'
+import type { AnswerReading, ReportedUsage, ResourceName, Substance } from '../operation.ts'
 
 /** A choice of an answer or of a chunk. */
 export interface ChatChoice {
@@ -71,6 +76,7 @@ class ChoicesReading implements AnswerReading {
   readonly usage: ReportedUsage
   substance: Substance
   readonly error: unknown
+  readonly finishReason: FinishReason | undefined
   readonly #choices: readonly ChatChoice[]
   readonly #form: ChoiceForm
 
@@ -79,6 +85,7 @@ class ChoicesReading implements AnswerReading {
     this.#choices = choices
     this.#form = form
     let substance: Substance = 'empty'
+    let finishReason: FinishReason | undefined
     for (let i = 0; i < choices.length; i++) {
       const choice = choices[i]
       // An upstream can send anything.
@@ -91,12 +98,14 @@ class ChoicesReading implements AnswerReading {
         else if (substance === 'empty' && isModerated(choice.finish_reason)) substance = 'filtered'
       }
       // The answer broke off behind the upstream.
-      if (choice.finish_reason === 'error') this.error ??= choice.error ?? {}
+      this.error ??= interruptionOf(choice.finish_reason, choice.error)
+      finishReason = firstIncomplete(finishReason, choice.finish_reason)
     }
     this.substance = substance
+    this.finishReason = finishReason
   }
 
-  get kept(): readonly KeptName[] {
+  get kept(): readonly ResourceName[] {
     return this.#choices.flatMap((choice) => (isObject(choice) ? keptOf(this.#form.output(choice)) : []))
   }
 
@@ -117,6 +126,11 @@ class ChoicesReading implements AnswerReading {
     }
     return tokens
   }
+}
+
+/** Returns why an answer of several choices ended. */
+export function firstIncomplete(before: FinishReason | undefined, reason: unknown): FinishReason | undefined {
+  return before === undefined || before === 'stop' ? (finishReasonOf(reason) ?? before) : before
 }
 
 /** Returns the usage of choices that hold it themselves, as Kimi's last chunk does. */
@@ -166,7 +180,7 @@ function outputOf(usage: JsonObject, reasoning: number | undefined): number | un
   return reasoning > completion || total >= (prompt ?? 0) + apart ? apart : completion
 }
 
-/** Whether usage tells of its parts, which can be why they do not add up to the total. */
+/** Whether usage has details. Then the parts may not add up to the total. */
 function hasDetails(usage: JsonObject): boolean {
   return isJsonObject(usage.prompt_tokens_details) || isJsonObject(usage.completion_tokens_details)
 }
@@ -199,11 +213,95 @@ function hasParts(content: unknown): boolean {
 }
 
 /** Returns the spoken answer of a message or delta, which later turns can name. */
-export function keptOf({ audio }: ChatOutput): readonly KeptName[] {
+export function keptOf({ audio }: ChatOutput): readonly ResourceName[] {
   return isJsonObject(audio) && typeof audio.id === 'string' ? [{ kind: 'audio', id: audio.id }] : NONE
 }
 
-const NONE: readonly KeptName[] = []
+const NONE: readonly ResourceName[] = []
 
 const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** The members of a message or delta that contain output, by the names of all upstreams. */
+export interface ChatOutput {
+  content?: unknown
+  reasoning_content?: unknown
+  reasoning?: unknown
+  reasoning_details?: unknown
+  refusal?: unknown
+  tool_calls?: unknown
+  function_call?: unknown
+  audio?: unknown
+  images?: unknown
+}
+
+/** Returns the text of a message or delta that is counted as output. */
+export function outputText(output: ChatOutput): string {
+  let text = ''
+  for (const value of [output.content, reasoningOf(output), output.refusal]) {
+    if (typeof value === 'string') text += value
+  }
+  if (Array.isArray(output.content)) for (const item of output.content) text += partText(item)
+  if (Array.isArray(output.tool_calls)) {
+    for (const call of output.tool_calls as { function?: unknown; custom?: unknown }[]) {
+      text += callText(call?.function ?? call?.custom)
+    }
+  }
+  return text + callText(output.function_call)
+}
+
+/** Returns what was thought. Some upstreams say it in one member, some in a list, and hosted routers in both. */
+function reasoningOf({
+  reasoning_content: content,
+  reasoning,
+  reasoning_details: details,
+}: ChatOutput): unknown {
+  if (isText(content)) return content
+  if (isText(reasoning) || !Array.isArray(details)) return reasoning
+  return objectsIn(details).reduce(
+    (all, detail) => all + textIn(detail, 'text') + textIn(detail, 'summary'),
+    '',
+  )
+}
+
+/** Returns the name and the input of a call of a function or of a custom tool. */
+function callText(call: unknown): string {
+  if (!isJsonObject(call)) return ''
+  return textIn(call, 'name') + jsonText(call.arguments ?? call.input)
+}
+
+/** Returns the text of a content part, and what was thought in it, which some upstreams say in parts of a part. */
+function partText(part: unknown): string {
+  if (!isJsonObject(part)) return ''
+  let text = textIn(part, 'text') + textIn(part, 'refusal') + textIn(part, 'thinking')
+  for (const thoughts of [part.thinking, part.summary])
+    for (const item of objectsIn(thoughts)) text += textIn(item, 'text')
+  return text
+}
+
+/**
+ * Returns the tokens of what a message or delta has besides its text: images, and what its text does not show of sealed
+ * reasoning.
+ *
+ * @param shown the reasoning that the earlier deltas have shown, which the sealed reasoning does not repeat.
+ */
+export function textlessTokens(output: ChatOutput, shown = { tokens: 0 }): number {
+  const { content, images, reasoning_details: details } = output
+  const inContent = Array.isArray(content)
+    ? objectsIn(content).filter(({ type }) => IMAGES.has(type)).length
+    : 0
+  const made = (inContent + (Array.isArray(images) ? images.length : 0)) * TOKENS_PER_MADE_IMAGE
+  if (!details) return made
+  const sealed = objectsIn(details).reduce((all, { data }) => all + sealedTokens(data), 0)
+  shown.tokens += estimateTokens(jsonText(reasoningOf(output)))
+  const hidden = Math.max(0, sealed - shown.tokens)
+  shown.tokens -= sealed - hidden
+  return made + hidden
+}
+
+const IMAGES: ReadonlySet<unknown> = new Set(['image_url', 'image', 'output_image'])
+
+function textIn(value: JsonObject, member: string): string {
+  const text = value[member]
+  return typeof text === 'string' ? text : ''
+}

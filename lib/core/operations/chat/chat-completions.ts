@@ -1,72 +1,25 @@
-import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
-import { memberText } from '../body/json-members.ts'
-import { listOf } from '../body/list-of.ts'
-import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { isJsonObject, type JsonObject, memberText, objectsIn } from '../../json/index.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
-import { chatForm } from '../forms/chat-form.ts'
-import {
-  PREFIX_CHARS,
-  type RequestFacts,
-  type StreamingOperation,
-  type TokenEstimator,
-} from '../operation.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
   TOKENS_PER_IMAGE,
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
-} from '../tokens/token-estimate.ts'
-import { mostChatSearches } from '../web-searches.ts'
+} from '../metering/token-estimate.ts'
+import { mostChatSearches } from '../metering/web-searches.ts'
+import {
+  PREFIX_CHARS,
+  type RequestFacts,
+  type StreamingOperation,
+  type TokenEstimator,
+} from '../operation.ts'
 import { askedReasoning } from './asked-reasoning.ts'
 import { readChoices } from './chat-answer.ts'
+import { chatForm } from './chat-form.ts'
+import { type ChatBody, chatSchema } from './chat-schema.ts'
 import { ChatStreamReader } from './chat-stream.ts'
-
-const part = z.looseObject({
-  type: z.string(),
-  text: z.string().nullish(),
-  // Mistral's clients send the URL itself.
-  image_url: z.union([z.looseObject({ url: z.string() }), z.string()]).nullish(),
-})
-
-const message = z.looseObject({
-  role: z.enum(['developer', 'system', 'user', 'assistant', 'tool', 'function']),
-  content: z
-    .union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
-    .nullish(),
-  tool_calls: listOf(z.looseObject({})).nullish(),
-})
-
-/** Cursor's tools for Claude are Anthropic's, which have no type. */
-const tool = z
-  .looseObject({ type: z.string().optional() })
-  .refine(({ type, input_schema }) => type !== undefined || isJsonObject(input_schema), {
-    path: ['type'],
-    error: 'must be a string',
-  })
-
-/** The members of a chat completion request that the gateway reads; unknown members pass through unchanged. */
-const schema = z.looseObject({
-  model: z.string().min(1),
-  messages: listOf(message, 1),
-  stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  n: z.int().min(1).max(128).nullish(),
-  max_tokens: z.int().min(1).nullish(),
-  max_completion_tokens: z.int().min(1).nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  tools: listOf(tool).nullish(),
-  functions: listOf(z.looseObject({ name: z.string() })).nullish(),
-  response_format: z.looseObject({ type: z.string() }).nullish(),
-  reasoning_effort: z.string().nullish(),
-  prediction: z.unknown().optional(),
-  provider: providerConstraintSchema.nullish(),
-})
-
-type ChatBody = z.output<typeof schema>
 
 /** OpenAI-style chat completion: `POST /v1/chat/completions`. */
 export const chatCompletions: StreamingOperation = {
@@ -76,7 +29,7 @@ export const chatCompletions: StreamingOperation = {
   protocol: 'openai',
   path: '/v1/chat/completions',
   upstreamPath: '/chat/completions',
-  schema,
+  schema: chatSchema,
   facts: chatFacts,
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
   // Spoken answers can be named in later turns.
@@ -95,7 +48,7 @@ function chatFacts(
   estimateTokens: TokenEstimator,
 ): RequestFacts {
   const body = json as ChatBody
-  let asked = NOTHING_ASKED
+  const featureParams = new Map<Feature, string>()
   let tokens = TOKENS_PER_REQUEST
   let images = 0
   for (let i = 0; i < body.messages.length; i++) {
@@ -111,11 +64,11 @@ function chatFacts(
           if (item.type === 'image_url') {
             images++
             tokens += TOKENS_PER_IMAGE
-            if (!asked.has('vision')) asked = asking(asked, 'vision', `messages[${i}].content[${j}]`)
+            if (!featureParams.has('vision')) featureParams.set('vision', `messages[${i}].content[${j}]`)
           } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
           else if (TOOL_PARTS.has(item.type)) tokens += estimateTokens(jsonText(item.input ?? item.content))
           else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
-          // What was thought, as Mistral's and Anthropic's models put it into the content.
+          // Mistral's and Anthropic's models put their thoughts into the content.
           else if (item.type === 'thinking') tokens += estimateTokens(jsonText(item.thinking))
           else tokens += TOKENS_PER_FILE
         }
@@ -124,25 +77,25 @@ function chatFacts(
     if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
   }
   const tools = body.tools?.length || body.functions?.length || 0
-  if (tools > 0) asked = asking(asked, 'tools', body.tools?.length ? 'tools' : 'functions')
+  if (tools > 0) featureParams.set('tools', body.tools?.length ? 'tools' : 'functions')
   for (const member of COUNTED_AS_WRITTEN) {
     if (body[member]) tokens += estimateTokens(memberText(raw, member) ?? '')
   }
   // The upstream treats other formats as a parameter; it writes this one into the prompt.
   if (body.response_format?.type === 'json_schema')
     tokens += estimateTokens(memberText(raw, 'response_format') ?? '')
-  if (body.stream === true) asked = asking(asked, 'stream', 'stream')
+  if (body.stream === true) featureParams.set('stream', 'stream')
   if (body.response_format && body.response_format.type !== 'text')
-    asked = asking(asked, 'json', 'response_format')
+    featureParams.set('json', 'response_format')
   if (body.reasoning_effort || body.reasoning || body.thinking) {
     const { param, effort } = askedReasoning(body) ?? {}
-    if (param && effort !== 'none') asked = asking(asked, 'reasoning', param)
+    if (param && effort !== 'none') featureParams.set('reasoning', param)
   }
   return {
     model: body.model,
     stream: body.stream === true,
-    features: asked === NOTHING_ASKED ? NO_FEATURES : new Set(asked.keys()),
-    featureParams: asked,
+    features: new Set(featureParams.keys()),
+    featureParams,
     estimatedInputTokens: tokens,
     // Upstreams differ in which of the two members they read. Neither may be 0.
     maxOutputTokens: Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || undefined,
@@ -152,14 +105,6 @@ function chatFacts(
     images,
     webSearches: body.web_search_options || tools > 0 ? mostChatSearches(body) : 0,
   }
-}
-
-/** The features of a call that asks for none. Most calls share it. */
-const NOTHING_ASKED: ReadonlyMap<Feature, string> = new Map()
-const NO_FEATURES: ReadonlySet<Feature> = new Set()
-
-function asking(known: ReadonlyMap<Feature, string>, feature: Feature, param: string) {
-  return new Map(known).set(feature, param)
 }
 
 /** Parts of Anthropic's that hold a tool call or its result. */
@@ -176,12 +121,11 @@ const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction', 'system']
 /** Members of a message that have their own way of counting, or are not counted. */
 const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
 
-/** Returns name and arguments of an earlier tool call, which are part of the prompt. */
-function callText(call: Readonly<Record<string, unknown>>): string {
-  const fn = call.function
-  if (typeof fn !== 'object' || fn === null) return ''
-  const { name, arguments: args } = fn as { name?: unknown; arguments?: unknown }
-  return `${typeof name === 'string' ? name : ''} ${jsonText(args)}`
+/** Returns name and arguments of an earlier tool call, or the input of a freeform tool, which are part of the prompt. */
+function callText(call: JsonObject): string {
+  const called = call.function ?? call.custom
+  if (!isJsonObject(called)) return ''
+  return `${typeof called.name === 'string' ? called.name : ''} ${jsonText(called.arguments ?? called.input)}`
 }
 
 function promptPrefix(messages: ChatBody['messages']): string {

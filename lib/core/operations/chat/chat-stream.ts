@@ -1,28 +1,30 @@
 import { serviceTierOf } from '../../catalog/service-tier.ts'
 import { parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
-import { isModerated } from '../no-output.ts'
+import { type FinishReason, finishReasonOf, interruptionOf, isModerated } from '../finish-reasons.ts'
+import { countRawText, countText, SpeechCount, soleTextMember } from '../metering/output-tokens.ts'
 import {
   type FrameReading,
-  type KeptName,
   newReading,
   type ReportedUsage,
+  type ResourceName,
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { SpeechCount } from '../tokens/made-media.ts'
-import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type ChatChoice,
+  type ChatOutput,
   type ChoiceForm,
   endsWithoutOutput,
+  firstIncomplete,
   hasOutput,
   hasRefusal,
   keptOf,
+  outputText,
   readChatUsage,
+  textlessTokens,
   usageIn,
 } from './chat-answer.ts'
-import { type ChatOutput, outputText, textlessTokens } from './chat-output.ts'
 
 interface ChatChunk {
   object?: unknown
@@ -30,6 +32,8 @@ interface ChatChunk {
   usage?: unknown
   error?: unknown
   service_tier?: unknown
+  /** Groq's, which may hold the usage. */
+  x_groq?: { usage?: unknown } | null
 }
 
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
@@ -59,11 +63,12 @@ export class ChatStreamReader implements StreamReader {
   #lastUsage: unknown
   #speech: SpeechCount | undefined
   #shown: { tokens: number } | undefined
-  /** What the last chunk said of the tier of service. */
+  /** The tier of service in the last chunk. */
   #tier: unknown
   usage: ReportedUsage = {}
-  /** What the upstream keeps; undefined as long as there is nothing. */
-  kept: readonly KeptName[] | undefined
+  finishReason: FinishReason | undefined
+  /** The resources that the upstream keeps; undefined as long as there are none. */
+  kept: readonly ResourceName[] | undefined
   estimatedOutput = 0
   unreportedOutput = 0
 
@@ -118,10 +123,14 @@ export class ChatStreamReader implements StreamReader {
     const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChatChoice | null)[]) : []
     for (const choice of choices) {
       if (!choice) continue
-      if (choice.finish_reason === 'error') return { ...reading, error: choice.error ?? {} }
+      const error = interruptionOf(choice.finish_reason, choice.error)
+      if (error !== undefined) {
+        this.finishReason = 'error'
+        return { ...reading, error }
+      }
       if (this.#readChoice(choice)) reading.output = true
     }
-    const usage = hasUsage ? chunk.usage : usageIn(choices)
+    const usage = hasUsage ? chunk.usage : (usageIn(choices) ?? chunk.x_groq?.usage)
     if (usage !== undefined) {
       this.#lastUsage = usage
       this.#report(readChatUsage(usage))
@@ -152,9 +161,10 @@ export class ChatStreamReader implements StreamReader {
         this.#count(textlessTokens(delta, this.#shown))
       }
     }
-    if (choice.finish_reason) {
+    if (finishReasonOf(choice.finish_reason)) {
       this.#finishedChoices.add(choice.index ?? 0)
       this.#filtered ||= isModerated(choice.finish_reason)
+      this.finishReason = firstIncomplete(this.finishReason, choice.finish_reason)
       this.#lastChoice = choice
     }
     return output
@@ -184,15 +194,13 @@ export class ChatStreamReader implements StreamReader {
     this.unreportedOutput += tokens
   }
 
-  /**
-   * Records usage. Some upstreams report it in each chunk; until the finish reason, a zero means that they have not
-   * counted.
-   */
+  /** Records usage, which some upstreams report in each chunk. */
   #report(report: ReportedUsage): void {
-    const { outputTokens } = report
-    const counted = outputTokens !== undefined && (outputTokens > 0 || this.whole)
-    this.usage = laterChatUsage(this.usage, counted ? report : { ...report, outputTokens: undefined })
-    if (counted && this.usage.outputTokens === outputTokens) this.unreportedOutput = 0
+    const isOver = this.#finishedChoices.size >= this.#answers
+    const counted = isOver ? report : countedSoFar(report)
+    const { outputTokens } = counted
+    this.usage = laterChatUsage(this.usage, counted)
+    if (outputTokens !== undefined && this.usage.outputTokens === outputTokens) this.unreportedOutput = 0
   }
 }
 
@@ -202,8 +210,24 @@ function plainTextMember(choice: ChatChoice): string | undefined {
   return soleTextMember(choice.delta, TEXT_MEMBERS)
 }
 
+/** Returns what a report before the finish reason counts. A zero there means that the upstream has not counted yet. */
+function countedSoFar(report: ReportedUsage): ReportedUsage {
+  return {
+    ...report,
+    ...(!report.inputTokens && NO_INPUT),
+    outputTokens: report.outputTokens || undefined,
+  }
+}
+
+const NO_INPUT: ReportedUsage = {
+  inputTokens: undefined,
+  cachedInputTokens: undefined,
+  cacheWriteTokens: undefined,
+  audioInputTokens: undefined,
+}
+
 /**
- * What a stream has reported, after a further report. Counts run on, so the later one stands; but zeros, which some
+ * Returns the usage of a stream after a further report. Counts are cumulative, so the later one replaces the earlier; but zeros, which some
  * upstreams send wherever they have nothing to say, take nothing back.
  */
 function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedUsage {

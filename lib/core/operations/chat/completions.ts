@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
-import { completionForm } from '../forms/chat-form.ts'
-import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
-import { plainFacts } from '../plain-facts.ts'
-import { prefixOf, sizeOf, textOrTokens } from '../tokens/text-or-tokens.ts'
-import { TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
+import { prefixOf, sizeOf, textOrTokens } from '../metering/text-or-tokens.ts'
+import { TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
+import { plainFacts, type RequestFacts, type StreamingOperation, type TokenEstimator } from '../operation.ts'
 import { type ChoiceForm, readChoices } from './chat-answer.ts'
+import { completionForm } from './chat-form.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 
 const choices = z.int().min(1).max(128).nullish()

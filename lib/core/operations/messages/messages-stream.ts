@@ -1,29 +1,48 @@
-import { isText, parseJson } from '../../json/index.ts'
+import { isText, objectsIn, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
-import { explainsNoOutput, isModerated } from '../no-output.ts'
+import {
+  explainsNoOutput,
+  type FinishReason,
+  finishReasonOf,
+  interruptionOf,
+  isModerated,
+} from '../finish-reasons.ts'
+import { countRawText, countText, soleTextMember } from '../metering/output-tokens.ts'
 import {
   type FrameReading,
-  type KeptName,
   newReading,
   type ReportedUsage,
+  type ResourceName,
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type AnswerBlock,
   blockHasOutput,
   blockText,
+  countedSoFar,
   keptContainer,
   keptOfBlock,
   keptOfThread,
+  laterMessageCounts,
+  type MessageCounts,
+  messageUsage,
+  readMessageCounts,
   sealedIn,
 } from './messages-answer.ts'
-import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
+
+/** The members of the message in the first event that are read. */
+interface BegunMessage {
+  id?: unknown
+  content?: unknown
+  stop_reason?: unknown
+  usage?: unknown
+  container?: unknown
+}
 
 interface MessageEvent {
   type?: unknown
-  message?: { id?: unknown; usage?: unknown; container?: unknown } | null
+  message?: BegunMessage | null
   content_block?: AnswerBlock | null
   delta?: {
     type?: unknown
@@ -50,8 +69,10 @@ export class MessageStreamReader implements StreamReader {
   #lastUsage: unknown
   readonly #request: Readonly<Record<string, unknown>>
   #counts: MessageCounts = {}
-  /** What the upstream keeps; undefined as long as there is nothing. */
-  kept: readonly KeptName[] | undefined
+  /** Whether the first event reported an input of zero. */
+  #beganAtZero = false
+  /** The resources that the upstream keeps; undefined as long as there are none. */
+  kept: readonly ResourceName[] | undefined
   estimatedOutput = 0
   unreportedOutput = 0
 
@@ -72,6 +93,10 @@ export class MessageStreamReader implements StreamReader {
     return this.#finished && explainsNoOutput(end, this.#request) ? 'no_output' : 'empty'
   }
 
+  get finishReason(): FinishReason | undefined {
+    return finishReasonOf(this.#stopReason)
+  }
+
   get usage(): ReportedUsage {
     return messageUsage(this.#counts)
   }
@@ -85,32 +110,19 @@ export class MessageStreamReader implements StreamReader {
     reading.json = event
     switch (event.type) {
       case 'message_start':
-        // The output count in the first event is provisional.
-        this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
-        if (this.#request.thread) this.#keep(keptOfThread(event.message ?? {}, this.#request))
-        this.#keep(keptContainer(event.message?.container))
+        reading.output = this.#begin(event.message ?? {})
         break
       case 'content_block_start':
-        reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
-        if (event.content_block) {
-          if (blockHasOutput(event.content_block)) reading.output = true
-          this.#add(sealedIn(event.content_block))
-          this.#keep(keptOfBlock(event.content_block))
-        }
+        if (event.content_block) reading.output = this.#beginBlock(event.content_block)
         break
       case 'content_block_delta':
         reading.output = this.#count(deltaText(event.delta)) || isText(event.delta?.signature)
         if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
         break
       case 'message_delta':
-        if (event.delta?.stop_reason) {
-          this.#finished = true
-          this.#refused = event.delta.stop_reason === 'refusal'
-          this.#stopReason = event.delta.stop_reason
-        }
-        this.#lastUsage = event.usage
+        this.#noteEnd(event.delta?.stop_reason, event.usage)
         this.#keep(keptContainer(event.delta?.container))
-        this.#report(readMessageCounts(event.usage))
+        this.#report(this.#finished ? this.#countedAtEnd(event.usage) : countedSoFar(event.usage))
         break
       case 'message_stop':
         reading.last = true
@@ -120,11 +132,41 @@ export class MessageStreamReader implements StreamReader {
         return { ...reading, error: event.error ?? {} }
     }
     this.#output ||= reading.output
-    return { ...reading, finished: this.#finished }
+    const error = interruptionOf(this.#stopReason)
+    return error === undefined ? { ...reading, finished: this.#finished } : { ...reading, error }
   }
 
-  #keep(things: readonly KeptName[]): void {
-    if (things.length > 0) this.kept = [...(this.kept ?? []), ...things]
+  /** Reads the first event, which may hold blocks, or the whole message. Returns whether it has output. */
+  #begin(message: BegunMessage): boolean {
+    let hasOutput = false
+    for (const block of objectsIn(message.content)) hasOutput = this.#beginBlock(block) || hasOutput
+    this.#noteEnd(message.stop_reason, message.usage)
+    const counts = countedSoFar(message.usage)
+    this.#beganAtZero = readMessageCounts(message.usage).fresh === 0
+    // Until the message has ended, the output count is provisional.
+    this.#report(this.#finished ? counts : { ...counts, output: undefined })
+    if (this.#request.thread) this.#keep(keptOfThread(message, this.#request))
+    this.#keep(keptContainer(message.container))
+    return hasOutput
+  }
+
+  #beginBlock(block: AnswerBlock): boolean {
+    const hasText = this.#count(blockText(block))
+    this.#add(sealedIn(block))
+    this.#keep(keptOfBlock(block))
+    return hasText || blockHasOutput(block)
+  }
+
+  #noteEnd(stopReason: unknown, usage: unknown): void {
+    this.#lastUsage = usage
+    if (!stopReason) return
+    this.#finished = true
+    this.#refused = stopReason === 'refusal'
+    this.#stopReason = stopReason
+  }
+
+  #keep(resources: readonly ResourceName[]): void {
+    if (resources.length > 0) this.kept = [...(this.kept ?? []), ...resources]
   }
 
   countText(delta: string): void {
@@ -142,15 +184,17 @@ export class MessageStreamReader implements StreamReader {
     this.unreportedOutput += tokens
   }
 
-  /**
-   * Records usage. The start reports the input, the end the output; each may correct the other. Before the end, a zero
-   * is ignored.
-   */
+  /** Reads the usage at the end. If that counts no output either, it confirms the zero at the start. */
+  #countedAtEnd(usage: unknown): MessageCounts {
+    const counts = readMessageCounts(usage)
+    return this.#beganAtZero && counts.output === 0 ? { ...counts, fresh: counts.fresh ?? 0 } : counts
+  }
+
+  /** Records usage. The start reports the input, the end the output; each may correct the other. */
   #report(report: MessageCounts): void {
     const { output } = report
-    const counted = output !== undefined && (output > 0 || this.#finished)
-    this.#counts = laterMessageCounts(this.#counts, counted ? report : { ...report, output: undefined })
-    if (counted && this.#counts.output === output) this.unreportedOutput = 0
+    this.#counts = laterMessageCounts(this.#counts, report)
+    if (output !== undefined && this.#counts.output === output) this.unreportedOutput = 0
   }
 }
 

@@ -1,52 +1,25 @@
-import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
-import { memberText } from '../body/json-members.ts'
-import { listOf } from '../body/list-of.ts'
-import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { isJsonObject, type JsonObject, memberText, objectsIn } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
-import { messageForm } from '../forms/message-form.ts'
-import {
-  PREFIX_CHARS,
-  type RequestFacts,
-  type StreamingOperation,
-  type TokenEstimator,
-} from '../operation.ts'
-import { sealedTokens } from '../tokens/made-media.ts'
+import { sealedTokens } from '../metering/output-tokens.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
   TOKENS_PER_IMAGE,
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
-} from '../tokens/token-estimate.ts'
-import { mostWebSearches } from '../web-searches.ts'
+} from '../metering/token-estimate.ts'
+import { mostWebSearches } from '../metering/web-searches.ts'
+import {
+  PREFIX_CHARS,
+  type RequestFacts,
+  type StreamingOperation,
+  type TokenEstimator,
+} from '../operation.ts'
 import { readMessageAnswer } from './messages-answer.ts'
+import { messageForm } from './messages-form.ts'
+import { type Block, type MessagesBody, messageSchema } from './messages-schema.ts'
 import { MessageStreamReader } from './messages-stream.ts'
-
-const block = z.looseObject({ type: z.string(), text: z.string().nullish() })
-const content = z.union([z.string(), listOf(block)], {
-  error: 'must be a string or a list of content blocks',
-})
-
-/** The members of a message request that the gateway reads; unknown members pass through unchanged. */
-export const messageSchema = z.looseObject({
-  model: z.string().min(1),
-  // 0 fills the prompt cache and asks for no answer.
-  max_tokens: z.int().min(0),
-  messages: listOf(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content }), 1),
-  system: content.nullish(),
-  stream: z.boolean().nullish(),
-  temperature: z.number().min(0).max(1).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  tools: listOf(z.looseObject({})).nullish(),
-  thinking: z.looseObject({ type: z.string() }).nullish(),
-  output_config: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
-  provider: providerConstraintSchema.nullish(),
-})
-
-type MessagesBody = z.output<typeof messageSchema>
-type Block = z.output<typeof block>
 
 /** Anthropic-style message: `POST /v1/messages`. */
 export const messages: StreamingOperation = {

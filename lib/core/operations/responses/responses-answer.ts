@@ -1,11 +1,17 @@
-import { isJsonObject, isText, objectsIn } from '../../json/index.ts'
-import { tokensPerImage } from '../images-answer.ts'
-import { explainsNoOutput, isModerated } from '../no-output.ts'
-import type { AnswerReading, KeptName, Substance } from '../operation.ts'
-import { sealedTokens } from '../tokens/made-media.ts'
-import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
-import { isChargedSearch } from '../web-searches.ts'
-import { readResponseUsage } from './responses-usage.ts'
+import { serviceTierOf } from '../../catalog/service-tier.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import {
+  explainsNoOutput,
+  type FinishReason,
+  finishReasonOf,
+  interruptionOf,
+  isModerated,
+} from '../finish-reasons.ts'
+import { tokensPerImage } from '../images/images-answer.ts'
+import { sealedTokens } from '../metering/output-tokens.ts'
+import { estimateTokens, jsonText } from '../metering/token-estimate.ts'
+import { isChargedSearch } from '../metering/web-searches.ts'
+import type { AnswerReading, ReportedUsage, ResourceName, Substance } from '../operation.ts'
 
 /** The members of an output item that are read. */
 export interface OutputItem {
@@ -40,13 +46,15 @@ export function readResponse(json: unknown, request: Readonly<Record<string, unk
     usage: readResponseUsage(response, items.filter(isChargedSearch).length),
     estimateOutput: () => items.reduce((sum, item) => sum + itemTokens(item), 0),
     error: errorOf(response),
+    finishReason: responseFinishReason(response),
     kept: keptOf(response, items),
   }
 }
 
 /** Returns why a response failed; undefined if it did not. */
-export function errorOf({ status, error }: ResponseObject): unknown {
-  if (status !== 'failed' && status !== 'cancelled') return undefined
+export function errorOf(response: ResponseObject): unknown {
+  const { status, error } = response
+  if (status !== 'failed' && status !== 'cancelled') return interruptionOf(reasonOf(response))
   return error ?? { message: `the response has the status "${status}"` }
 }
 
@@ -54,20 +62,20 @@ export function errorOf({ status, error }: ResponseObject): unknown {
 const MAX_ID_LENGTH = 1024
 
 /** Returns what the upstream keeps of a response. */
-function keptOf({ id, store }: ResponseObject, items: readonly OutputItem[]): KeptName[] {
+function keptOf({ id, store }: ResponseObject, items: readonly OutputItem[]): ResourceName[] {
   const made = items.flatMap(keptOfItem)
   if (store === false) return made.filter(outlivesAnswer)
   return isId(id) ? [{ kind: 'response', id }, ...made] : made
 }
 
-/** Whether the upstream keeps a thing even if it does not store the response. */
-export function outlivesAnswer({ kind }: KeptName): boolean {
+/** Whether the upstream keeps a resource even if it does not store the response. */
+export function outlivesAnswer({ kind }: ResourceName): boolean {
   return kind === 'container'
 }
 
 /** Returns what the upstream keeps of an item: the item, and the container that it ran in. */
-export function keptOfItem({ id, container_id: container }: OutputItem): KeptName[] {
-  const kept: KeptName[] = isId(id) ? [{ kind: 'item', id }] : []
+export function keptOfItem({ id, container_id: container }: OutputItem): ResourceName[] {
+  const kept: ResourceName[] = isId(id) ? [{ kind: 'item', id }] : []
   if (isId(container)) kept.push({ kind: 'container', id: container })
   return kept
 }
@@ -90,11 +98,20 @@ function substanceOf(
 
 /** Whether there is a reason for a response without output. */
 export function endsWithoutOutput(
-  { status, incomplete_details: details, usage }: ResponseObject,
+  response: ResponseObject,
   request: Readonly<Record<string, unknown>>,
 ): boolean {
-  const cut = isJsonObject(details) ? details.reason : undefined
-  return explainsNoOutput({ stopReason: cut ?? status, usage }, request)
+  return explainsNoOutput({ stopReason: reasonOf(response), usage: response.usage }, request)
+}
+
+export function responseFinishReason(response: ResponseObject): FinishReason | undefined {
+  return finishReasonOf(reasonOf(response))
+}
+
+/** Returns why a response is incomplete, or else its status; undefined while it runs. */
+function reasonOf({ status, incomplete_details: details }: ResponseObject): unknown {
+  if (isJsonObject(details) && (details.reason ?? undefined) !== undefined) return details.reason
+  return status === 'in_progress' || status === 'queued' ? undefined : status
 }
 
 /** Whether moderation ended a response early. */
@@ -149,4 +166,57 @@ function reasoningText({ content, summary }: OutputItem): string {
 function partText({ text, refusal }: OutputItem): string {
   if (typeof text === 'string') return text
   return typeof refusal === 'string' ? refusal : ''
+}
+
+/** The members of a response with counts. */
+interface ResponseCounts {
+  readonly usage?: unknown
+  readonly tool_usage?: unknown
+  readonly service_tier?: unknown
+}
+
+/**
+ * Reads the usage of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. Neither
+ * includes the images that a tool of OpenAI's has made: these are counted in `tool_usage`, as are searches.
+ *
+ * @param searches the web searches among its items.
+ */
+export function readResponseUsage(
+  { usage, tool_usage: ofTools, service_tier: tier }: ResponseCounts,
+  searches: number,
+): ReportedUsage {
+  const tools = isJsonObject(ofTools) ? ofTools : {}
+  const searched = isJsonObject(tools.web_search) ? tools.web_search : {}
+  const webSearches = tokenCount(searched.num_requests) ?? searches
+  const serviceTier = serviceTierOf(tier)
+  if (!isJsonObject(usage)) return { webSearches, ...(serviceTier !== undefined && { serviceTier }) }
+  const made = isJsonObject(tools.image_gen) ? tools.image_gen : {}
+  const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
+  const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const reasoningTokens = tokenCount(output.reasoning_tokens)
+  return {
+    inputTokens: sumOf(tokenCount(usage.input_tokens), made.input_tokens),
+    cachedInputTokens: tokenCount(input.cached_tokens),
+    cacheWriteTokens: tokenCount(input.cache_write_tokens),
+    audioInputTokens: tokenCount(input.audio_tokens),
+    outputTokens: sumOf(outputOf(usage, reasoningTokens), made.output_tokens),
+    audioOutputTokens: tokenCount(output.audio_tokens),
+    reasoningTokens,
+    webSearches,
+    ...(serviceTier && { serviceTier }),
+  }
+}
+
+function sumOf(count: number | undefined, added: unknown): number | undefined {
+  return count === undefined ? count : count + (tokenCount(added) ?? 0)
+}
+
+/**
+ * Returns the output tokens. If there are more reasoning tokens than output tokens, the upstream counts them
+ * separately.
+ */
+function outputOf(usage: JsonObject, reasoning: number | undefined): number | undefined {
+  const output = tokenCount(usage.output_tokens)
+  if (output === undefined || reasoning === undefined) return output
+  return reasoning > output ? output + reasoning : output
 }

@@ -1,16 +1,16 @@
 import type { Feature } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import { memberText } from '../body/json-members.ts'
-import type { RequestFacts, TokenEstimator } from '../operation.ts'
-import { sealedTokens } from '../tokens/made-media.ts'
+import { memberText } from '../../json/index.ts'
+import { sealedTokens } from '../metering/output-tokens.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
   TOKENS_PER_IMAGE,
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
-} from '../tokens/token-estimate.ts'
-import { mostWebSearches } from '../web-searches.ts'
+} from '../metering/token-estimate.ts'
+import { mostWebSearches } from '../metering/web-searches.ts'
+import type { RequestFacts, TokenEstimator } from '../operation.ts'
 import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
 
 /**

@@ -1,18 +1,18 @@
 import { objectsIn, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
-import { TOKENS_PER_PARTIAL_IMAGE, tokensPerImage } from '../images-answer.ts'
+import type { FinishReason } from '../finish-reasons.ts'
+import { TOKENS_PER_PARTIAL_IMAGE, tokensPerImage } from '../images/images-answer.ts'
+import { countRawText, countText, SpeechCount } from '../metering/output-tokens.ts'
+import { estimateTokens, jsonText } from '../metering/token-estimate.ts'
+import { isChargedSearch } from '../metering/web-searches.ts'
 import {
   type FrameReading,
-  type KeptName,
   newReading,
   type ReportedUsage,
+  type ResourceName,
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { SpeechCount } from '../tokens/made-media.ts'
-import { countRawText, countText } from '../tokens/text-delta.ts'
-import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
-import { isChargedSearch } from '../web-searches.ts'
 import {
   endsWithoutOutput,
   errorOf,
@@ -26,9 +26,10 @@ import {
   type OutputItem,
   outlivesAnswer,
   type ResponseObject,
+  readResponseUsage,
+  responseFinishReason,
   stoppedByModeration,
 } from './responses-answer.ts'
-import { readResponseUsage } from './responses-usage.ts'
 
 /** The members of a stream event that are read. */
 interface ResponseEvent {
@@ -58,9 +59,10 @@ export class ResponseStreamReader implements StreamReader {
   /** The web searches that have ended, by the id or else the index of their items. */
   readonly #searches = new Set<unknown>()
   usage: ReportedUsage = {}
+  finishReason: FinishReason | undefined
   estimatedOutput = 0
   unreportedOutput = 0
-  readonly #made: KeptName[] = []
+  readonly #made: ResourceName[] = []
   #stored = true
   nextEventNumber = 0
 
@@ -73,7 +75,7 @@ export class ResponseStreamReader implements StreamReader {
     return this.#ended
   }
 
-  get kept(): readonly KeptName[] {
+  get kept(): readonly ResourceName[] {
     return this.#stored ? this.#made : this.#made.filter(outlivesAnswer)
   }
 
@@ -100,9 +102,20 @@ export class ResponseStreamReader implements StreamReader {
       case 'response.cancelled':
         return { ...reading, error: errorOf({ status: 'failed', error: event.response?.error }) }
       case 'response.completed':
-      case 'response.incomplete':
+      case 'response.incomplete': {
+        const error = errorOf(event.response ?? {})
+        if (error !== undefined) {
+          this.finishReason = 'error'
+          return { ...reading, error }
+        }
         this.#end(event.response ?? {})
         return { ...reading, output: this.#output, finished: true, last: true }
+      }
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        reading.output = this.#beginAll(event.response ?? {})
+        break
       case 'response.output_item.added':
         reading.output = this.#begin(event)
         break
@@ -140,9 +153,20 @@ export class ResponseStreamReader implements StreamReader {
     if (!item) return false
     this.#see(item)
     const text = itemText(item)
-    if (text !== '') this.#count(index, estimateTokens(text))
+    const counted = this.#counted.get(index) ?? 0
+    if (text !== '') this.#count(index, Math.max(0, estimateTokens(text) - counted))
     this.#refused ||= itemRefuses(item)
     return item.type === 'message' || isReasoning(item) ? text !== '' : itemHasOutput(item)
+  }
+
+  /** Reads the items that a response has at its beginning. Returns whether there is output. */
+  #beginAll({ output }: ResponseObject): boolean {
+    let hasOutput = false
+    for (const [index, item] of objectsIn(output).entries()) {
+      hasOutput = this.#begin({ item, output_index: index }) || hasOutput
+      this.#countSearch(index, item)
+    }
+    return hasOutput
   }
 
   /** Reads the end of an item. Some upstreams send an item, or parts of it, only at its end. */
@@ -200,6 +224,7 @@ export class ResponseStreamReader implements StreamReader {
       this.#refused ||= itemRefuses(item)
     }
     this.#filtered = stoppedByModeration(response)
+    this.finishReason = responseFinishReason(response)
     this.#explained = endsWithoutOutput(response, this.#request)
     this.#ended = true
     this.usage = readResponseUsage(response, this.#searches.size)

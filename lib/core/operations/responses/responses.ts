@@ -1,9 +1,9 @@
 import { type JsonObject, objectsIn } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
-import { responseForm } from '../forms/response-form.ts'
 import { type AnswerReading, type Operation, PREFIX_CHARS, type StreamingOperation } from '../operation.ts'
 import { readResponse } from './responses-answer.ts'
 import { responsesFacts } from './responses-facts.ts'
+import { responseForm } from './responses-form.ts'
 import { type ResponsesBody, responsesSchema } from './responses-schema.ts'
 import { ResponseStreamReader } from './responses-stream.ts'
 
@@ -37,6 +37,24 @@ export const storedResponses: Operation = {
   priceUnit: 'none',
   path: '/v1/responses/:id',
   readAnswer: readObject,
+}
+
+/**
+ * OpenAI-style compaction of a conversation: `POST /v1/responses/compact`. A model writes it, and seals it, so that no
+ * line has to keep it.
+ */
+export const compactResponse: Operation = {
+  name: 'responses.compact',
+  kind: responses.kind,
+  priceUnit: 'tokens',
+  protocol: responses.protocol,
+  path: '/v1/responses/compact',
+  upstreamPath: '/responses/compact',
+  schema: responses.schema,
+  facts: responses.facts,
+  promptPrefix: responses.promptPrefix,
+  upstreamBody: responses.upstreamBody,
+  readAnswer: readResponse,
 }
 
 function readObject(json: unknown): AnswerReading {

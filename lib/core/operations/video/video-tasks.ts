@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { listOf } from '../body/list-of.ts'
+import { listOf } from '../body/body-schema.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
-import { type Operation, PREFIX_CHARS, type RequestFacts, type TokenEstimator } from '../operation.ts'
-import { plainFacts } from '../plain-facts.ts'
-import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
-import { taskParameters } from './task-parameters.ts'
+import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
+import {
+  type Operation,
+  PREFIX_CHARS,
+  plainFacts,
+  type RequestFacts,
+  type TokenEstimator,
+} from '../operation.ts'
 import { readCreated } from './videos.ts'
 
 const DEFAULT_SECONDS = 5
@@ -89,4 +93,73 @@ function secondsOf(body: VideoTaskBody): number {
   const duration = given.get('duration')
   if (typeof duration !== 'number') return DEFAULT_SECONDS
   return duration > 0 ? Math.min(duration, 3600) : MAX_CHOSEN_SECONDS
+}
+
+/** The parameters of a task-style video, from the members of its body and the flags in its text. */
+export interface TaskParameters {
+  /** The text without flags. */
+  readonly prompt: string
+  /** The parameters by their member names. If a parameter has both a member and a flag, the member wins. */
+  readonly given: ReadonlyMap<TaskParameter, unknown>
+}
+
+/** The parameters that have a flag, by the names of their members. */
+export type TaskParameter =
+  | 'resolution'
+  | 'ratio'
+  | 'duration'
+  | 'frames'
+  | 'framespersecond'
+  | 'seed'
+  | 'camera_fixed'
+  | 'watermark'
+
+const PARAMETER_BY_FLAG: Readonly<Record<string, TaskParameter>> = {
+  resolution: 'resolution',
+  rs: 'resolution',
+  ratio: 'ratio',
+  rt: 'ratio',
+  duration: 'duration',
+  dur: 'duration',
+  frames: 'frames',
+  framespersecond: 'framespersecond',
+  fps: 'framespersecond',
+  seed: 'seed',
+  camerafixed: 'camera_fixed',
+  cf: 'camera_fixed',
+  watermark: 'watermark',
+  wm: 'watermark',
+}
+
+const PARAMETERS = [...new Set(Object.values(PARAMETER_BY_FLAG))]
+const FLAG = new RegExp(`(?<![^\\s])--(${Object.keys(PARAMETER_BY_FLAG).join('|')})\\s+(\\S+)`, 'gi')
+
+/** Reads the parameters of a task-style body that its schema has accepted. */
+export function taskParameters(
+  body: Readonly<Record<string, unknown>>,
+  texts: readonly string[],
+): TaskParameters {
+  const given = new Map<TaskParameter, unknown>()
+  const prompt = texts
+    .map((text) =>
+      text.replace(FLAG, (_flag, name: string, value: string) => {
+        given.set(PARAMETER_BY_FLAG[name.toLowerCase()] as TaskParameter, flagValue(value))
+        return ''
+      }),
+    )
+    .join('\n')
+    .trim()
+  for (const name of PARAMETERS)
+    if (body[name] !== undefined && body[name] !== null) given.set(name, body[name])
+  return { prompt, given }
+}
+
+function flagValue(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true'
+  return /^-?\d{1,10}$/.test(text) ? Number(text) : text
+}
+
+/** Escapes a text for a task-style line, so that the line reads no flags in it. */
+export function withoutFlags(text: string): string {
+  return text.replace(FLAG, (flag) => `—${flag.slice(2)}`)
 }

@@ -1,17 +1,16 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { FormFile } from '../body/form-file.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
-import { renamedBody } from '../body/upstream-body.ts'
+import { FormFile, renamedBody } from '../body/upstream-body.ts'
+import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
 import {
   type AnswerReading,
   type Operation,
   PREFIX_CHARS,
+  plainFacts,
   type RequestFacts,
   type TokenEstimator,
 } from '../operation.ts'
-import { plainFacts } from '../plain-facts.ts'
-import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 
 const DEFAULT_SECONDS = 4
 

@@ -4,10 +4,10 @@ const SINCE_4_6 = /claude-[a-z]+-(?:4[-.][6-9](?!\d)|[5-9](?!\d)|[1-9]\d(?!\d))/
 /** Claude 4.7 and later, by their names. */
 const SINCE_4_7 = /claude-[a-z]+-(?:4[-.][7-9](?!\d)|[5-9](?!\d)|[1-9]\d(?!\d))/
 
-/** Claude 5 and later: they think unless they are told not to. */
+/** Claude 5 and later. They think by default. */
 const SINCE_5 = /claude-[a-z]+-(?:[5-9](?!\d)|[1-9]\d(?!\d))/
 
-/** Those of them that can be told so. */
+/** The models among them whose thinking can be turned off. */
 const MAY_NOT_THINK = /claude-(?:(?:opus|sonnet)-5(?![-.]\d(?!\d))|haiku-5[-.]5(?!\d))/
 
 /** Claude 5.1 and later. */
@@ -16,6 +16,11 @@ const SINCE_5_1 = /claude-(?:mythos-preview|[a-z]+-(?:5[-.][1-9](?!\d)|[6-9](?!\
 /** Whether a model has adaptive thinking; the newest accept no budget at all. */
 export function hasAdaptiveThinking(upstreamModel: string): boolean {
   return SINCE_4_6.test(upstreamModel)
+}
+
+/** Whether a model with adaptive thinking has an effort of `low` or more. */
+export function takesEffort(upstreamModel: string, effort: string): boolean {
+  return effort !== 'xhigh' || SINCE_4_7.test(upstreamModel)
 }
 
 /** Whether a model goes on with an answer that the request begins. */

@@ -1,51 +1,61 @@
-import { isJsonObject, type JsonObject } from '../../json/index.ts'
-import { budgetOf, commonEffort } from '../requests/reasoning-effort.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
+import { type AskedEffort, effortName } from '../openai-models.ts'
+import { budgetOf, isEffort, isOwnDetail } from '../reasoning.ts'
+import { type RequestContext, refuse } from '../translation.ts'
 import {
   hasAdaptiveThinking,
   omitsThinking,
   takesDisabledThinking,
+  takesEffort,
   thinksByDefault,
 } from './claude-models.ts'
-import type { Turn } from './turns.ts'
+import type { Turn } from './conversation.ts'
 
 /** The members of a message request that turn thinking on or off. */
-export interface Thinking {
+interface Thinking {
   readonly thinking?: JsonObject
   /** The effort for `output_config`. */
   readonly effort?: string
 }
 
-/** What thinking depends on, beside the effort. */
-export interface ThinkingContext {
-  readonly upstreamModel: string
+/** The facts that thinking depends on, beside the effort. */
+interface ThinkingContext extends RequestContext {
   readonly maxTokens: number
   readonly turns: readonly Turn[]
   readonly toolChoice: unknown
 }
 
 /**
- * Translates `reasoning_effort` into Anthropic's thinking. Returns undefined if the request says nothing of it or Anthropic
- * allows none: with a forced tool, with a prefilled answer, and, by budget, behind a tool call without its thinking.
+ * Translates an effort into Anthropic's thinking. Returns undefined if none is asked for or the model lacks the effort, and
+ * where Anthropic allows no thinking: with a forced tool, with a prefilled answer, and, by budget, behind a tool call without
+ * its thinking.
  */
 export function thinkingOf(
-  effort: unknown,
-  { upstreamModel, maxTokens, turns, toolChoice }: ThinkingContext,
+  { effort, param }: AskedEffort,
+  { upstreamModel, leaveOut = refuse, report, maxTokens, turns, toolChoice }: ThinkingContext,
 ): Thinking | undefined {
-  if (effort === 'none' && thinksByDefault(upstreamModel)) return leastOf(upstreamModel)
-  const common = commonEffort(effort)
-  if (common === undefined || isForced(toolChoice) || turns.at(-1)?.role === 'assistant') return undefined
-  if (hasAdaptiveThinking(upstreamModel)) {
-    const display = omitsThinking(upstreamModel) && { display: 'summarized' }
-    return { thinking: { type: 'adaptive', ...display }, effort: common }
+  if (effort === 'none') {
+    if (!thinksByDefault(upstreamModel)) return undefined
+    if (takesDisabledThinking(upstreamModel)) return { thinking: { type: 'disabled' } }
+    report?.(param)
+    return { effort: 'low' }
   }
-  const budget = budgetOf(String(effort), maxTokens)
-  if (budget === undefined || lacksThinking(turns)) return undefined
-  return { thinking: { type: 'enabled', budget_tokens: budget } }
-}
-
-/** Returns the least thinking that a model can be told. */
-function leastOf(upstreamModel: string): Thinking {
-  return takesDisabledThinking(upstreamModel) ? { thinking: { type: 'disabled' } } : { effort: 'low' }
+  const isAdaptive = hasAdaptiveThinking(upstreamModel)
+  const isLeast = isAdaptive && effort === 'minimal'
+  if (!isEffort(effort) || (isAdaptive && !isLeast && !takesEffort(upstreamModel, effort))) {
+    leaveOut(param, effortName(effort))
+    return undefined
+  }
+  const budget = isAdaptive ? undefined : budgetOf(effort, maxTokens)
+  const isPossible = isAdaptive || (budget !== undefined && !lacksThinking(turns))
+  if (!isPossible || isForced(toolChoice) || turns.at(-1)?.role === 'assistant') {
+    report?.(param)
+    return undefined
+  }
+  if (!isAdaptive) return { thinking: { type: 'enabled', budget_tokens: budget } }
+  if (isLeast) report?.(param)
+  const display = omitsThinking(upstreamModel) && { display: 'summarized' }
+  return { thinking: { type: 'adaptive', ...display }, effort: isLeast ? 'low' : effort }
 }
 
 function isForced(choice: unknown): boolean {
@@ -57,4 +67,19 @@ function lacksThinking(turns: readonly Turn[]): boolean {
   const results = turns.at(-1)?.content.some(({ type }) => type === 'tool_result')
   const first = turns.at(-2)?.content[0]
   return results === true && first?.type !== 'thinking' && first?.type !== 'redacted_thinking'
+}
+
+/** Removes the thinking of Anthropic-style lines, which OpenAI-style lines refuse. */
+export function chatWithoutForeign(json: JsonObject): JsonObject {
+  const { messages } = json
+  if (!Array.isArray(messages)) return json
+  return {
+    ...json,
+    messages: messages.map((message) => (isJsonObject(message) ? cleanMessage(message) : message)),
+  }
+}
+
+function cleanMessage(message: JsonObject): JsonObject {
+  const { reasoning_details: details, reasoning_content: _, ...rest } = message
+  return objectsIn(details).some(isOwnDetail) ? rest : message
 }

@@ -1,18 +1,11 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  nonEmptyString,
-  objectsIn,
-  parseJsonObject,
-  parseKeepingIntegers,
-} from '../../json/index.ts'
-import { type ChatContent, readChatContent } from '../answers/chat-content.ts'
-import { stopReasonOf } from '../answers/finish-reasons.ts'
-import { chatReasoningTokens, messagesUsage } from '../answers/usage.ts'
-import { DETAIL_FORMAT, thinkingBlocks, UNSIGNED, unsignedOf } from '../parts/reasoning-details.ts'
-import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
-import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
-import { callersNames } from './tools.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { incompleteReason, messageStopReason } from '../../operations/index.ts'
+import { type ChatContent, callsOf, readChatContent } from '../chat-content.ts'
+import { DETAIL_FORMAT, textOfDetail, thinkingBlocks, UNSIGNED, unsignedOf } from '../reasoning.ts'
+import { AnswerIds, sealedToolId } from '../tool-ids.ts'
+import { type AnswerContext, modelOf, type TranslatedAnswer, type TranslatedUsage } from '../translation.ts'
+import { chatReasoningTokens, messagesUsage } from '../usage.ts'
+import { callersNames, toolUseOf } from './tools.ts'
 
 /**
  * Translates a chat completion into an Anthropic-style message.
@@ -22,23 +15,22 @@ import { callersNames } from './tools.ts'
 export function chatAnswerAsMessage(
   json: JsonObject,
   usage: TranslatedUsage,
-  { created, request }: AnswerContext,
+  context: AnswerContext,
 ): TranslatedAnswer {
+  const { created, request } = context
   const [choice = {}, ...others] = objectsIn(json.choices)
   const id = nonEmptyString(json.id) ?? `msg_${created}`
   const message = isJsonObject(choice.message) ? choice.message : {}
   const refusal = nonEmptyString(message.refusal)
   const content = readChatContent(message)
-  const calls = objectsIn(message.tool_calls)
-  const cutOff = choice.finish_reason === 'length'
+  const calls = callsOf(message)
+  const cutOff = incompleteReason(choice.finish_reason) !== undefined
   const names = callersNames(request)
+  const ids = new AnswerIds(request)
   const uses = calls.flatMap((call, i) =>
-    toolUse(call, sealedToolId(toolIdInAnswer(call.id, id, i), call.extra_content), cutOff, names),
+    toolUseOf(call, sealedToolId(ids.idOf(call.id, id, i), call.extra_content), cutOff, names),
   )
-  const stopReason = stopReasonOf(choice.finish_reason, {
-    toolCalls: uses.length > 0,
-    refusal: refusal !== undefined,
-  })
+  const stop = messageStop(choice, request, { toolCalls: uses.length > 0, refusal: refusal !== undefined })
   const text = content.text + (refusal ?? '')
   const citations = citationsIn(message)
   return {
@@ -46,14 +38,13 @@ export function chatAnswerAsMessage(
       id,
       type: 'message',
       role: 'assistant',
-      model: json.model,
+      model: modelOf(json, context),
       content: [
         ...thinkingOf(message, content),
         ...(text === '' ? [] : [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]),
         ...uses,
       ],
-      stop_reason: stopReason,
-      stop_sequence: null,
+      ...stop,
       ...(refusal !== undefined && {
         stop_details: { type: 'refusal', category: null, explanation: refusal },
       }),
@@ -63,33 +54,29 @@ export function chatAnswerAsMessage(
   }
 }
 
+/**
+ * Returns why a message ended, and at which of the caller's stop sequences. OpenAI has no member for the sequence; vLLM
+ * reports it as `stop_reason`, SGLang as `matched_stop`.
+ */
+export function messageStop(
+  { finish_reason: reason, stop_reason: ofVllm, matched_stop: ofSglang }: JsonObject,
+  { stop_sequences: asked }: JsonObject,
+  content: { readonly toolCalls: boolean; readonly refusal: boolean },
+): JsonObject {
+  const stopReason = messageStopReason(reason, content)
+  const sequence = Array.isArray(asked)
+    ? [ofVllm, ofSglang].find((given) => asked.includes(given))
+    : undefined
+  return stopReason === 'end_turn' && sequence !== undefined
+    ? { stop_reason: 'stop_sequence', stop_sequence: sequence }
+    : { stop_reason: stopReason, stop_sequence: null }
+}
+
 /** Returns the thinking of a message: with its signatures, if an Anthropic-style model wrote it. */
 function thinkingOf(message: JsonObject, { reasoning, member }: ChatContent): readonly JsonObject[] {
   const signed = thinkingBlocks({ ...message, reasoning_content: reasoning })
   if (signed.length > 0 || reasoning === '') return signed
   return [{ type: 'thinking', thinking: reasoning, signature: unsignedOf(member) }]
-}
-
-/** Translates the call of a function; returns nothing for tools of other types, which the caller cannot have. */
-function toolUse(
-  call: JsonObject,
-  id: string,
-  cutOff: boolean,
-  names: ReadonlyMap<unknown, string>,
-): JsonObject[] {
-  const { function: fn } = call
-  if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
-  const { name, arguments: given } = fn
-  // Some upstreams send the arguments as an object instead of its JSON text.
-  const input = isJsonObject(given) ? given : argumentsOf(nonEmptyString(given) ?? '{}')
-  // A call whose arguments were cut off cannot be run; the caller sees it by the stop reason.
-  if (!input && !cutOff) throw new SyntaxError('the arguments of a tool call are not a JSON object')
-  return [{ type: 'tool_use', id, name: names.get(name) ?? name, input: input ?? {} }]
-}
-
-/** Returns the arguments of a call, with integers of any size. */
-function argumentsOf(text: string): JsonObject | undefined {
-  return parseJsonObject(text, undefined, parseKeepingIntegers)
 }
 
 function citationsIn({ annotations }: JsonObject): JsonObject[] {
@@ -101,7 +88,9 @@ function citationsIn({ annotations }: JsonObject): JsonObject[] {
   })
 }
 
-/** Counts the reasoning of other upstreams, for which Anthropic has no block. */
+/** Counts the reasoning of other upstreams that has no text, for which Anthropic has no block. */
 function countForeign({ reasoning_details: details }: JsonObject): number {
-  return objectsIn(details).filter(({ format }) => format !== DETAIL_FORMAT).length
+  return objectsIn(details).filter(
+    (detail) => detail.format !== DETAIL_FORMAT && textOfDetail(detail) === undefined,
+  ).length
 }

@@ -1,10 +1,9 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { stopReasonOf } from '../answers/finish-reasons.ts'
-import { messagesUsage } from '../answers/usage.ts'
-import { DETAIL_FORMAT, type ReasoningMember, UNSIGNED } from '../parts/reasoning-details.ts'
-import { ChatChunkReader, type ChatEventWriter } from '../streams/chat-chunk-reader.ts'
-import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../translation.ts'
-import { type Block, BlockSequence, newBlock } from './block-sequence.ts'
+import { ChatChunkReader, type ChatEventWriter } from '../chat-chunk-reader.ts'
+import { DETAIL_FORMAT, type ReasoningMember, textOfDetail, UNSIGNED, unsignedOf } from '../reasoning.ts'
+import { type AnswerContext, modelOf, type StreamTranslator, type TranslatedUsage } from '../translation.ts'
+import { messagesUsage } from '../usage.ts'
+import { messageStop } from './answer.ts'
 import { callersNames } from './tools.ts'
 
 /** The content of a block at its beginning. */
@@ -15,6 +14,7 @@ const STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
 /** Translates OpenAI-style chat completion chunks into an Anthropic-style message stream. */
 export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Block> {
+  readonly #context: AnswerContext
   readonly #fallbackId: string
   readonly #estimatedInput: number
   readonly #blocks = new BlockSequence()
@@ -24,11 +24,13 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   #refused = false
   textMember: string | undefined
 
-  constructor({ request, created, estimatedInputTokens }: AnswerContext) {
+  constructor(context: AnswerContext) {
+    const { request, created, estimatedInputTokens } = context
+    this.#context = context
     this.#request = request
     this.#estimatedInput = estimatedInputTokens
     this.#fallbackId = `msg_${created}`
-    this.#chunks = new ChatChunkReader(this, this.#fallbackId)
+    this.#chunks = new ChatChunkReader(this, this.#fallbackId, request)
   }
 
   get skipped(): number {
@@ -44,11 +46,10 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   copied(): void {}
 
   end(usage: TranslatedUsage): string {
-    const { finishReason, hasToolCalls, reasoningTokens } = this.#chunks
+    const { lastChoice, hasToolCalls, reasoningTokens } = this.#chunks
     const start = this.#chunks.begin()
     const delta = {
-      stop_reason: stopReasonOf(finishReason, { toolCalls: hasToolCalls, refusal: this.#refused }),
-      stop_sequence: null,
+      ...messageStop(lastChoice, this.#request, { toolCalls: hasToolCalls, refusal: this.#refused }),
       // The text of the refusal is in the content.
       ...(this.#refused && { stop_details: { type: 'refusal', category: null, explanation: null } }),
     }
@@ -57,12 +58,12 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
     return `${start}${this.#blocks.end()}event: message_delta\ndata: ${end}\n\n${STOP}`
   }
 
-  begin({ id, model }: JsonObject): string {
+  begin(chunk: JsonObject): string {
     const message = {
-      id: nonEmptyString(id) ?? this.#fallbackId,
+      id: nonEmptyString(chunk.id) ?? this.#fallbackId,
       type: 'message',
       role: 'assistant',
-      model: typeof model === 'string' ? model : '',
+      model: modelOf(chunk, this.#context),
       content: [],
       stop_reason: null,
       stop_sequence: null,
@@ -87,10 +88,12 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   }
 
   /** Takes the signature of an Anthropic-style model's thinking, or thinking that is encrypted. */
-  reasoningDetail({ format, data, signature, text }: JsonObject): string | undefined {
-    if (format !== DETAIL_FORMAT) return undefined
+  reasoningDetail(detail: JsonObject): string | undefined {
+    const { format, data, signature } = detail
     // Hosted routers repeat the text in the detail.
-    if (typeof text === 'string' && typeof signature !== 'string') return ''
+    const hasText = textOfDetail(detail) !== undefined
+    if (format !== DETAIL_FORMAT) return hasText ? '' : undefined
+    if (hasText && typeof signature !== 'string') return ''
     if (typeof data === 'string') return this.#blocks.add(newBlock('redacted_thinking', { data }), '')
     const { last } = this.#blocks
     if (typeof signature !== 'string' || last?.kind !== 'thinking' || last.closed) return undefined
@@ -122,3 +125,179 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
     return this.#blocks.add(last, text)
   }
 }
+
+/** A content block of the caller's message. */
+interface Block {
+  readonly kind: 'text' | 'thinking' | 'tool_use' | 'redacted_thinking'
+  /** The block in `content_block_start`, as JSON. */
+  readonly start: string
+  /** Finds the end of the arguments; for tool calls only. */
+  readonly json: JsonScanner | undefined
+  /** The signature of a thinking block, sent as the block closes. Empty until it comes. */
+  signature: string
+  /** Text that came before the block could be opened. */
+  buffered: string
+  closed: boolean
+}
+
+export function newBlock(kind: Block['kind'], content: object): Block {
+  const start = JSON.stringify({ type: kind, ...content })
+  const json = kind === 'tool_use' ? new JsonScanner() : undefined
+  return { kind, start, json, signature: '', buffered: '', closed: false }
+}
+
+/**
+ * Most UTF-16 units that are buffered until the open block ends; with more, the open block counts as ended. Upstreams that
+ * interleave the pieces of several tool calls are rare, and their arguments are short.
+ */
+const MAX_BUFFERED = 64 * 1024
+
+/** The characters that a block adds to the buffer beside its text. */
+const BLOCK_SIZE = 64
+
+const DELTA = {
+  text: '{"type":"text_delta","text":',
+  thinking: '{"type":"thinking_delta","thinking":',
+  tool_use: '{"type":"input_json_delta","partial_json":',
+  redacted_thinking: '',
+}
+
+/**
+ * Writes content blocks one after another, as Anthropic's protocol demands, in any order of their pieces. A tool
+ * call stays open until its arguments are complete; what comes for other blocks meanwhile is buffered.
+ */
+export class BlockSequence {
+  #index = -1
+  #open: Block | undefined
+  #queue: Block[] = []
+  #buffered = 0
+  /** The member in which thinking without a signature came. */
+  reasoningMember: ReasoningMember = 'reasoning_content'
+
+  get open(): Block | undefined {
+    return this.#open
+  }
+
+  /** The block that was added last. */
+  get last(): Block | undefined {
+    return this.#queue.at(-1) ?? this.#open
+  }
+
+  /**
+   * Adds a piece of a block. A new block opens as soon as no other is open.
+   *
+   * @returns the events that can be sent.
+   * @throws {RangeError} if the block was closed because too much was buffered behind it.
+   */
+  add(block: Block, text: string): string {
+    if (block === this.#open) return this.#write(block, text) + this.#advance()
+    if (block.closed) {
+      if (text.trim() === '') return ''
+      throw new RangeError('a tool call continued after the next one had to begin')
+    }
+    if (!this.#queue.includes(block)) {
+      this.#queue.push(block)
+      this.#buffered += BLOCK_SIZE
+    }
+    block.buffered += text
+    this.#buffered += text.length
+    return this.#advance()
+  }
+
+  /** Adds a delta of another type to the open block; returns undefined if a block of another kind is open. */
+  addDelta(kind: Block['kind'], delta: object): string | undefined {
+    return this.#open?.kind === kind ? this.#delta(JSON.stringify(delta)) : undefined
+  }
+
+  /** Writes all that is buffered and closes the last block. */
+  end(): string {
+    let events = this.#close()
+    while (this.#queue.length > 0) events += this.#openNext() + this.#close()
+    return events
+  }
+
+  #advance(): string {
+    let events = ''
+    while (this.#queue.length > 0 && (this.#mayClose() || this.#buffered > MAX_BUFFERED))
+      events += this.#close() + this.#openNext()
+    return events
+  }
+
+  #mayClose(): boolean {
+    return this.#open?.json === undefined || this.#open.json.complete
+  }
+
+  #openNext(): string {
+    const block = this.#queue.shift()
+    if (!block) return ''
+    const { buffered, start } = block
+    this.#buffered -= buffered.length + BLOCK_SIZE
+    block.buffered = ''
+    this.#open = block
+    this.#index++
+    const type = 'content_block_start'
+    const event = `event: ${type}\ndata: {"type":"${type}","index":${this.#index},"content_block":${start}}\n\n`
+    return event + this.#write(block, buffered)
+  }
+
+  #write(block: Block, text: string): string {
+    if (text === '') return ''
+    block.json?.push(text)
+    return this.#delta(`${DELTA[block.kind]}${JSON.stringify(text)}}`)
+  }
+
+  #delta(delta: string): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":${delta}}\n\n`
+  }
+
+  #close(): string {
+    const block = this.#open
+    if (!block) return ''
+    this.#open = undefined
+    block.closed = true
+    const signature =
+      block.kind === 'thinking'
+        ? this.#delta(
+            JSON.stringify({
+              type: 'signature_delta',
+              signature: block.signature || unsignedOf(this.reasoningMember),
+            }),
+          )
+        : ''
+    const type = 'content_block_stop'
+    return `${signature}event: ${type}\ndata: {"type":"${type}","index":${this.#index}}\n\n`
+  }
+}
+
+/** Finds the end of a JSON object or array that comes in pieces, without storing it. */
+export class JsonScanner {
+  #depth = 0
+  #inString = false
+  #escaped = false
+  /** Whether the JSON has begun and each bracket is closed. */
+  complete = false
+
+  push(piece: string): void {
+    for (let i = 0; i < piece.length; i++) this.#step(piece.charCodeAt(i))
+  }
+
+  #step(code: number): void {
+    if (this.#escaped) this.#escaped = false
+    else if (this.#inString) {
+      if (code === BACKSLASH) this.#escaped = true
+      else if (code === QUOTE) this.#inString = false
+    } else if (code === QUOTE) this.#inString = true
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) this.#depth++
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      this.#depth--
+      this.complete = this.#depth <= 0
+    }
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d

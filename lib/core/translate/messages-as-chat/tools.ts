@@ -1,10 +1,10 @@
-import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
-import { changedNames, toolName } from '../parts/tool-names.ts'
-import { hostedTool } from '../requests/hosted-tool.ts'
-import { isStrict } from '../requests/strict-schema.ts'
-import { asksForSearch, isAnthropicSearch, searchOfMessage } from '../requests/web-search.ts'
-import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
-import { wholeSchema } from './whole-schema.ts'
+import { isJsonObject, type JsonObject, type JsonTally, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { hostedTool } from '../member-rules.ts'
+import { isStrict } from '../openai-models.ts'
+import { toolArguments, toolInput } from '../tool-calls.ts'
+import { changedNames, sealOf, toolName } from '../tool-ids.ts'
+import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
+import { isAnthropicSearch, searchOfMessage, takesSearch } from '../web-search.ts'
 
 /**
  * Translates Anthropic's tools and tool choice into `tools`, `tool_choice`, `parallel_tool_calls` and
@@ -13,13 +13,13 @@ import { wholeSchema } from './whole-schema.ts'
  * @throws {Untranslatable} naming the tool or the choice.
  */
 export function toolMembers(json: JsonObject, context: RequestContext): JsonObject {
-  const { leaveOut = refuse } = context
+  const { upstreamModel, leaveOut = refuse } = context
   const tools: JsonObject[] = []
   let search: { readonly name: unknown; readonly options: JsonObject | undefined } | undefined
   for (const [i, tool] of objectsIn(json.tools).entries()) {
     const path = `tools[${i}]`
     if (isAnthropicSearch(tool.type)) {
-      const options = asksForSearch(context)
+      const options = takesSearch(upstreamModel)
         ? searchOfMessage(tool, path, leaveOut)
         : hostedTool(tool.type, path, leaveOut)
       search = { name: tool.name, options }
@@ -62,6 +62,7 @@ function functionOf(tool: JsonObject, path: string, leaveOut: LeaveOut): JsonObj
       parameters: wholeSchema(parameters),
       ...(strict === true && isStrict(parameters) && { strict: true }),
     },
+    ...(isJsonObject(tool.cache_control) && { cache_control: tool.cache_control }),
   }
 }
 
@@ -78,4 +79,72 @@ function choiceOf({ type, name }: JsonObject, leaveOut: LeaveOut): JsonObject | 
       leaveOut('tool_choice')
       return undefined
   }
+}
+
+/** Keywords whose value is a schema, or a list of schemas. */
+const SCHEMAS: ReadonlySet<string> = new Set([
+  'additionalProperties',
+  'allOf',
+  'anyOf',
+  'items',
+  'oneOf',
+  'prefixItems',
+])
+
+/** Keywords whose value is a schema for each name. */
+const NAMED: ReadonlySet<string> = new Set(['$defs', 'definitions', 'properties'])
+
+/**
+ * Returns the schema of a function's arguments with the members that OpenAI demands and Anthropic does not: `properties`,
+ * and `items` of each array. They are empty, so that they allow what was allowed before.
+ */
+function wholeSchema(schema: unknown): JsonObject {
+  return { type: 'object', properties: {}, ...(isJsonObject(schema) && (withItems(schema) as JsonObject)) }
+}
+
+function withItems(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withItems)
+  if (!isJsonObject(schema)) return schema
+  const members = Object.entries(schema).map(([keyword, value]) => {
+    if (SCHEMAS.has(keyword)) return [keyword, withItems(value)]
+    if (!NAMED.has(keyword) || !isJsonObject(value)) return [keyword, value]
+    return [keyword, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withItems(one)]))]
+  })
+  const { type, items } = schema
+  const isArray = type === 'array' || (Array.isArray(type) && type.includes('array'))
+  return { ...Object.fromEntries(members), ...(isArray && items === undefined && { items: {} }) }
+}
+
+/**
+ * Translates a `tool_use` block of the assistant into an entry of `tool_calls`, which has the caller's id.
+ *
+ * @param tally what the ids and the inputs of the same request have come to.
+ */
+export function toolCallOf({ id, name, input }: JsonObject, path: string, tally: JsonTally): JsonObject {
+  if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
+  if (typeof name !== 'string') throw new Untranslatable(`${path}.name`)
+  if (!toolInput(input, tally)) throw new Untranslatable(`${path}.input`)
+  const fn = { name: toolName(name), arguments: toolArguments(input) }
+  return { id, type: 'function', function: fn, ...sealOf(id, tally) }
+}
+
+/**
+ * Translates an entry of `tool_calls` of an answer into a `tool_use` block; returns nothing for tools of other types, which
+ * the caller cannot have.
+ *
+ * @throws {SyntaxError} if the complete arguments are not a JSON object.
+ */
+export function toolUseOf(
+  call: JsonObject,
+  id: string,
+  cutOff: boolean,
+  names: ReadonlyMap<unknown, string>,
+): JsonObject[] {
+  const { function: fn } = call
+  if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
+  const { name, arguments: given } = fn
+  const input = toolInput(given)
+  // A call whose arguments were cut off cannot be run; the caller sees it by the stop reason.
+  if (!input && !cutOff) throw new SyntaxError('the arguments of a tool call are not a JSON object')
+  return [{ type: 'tool_use', id, name: names.get(name) ?? name, input: input ?? {} }]
 }

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
-import { type ChatContent, readChatContent } from '../answers/chat-content.ts'
-import { chatReasoningTokens } from '../answers/usage.ts'
-import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
-import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
-import { encodeReasoning } from './encrypted-content.ts'
-import { type NamespacedFunction, namespacedFunctions } from './namespaces.ts'
-import { endedResponse, endStatus, responseAnnotations, responseShell } from './response.ts'
-import { type ReasoningForm, reasoningForm, reasoningParts } from './text-parts.ts'
-import { webSearchItems } from './web-search-item.ts'
+import { incompleteReason } from '../../operations/index.ts'
+import { type ChatContent, callsOf, readChatContent } from '../chat-content.ts'
+import { freeformText } from '../freeform-tools.ts'
+import { toolArguments } from '../tool-calls.ts'
+import { AnswerIds, sealedToolId } from '../tool-ids.ts'
+import { type AnswerContext, modelOf, type TranslatedAnswer, type TranslatedUsage } from '../translation.ts'
+import { chatReasoningTokens } from '../usage.ts'
+import { encodeReasoning } from './reasoning.ts'
+import { type CallersTool, callersTools } from './tools.ts'
 
 export function chatAnswerAsResponse(
   json: JsonObject,
@@ -19,7 +19,7 @@ export function chatAnswerAsResponse(
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
   const content = readChatContent(message)
-  const calls = callItems(message, shell.id, namespacedFunctions(context.request))
+  const calls = callItems(message, shell.id, context.request)
   const output = [
     ...reasoningItem(message, content, shell.id, reasoningForm(context.request)),
     ...webSearchItems(message, String(shell.id), context.request),
@@ -30,7 +30,7 @@ export function chatAnswerAsResponse(
   const ended = last ? [...output, { ...last, status: endStatus(choice.finish_reason) }] : output
   return {
     body: endedResponse(shell, ended, choice.finish_reason, counts),
-    skipped: others.length + content.skipped + (objectsIn(message.tool_calls).length - calls.length),
+    skipped: others.length + content.skipped + (callsOf(message).length - calls.length),
   }
 }
 
@@ -64,24 +64,212 @@ function messageItem(message: JsonObject, { text }: ChatContent, id: unknown): J
   return [{ id: `msg_${id}`, type: 'message', status: 'completed', role: 'assistant', content }]
 }
 
-function callItems(
-  { tool_calls: calls }: JsonObject,
-  id: unknown,
-  functions: ReadonlyMap<unknown, NamespacedFunction>,
-): JsonObject[] {
-  return objectsIn(calls).flatMap(({ id: callId, function: fn, extra_content: extra }, i) => {
+function callItems(message: JsonObject, id: unknown, request: JsonObject): JsonObject[] {
+  const tools = callersTools(request)
+  const ids = new AnswerIds(request)
+  return callsOf(message).flatMap(({ id: callId, function: fn, extra_content: extra }, i) => {
     if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
     const { name, arguments: given } = fn
-    const args = typeof given === 'string' ? given : JSON.stringify(given ?? {})
-    return [
-      {
-        id: `fc_${id}_${i}`,
-        type: 'function_call',
-        status: 'completed',
-        call_id: sealedToolId(toolIdInAnswer(callId, id, i), extra),
-        ...(functions.get(name) ?? { name }),
-        arguments: args === '' ? '{}' : args,
-      },
-    ]
+    const { called, isFreeform } = tools.get(name) ?? { called: { name }, isFreeform: false }
+    const call = {
+      callId: sealedToolId(ids.idOf(callId, id, i), extra),
+      called,
+      isFreeform,
+      text: isFreeform ? freeformText(given) : toolArguments(given),
+    }
+    return [callItem(call, callItemId(id, i, isFreeform), 'completed')]
   })
+}
+
+/** A tool call of an answer. */
+export interface CalledTool extends CallersTool {
+  readonly callId: string
+  /** The arguments as JSON, or the input of a freeform tool. */
+  readonly text: string
+}
+
+export function callItemId(responseId: unknown, index: number, isFreeform: boolean): string {
+  return `${isFreeform ? 'ctc' : 'fc'}_${responseId}_${index}`
+}
+
+/** Returns the item of a tool call. */
+export function callItem(
+  { callId, called, isFreeform, text }: CalledTool,
+  id: string,
+  status: string,
+): JsonObject {
+  const type = isFreeform ? 'custom_tool_call' : 'function_call'
+  return { id, type, status, call_id: callId, ...called, [isFreeform ? 'input' : 'arguments']: text }
+}
+
+/** The members of a request that its response repeats, with their values for a request that leaves them out. */
+const REPEATED: Readonly<Record<string, unknown>> = {
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  reasoning: { effort: null, summary: null },
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+}
+
+/** Returns a response at its beginning, without output. */
+export function responseShell(chat: JsonObject, context: AnswerContext): JsonObject {
+  const { request, created } = context
+  const repeated = Object.entries(REPEATED).map(([member, value]) => [member, request[member] ?? value])
+  return {
+    id: responseId(chat.id, created),
+    object: 'response',
+    created_at: created,
+    status: 'in_progress',
+    background: false,
+    error: null,
+    incomplete_details: null,
+    model: modelOf(chat, context),
+    output: [],
+    previous_response_id: null,
+    store: false,
+    top_logprobs: 0,
+    usage: null,
+    ...Object.fromEntries(repeated),
+  }
+}
+
+/** Returns the id of a response that is made from a chat completion. */
+export function responseId(id: unknown, created: number): string {
+  return `resp_${nonEmptyString(id) ?? created}`
+}
+
+export function endedResponse(
+  shell: JsonObject,
+  output: readonly JsonObject[],
+  finishReason: unknown,
+  usage: TranslatedUsage,
+): JsonObject {
+  const reason = incompleteReason(finishReason)
+  return {
+    ...shell,
+    status: endStatus(finishReason),
+    incomplete_details: reason === undefined ? null : { reason },
+    output,
+    usage: responseUsage(usage),
+  }
+}
+
+export function endStatus(finishReason: unknown): EndStatus {
+  return incompleteReason(finishReason) === undefined ? 'completed' : 'incomplete'
+}
+
+function responseUsage(usage: TranslatedUsage): JsonObject {
+  const { inputTokens = 0, outputTokens = 0, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage
+  const details = {
+    ...(cachedInputTokens !== undefined && { cached_tokens: cachedInputTokens }),
+    ...(cacheWriteTokens !== undefined && { cache_write_tokens: cacheWriteTokens }),
+  }
+  return {
+    input_tokens: inputTokens,
+    ...(Object.keys(details).length > 0 && { input_tokens_details: details }),
+    output_tokens: outputTokens,
+    ...(reasoningTokens !== undefined && { output_tokens_details: { reasoning_tokens: reasoningTokens } }),
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+/** Translates the annotations of a chat message. */
+function responseAnnotations(annotations: unknown): JsonObject[] {
+  return objectsIn(annotations).flatMap(({ type, url_citation: cited }) =>
+    isJsonObject(cited) && nonEmptyString(cited.url) !== undefined ? [{ type, ...cited }] : [],
+  )
+}
+
+/** The status at the end. A response that was cut off is incomplete, and so is its last item. */
+export type EndStatus = 'completed' | 'incomplete'
+
+export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text'
+
+interface EventNames {
+  readonly text: string
+  readonly part: string
+  /** The member with the position of the part. */
+  readonly index: string
+}
+
+const CONTENT = { part: 'content_part', index: 'content_index' }
+
+export const EVENT_NAMES: Readonly<Record<PartType, EventNames>> = {
+  output_text: { text: 'output_text', ...CONTENT },
+  refusal: { text: 'refusal', ...CONTENT },
+  reasoning_text: { text: 'reasoning_text', ...CONTENT },
+  summary_text: {
+    text: 'reasoning_summary_text',
+    part: 'reasoning_summary_part',
+    index: 'summary_index',
+  },
+}
+
+/** How the caller gets reasoning. */
+export interface ReasoningForm {
+  readonly part: 'reasoning_text' | 'summary_text'
+  /** Whether its `encrypted_content` holds the text too. */
+  readonly isSealed: boolean
+}
+
+/** Returns the form of reasoning: in a summary, if the caller asks for one, and sealed, if it asks for that. */
+export function reasoningForm({ reasoning, include }: JsonObject): ReasoningForm {
+  const asked = isJsonObject(reasoning) && nonEmptyString(reasoning.summary ?? reasoning.generate_summary)
+  return {
+    part: asked ? 'summary_text' : 'reasoning_text',
+    isSealed: Array.isArray(include) && include.includes('reasoning.encrypted_content'),
+  }
+}
+
+/** Returns the members of a reasoning item that hold its parts. */
+export function reasoningParts(parts: readonly JsonObject[]): JsonObject {
+  const isSummary = ({ type }: JsonObject): boolean => type === 'summary_text'
+  const content = parts.filter((part) => !isSummary(part))
+  const summary = parts.filter(isSummary)
+  return { summary, ...((content.length > 0 || summary.length === 0) && { content }) }
+}
+
+/** Returns a part as an item has it. */
+export function partOf(type: PartType, text: string, annotations: readonly JsonObject[]): JsonObject {
+  if (type === 'refusal') return { type, refusal: text }
+  return type === 'output_text' ? { type, text, annotations: [...annotations], logprobs: [] } : { type, text }
+}
+
+/** Whether the caller asks for the addresses of the pages that were found. */
+export function includesSources({ include }: JsonObject): boolean {
+  return Array.isArray(include) && include.includes('web_search_call.action.sources')
+}
+
+/**
+ * Returns the item of a web search.
+ *
+ * @param search an entry of `web_searches`.
+ */
+export function webSearchItem(
+  { query, urls, failed }: JsonObject,
+  id: string,
+  withSources: boolean,
+): JsonObject {
+  const found = Array.isArray(urls) ? urls : []
+  const action = {
+    type: 'search',
+    ...(typeof query === 'string' && { query, queries: [query] }),
+    ...(withSources && { sources: found.map((url) => ({ type: 'url', url })) }),
+  }
+  return { id, type: 'web_search_call', status: failed === true ? 'failed' : 'completed', action }
+}
+
+function webSearchItems(message: JsonObject, responseId: string, request: JsonObject): JsonObject[] {
+  const withSources = includesSources(request)
+  return objectsIn(message.web_searches).map((search, i) =>
+    webSearchItem(search, `ws_${responseId}_${i}`, withSources),
+  )
 }

@@ -1,23 +1,36 @@
 import { isJsonObject, type JsonObject, newTally, nonEmptyString, objectsIn } from '../../json/index.ts'
-import type { ReasoningMember } from '../parts/reasoning-details.ts'
-import { sealOf, toolId } from '../parts/tool-ids.ts'
-import { chatToolResult } from '../parts/tool-results.ts'
-import { withoutLeftOut } from '../requests/without-left-out.ts'
-import { type LeaveOut, Untranslatable } from '../translation.ts'
-import { decodeReasoning } from './encrypted-content.ts'
-import { isFromChat } from './foreign-reasoning.ts'
-import { chatName } from './namespaces.ts'
+import { chatToolResult } from '../chat-content.ts'
+import { freeformInput } from '../freeform-tools.ts'
+import { withoutLeftOut } from '../member-rules.ts'
+import type { ReasoningMember } from '../reasoning.ts'
+import { eachCallOnce, resultsBehindCalls, type ToolRole, toolArguments } from '../tool-calls.ts'
+import { chatToolId, sealOf } from '../tool-ids.ts'
+import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
+import { decodeReasoning, isFromChat } from './reasoning.ts'
+import { chatName } from './tools.ts'
 
 /**
  * Translates the input of a response request into the messages of a chat.
  *
  * @throws {Untranslatable} naming the item, or the part of an item, that has no counterpart.
  */
-export function inputMessages(input: unknown, leaveOut: LeaveOut): readonly JsonObject[] {
+export function inputMessages(input: unknown, context: RequestContext): readonly JsonObject[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  const chat = new ChatInput(leaveOut)
-  for (const [i, item] of (Array.isArray(input) ? input : []).entries()) chat.add(item, `input[${i}]`)
+  const items: unknown[] = Array.isArray(input) ? input : []
+  const placed = items.map((item, i) => ({ item, path: `input[${i}]` }))
+  const chat = new ChatInput(context)
+  for (const { item, path } of resultsBehindCalls(placed, ({ item }) => roleOf(item))) chat.add(item, path)
   return chat.end()
+}
+
+const OUTPUT = /_output$/
+
+/** Everything but messages and outputs is a part of the assistant's turn. */
+function roleOf(item: unknown): ToolRole {
+  const { type, role, call_id: id } = isJsonObject(item) ? item : {}
+  if (OUTPUT.test(String(type))) return { isAssistants: false, resultOf: id }
+  const isMessage = (type ?? 'message') === 'message'
+  return { isAssistants: !isMessage || role === 'assistant', calls: isMessage ? [] : [id] }
 }
 
 const HOSTED_CALL = /^(?:mcp_\w+|(?:file_search|code_interpreter|image_generation|tool_search)_call)$/
@@ -28,7 +41,16 @@ interface AssistantTurn {
   content: string | JsonObject[] | null
   readonly reasoning: { [member in ReasoningMember]?: string }
   readonly details: JsonObject[]
-  readonly calls: JsonObject[]
+  readonly calls: Call[]
+}
+
+interface Call {
+  /** The caller's id. */
+  readonly id: unknown
+  readonly name: unknown
+  readonly input: unknown
+  /** The entry of `tool_calls`. */
+  readonly entry: JsonObject
 }
 
 /**
@@ -40,17 +62,19 @@ class ChatInput {
   #assistant: AssistantTurn | undefined
   /** Images and files of tool results: they follow the last result. */
   #attachments: JsonObject[] = []
-  /** What the encoded reasoning of all items comes to. */
+  /** The size of the encoded reasoning of all items. */
   readonly #tally = newTally()
   readonly #leaveOut: LeaveOut
+  readonly #upstreamModel: string
 
-  constructor(leaveOut: LeaveOut) {
+  constructor({ upstreamModel, leaveOut = refuse }: RequestContext) {
     this.#leaveOut = leaveOut
+    this.#upstreamModel = upstreamModel
   }
 
   add(item: unknown, path: string): void {
     if (!isJsonObject(item)) throw new Untranslatable(path)
-    if (item.type !== 'function_call_output') this.#addAttachments()
+    if (!isOutput(item)) this.#addAttachments()
     switch (item.type ?? 'message') {
       case 'message':
         if (item.role === 'assistant') this.#addText(item, path)
@@ -59,14 +83,18 @@ class ChatInput {
       case 'function_call':
         this.#addCall(item, path)
         break
+      case 'custom_tool_call':
+        this.#addCall({ ...item, arguments: freeformInput(item.input) }, path)
+        break
       case 'function_call_output':
+      case 'custom_tool_call_output':
         this.#addResult(item, path)
         break
       case 'reasoning':
         this.#addReasoning(item)
         break
       case 'web_search_call':
-        // What the model made of the search is in its text.
+        // The text of the model has the result of the search.
         break
       default:
         this.#leaveCallOut(item, path)
@@ -90,7 +118,8 @@ class ChatInput {
     const turn = this.#assistant
     this.#assistant = undefined
     if (!turn) return
-    const { content, reasoning, details, calls } = turn
+    const { content, reasoning, details } = turn
+    const calls = eachCallOnce(turn.calls, (call) => call).map(({ entry }) => entry)
     // A chat has no message that holds reasoning only.
     if (content === null && calls.length === 0) return
     this.#messages.push({
@@ -135,17 +164,20 @@ class ChatInput {
 
   #addCall({ call_id: id, name, namespace, arguments: given }: JsonObject, path: string): void {
     // Some callers keep the arguments parsed.
-    const args = isJsonObject(given) ? JSON.stringify(given) : (given ?? '{}')
-    if (typeof args !== 'string') throw new Untranslatable(`${path}.arguments`)
-    const fn = { name: chatName(namespace, name), arguments: args }
+    if (typeof given === 'object' ? Array.isArray(given) : typeof given !== 'string' && given !== undefined)
+      throw new Untranslatable(`${path}.arguments`)
+    const fn = { name: chatName(namespace, name), arguments: toolArguments(given) }
     const seal = sealOf(String(id), this.#tally)
-    this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn, ...seal })
+    const callId = chatToolId(String(id), this.#upstreamModel)
+    const entry = { id: callId, type: 'function', function: fn, ...seal }
+    this.#turn().calls.push({ id, name: fn.name, input: fn.arguments, entry })
   }
 
   #addResult({ call_id: id, output }: JsonObject, path: string): void {
     this.#endTurn()
     const parts = asParts(chatContent(output, `${path}.output`, this.#leaveOut))
-    const { message, attachments } = chatToolResult(toolId(String(id)), parts)
+    const label = chatToolId(String(id), this.#upstreamModel)
+    const { message, attachments } = chatToolResult({ id: label, label }, parts)
     this.#messages.push(message)
     this.#attachments.push(...attachments)
   }
@@ -165,6 +197,9 @@ class ChatInput {
     for (const detail of details) turn.details.push(detail)
   }
 }
+
+const isOutput = ({ type }: JsonObject): boolean =>
+  type === 'function_call_output' || type === 'custom_tool_call_output'
 
 const asParts = (content: unknown): readonly JsonObject[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)

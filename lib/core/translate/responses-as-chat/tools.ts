@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
-import { hostedTool } from '../requests/hosted-tool.ts'
-import { isStrict } from '../requests/strict-schema.ts'
-import { asksForSearch, isOpenAiSearch, SEARCH_NAME, searchOfResponse } from '../requests/web-search.ts'
-import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
-import { chatName, withoutNamespaces } from './namespaces.ts'
+import { freeformFunction } from '../freeform-tools.ts'
+import { hostedTool } from '../member-rules.ts'
+import { isStrict } from '../openai-models.ts'
+import { toolName } from '../tool-ids.ts'
+import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
+import { isOffline, isOpenAiSearch, SEARCH_NAME, searchOfResponse, takesSearch } from '../web-search.ts'
 
 /**
  * Translates the tools and the tool choice of a response request.
@@ -12,9 +13,9 @@ import { chatName, withoutNamespaces } from './namespaces.ts'
  */
 export function toolMembers(json: JsonObject, leaveOut: LeaveOut): JsonObject {
   const tools = withoutNamespaces(json.tools).flatMap<JsonObject>(({ tool, path }) =>
-    isOpenAiSearch(tool.type) ? [] : (toolOf(tool, path, leaveOut) ?? []),
+    isLiveSearch(tool) ? [] : (toolOf(tool, path, leaveOut) ?? []),
   )
-  const search = objectsIn(json.tools).find(({ type }) => isOpenAiSearch(type))
+  const search = objectsIn(json.tools).find(isLiveSearch)
   const { tool_choice: given, parallel_tool_calls: parallel } = json
   const has = tools.length > 0 || search !== undefined
   const choice =
@@ -25,6 +26,10 @@ export function toolMembers(json: JsonObject, leaveOut: LeaveOut): JsonObject {
     ...(choice !== undefined && { tool_choice: choice }),
     ...(tools.length > 0 && typeof parallel === 'boolean' && { parallel_tool_calls: parallel }),
   }
+}
+
+function isLiveSearch(tool: JsonObject): boolean {
+  return isOpenAiSearch(tool.type) && !isOffline(tool)
 }
 
 /**
@@ -38,9 +43,10 @@ export function plainSearch(json: JsonObject, chat: JsonObject, context: Request
   const { web_search_options: options, tool_choice: choice, ...rest } = chat
   if (!isJsonObject(options)) return chat
   const { filters, ...plain } = options
-  const at = objectsIn(json.tools).findIndex(({ type }) => isOpenAiSearch(type))
-  const isKnown = asksForSearch(context)
-  if (!isKnown) hostedTool(SEARCH_NAME, `tools[${at}]`, leaveOut)
+  const given = objectsIn(json.tools)
+  const at = given.findIndex(isLiveSearch)
+  const isKnown = takesSearch(context.upstreamModel)
+  if (!isKnown) hostedTool(given[at]?.type, `tools[${at}]`, leaveOut)
   else if (filters) leaveOut(`tools[${at}].filters`)
   const chosen = isJsonObject(choice) ? choice.type !== SEARCH_NAME : rest.tools !== undefined
   return {
@@ -51,6 +57,8 @@ export function plainSearch(json: JsonObject, chat: JsonObject, context: Request
 }
 
 function toolOf({ type, ...fn }: JsonObject, path: string, leaveOut: LeaveOut): JsonObject | undefined {
+  if (type === FREEFORM && typeof fn.name === 'string')
+    return { type: 'function', function: freeformFunction(fn) }
   if (type !== 'function') return hostedTool(type, path, leaveOut)
   const { name, description, parameters, strict } = fn
   return {
@@ -69,10 +77,12 @@ function isDefaultStrict(parameters: unknown): boolean {
   return isJsonObject(parameters) && parameters.type === 'object' && isStrict(parameters)
 }
 
+const CHOICES: ReadonlySet<unknown> = new Set(['none', 'auto', 'required'])
+
 function choiceOf(choice: unknown, searches: boolean, leaveOut: LeaveOut): unknown {
-  if (typeof choice === 'string') return choice
+  if (typeof choice === 'string' && CHOICES.has(choice)) return choice
   if (isJsonObject(choice)) {
-    if (choice.type === 'function') return named(choice)
+    if (choice.type === 'function' || choice.type === FREEFORM) return named(choice)
     if (searches && isOpenAiSearch(choice.type)) return { type: SEARCH_NAME }
     if (choice.type === 'allowed_tools') {
       const tools = objectsIn(choice.tools)
@@ -89,3 +99,55 @@ const named = ({ name, namespace }: JsonObject): JsonObject => ({
   type: 'function',
   function: { name: chatName(namespace, name) },
 })
+
+/** The type of tools that take a text. */
+const FREEFORM = 'custom'
+
+/** A tool as the caller of a response knows it. */
+export interface CallersTool {
+  readonly called: { readonly name: unknown; readonly namespace?: unknown }
+  /** Whether it takes a text. */
+  readonly isFreeform: boolean
+}
+
+/** Returns the name that a function has in a chat, which has no namespaces, and shorter names. */
+export function chatName(namespace: unknown, name: unknown): unknown {
+  return toolName(namespace ? `${String(namespace)}__${String(name)}` : name)
+}
+
+/** Returns the tools of a response request by their names in a chat. */
+export function callersTools({ tools }: JsonObject): ReadonlyMap<unknown, CallersTool> {
+  const byName = new Map<unknown, CallersTool>()
+  const add = ({ type, name }: JsonObject, namespace?: unknown): void => {
+    const called = { name, ...(namespace !== undefined && { namespace }) }
+    byName.set(chatName(namespace, name), { called, isFreeform: type === FREEFORM })
+  }
+  for (const tool of objectsIn(tools)) {
+    if (tool.type === 'namespace') for (const one of objectsIn(tool.tools)) add(one, tool.name)
+    else if (tool.type === 'function' || tool.type === FREEFORM) add(tool)
+  }
+  return byName
+}
+
+/** It is written before the name of each of its functions. OpenAI's are shorter. */
+const MAX_NAMESPACE_LENGTH = 256
+
+/**
+ * Returns the tools of a request with the functions of its namespaces in place of these.
+ *
+ * @throws {Untranslatable} naming a namespace that is too long.
+ */
+function withoutNamespaces(tools: unknown): { readonly tool: JsonObject; readonly path: string }[] {
+  return objectsIn(tools).flatMap((tool, i) => {
+    const path = `tools[${i}]`
+    const { type, name: namespace, tools: functions } = tool
+    if (type !== 'namespace' || !Array.isArray(functions))
+      return [{ tool: { ...tool, name: chatName(undefined, namespace) }, path }]
+    if (String(namespace).length > MAX_NAMESPACE_LENGTH) throw new Untranslatable(`${path}.name`)
+    return functions.flatMap((one: unknown, j) =>
+      isJsonObject(one)
+        ? [{ tool: { ...one, name: chatName(namespace, one.name) }, path: `${path}.tools[${j}]` }]
+        : [],
+    )
+  })
+}

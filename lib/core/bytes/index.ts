@@ -1,3 +1,0 @@
-export { BodyCollector } from './body-collector.ts'
-export { PROCESS_MEMORY, withinMemory } from './process-memory.ts'
-export { SharedBytes } from './shared-bytes.ts'

@@ -1,0 +1,271 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { http } from './node-http.ts'
+
+/*
+ * Node has no public interface to hold back the end of a response. Therefore this file replaces the methods `write`, `end`
+ * and `writeHead` of single responses, as `compression` and `express-session` do. No other file does.
+ */
+
+type EndArguments = Parameters<ServerResponse['end']>
+
+/** Runs before the last byte of an answer goes out. Returns what it waits for, which never rejects; undefined if nothing. */
+type BeforeLastByte = () => Promise<void> | undefined
+
+/** The state that all holders of an answer share. */
+interface SharedState {
+  /** Whether an answer has been given whose end is held back. */
+  isHeldBack: boolean
+  /** Whether a holder receives what is sent: then the end of a declared length is the end of the answer to all holders. */
+  isWatched: boolean
+  beforeLastByte: BeforeLastByte | undefined
+}
+
+/** Of the whole process: two copies of this package may hold the same answer. */
+const SHARED = Symbol.for('express-model-gateway held answer')
+
+type HeldAnswer = ServerResponse & { [SHARED]?: SharedState }
+
+/** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
+export function isHeldBack(res: HeldAnswer): boolean {
+  return res[SHARED]?.isHeldBack === true
+}
+
+/** Holds back the end of an answer. */
+export interface EndHolder {
+  /** Returns what the end has to wait for; undefined if nothing. If it throws or rejects, the error is answered instead. */
+  beforeEnd(): Promise<void> | undefined
+  /** Receives what is sent. */
+  onSend?(chunk: unknown, encoding: unknown): void
+}
+
+/**
+ * Holds back the end of an answer until everything that must be durable is. Meanwhile the answer counts as complete:
+ * whatever the handler or an error handler writes then is not part of it.
+ *
+ * @param next receives the error that is answered instead: Express's `next`.
+ */
+export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknown) => void): void {
+  const { end, write } = res
+  // Only the first holder reaches the answer itself, behind all others.
+  const isFirst = res[SHARED] === undefined
+  const shared: SharedState = res[SHARED] ?? {
+    isHeldBack: false,
+    isWatched: false,
+    beforeLastByte: undefined,
+  }
+  res[SHARED] = shared
+  if (holder.onSend) shared.isWatched = true
+  let state: 'open' | 'waiting' | 'released' = 'open'
+  let sentBytes = 0
+  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
+  let byLength: 'open' | 'ended' | undefined
+
+  const fail = (error: unknown): void => {
+    byLength = undefined
+    next(error)
+  }
+
+  /** Passes the last bytes on. Of a declared length they are a write, and the handler ends the answer. */
+  const finish = (given: EndArguments): void => {
+    if (!byLength) {
+      end.apply(res, given)
+      return
+    }
+    write.apply(res, given as Parameters<ServerResponse['write']>)
+    if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
+  }
+
+  const passOn = (given: EndArguments): void => {
+    const { beforeLastByte } = shared
+    if (!isFirst || (!byLength && !beforeLastByte)) {
+      finish(given)
+      return
+    }
+    const { rest, drained } = sendMost(res, write, given)
+    const waiting = drained ? drained.then(beforeLastByte) : beforeLastByte?.()
+    const last = (): void => finish(rest)
+    if (waiting) waitFor(waiting, last, last)
+    else last()
+  }
+
+  const waitFor = (waiting: Promise<void>, then: () => void, otherwise: (error: unknown) => void): void => {
+    state = 'waiting'
+    shared.isHeldBack = true
+    const head = freezeHead(res)
+    const openWrite = res.write
+    res.write = (() => true) as ServerResponse['write']
+    const release = (): void => {
+      state = 'released'
+      shared.isHeldBack = false
+      res.write = openWrite
+    }
+    waiting.then(
+      () => {
+        release()
+        head.restore()
+        try {
+          then()
+        } catch (error) {
+          // The function that ended the answer has returned long ago.
+          fail(error)
+        }
+      },
+      (error: unknown) => {
+        head.melt()
+        release()
+        otherwise(error)
+      },
+    )
+  }
+
+  const heldEnd = (...given: EndArguments): ServerResponse => {
+    if (state !== 'open') {
+      if (state === 'released') end.apply(res, given)
+      else if (byLength) byLength = 'ended'
+      return res
+    }
+    const [chunk] = given as readonly unknown[]
+    // To Node, whatever is falsy is no body.
+    const isNone = !chunk || typeof chunk === 'function'
+    const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
+    // Node throws, before anything is recorded or charged for an answer that cannot be sent.
+    if (!isChunk || !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999)))
+      return http.ServerResponse.prototype.end.apply(res, given)
+    holder.onSend?.(chunk, given[1])
+    state = 'released'
+    let waiting: Promise<void> | undefined
+    try {
+      waiting = holder.beforeEnd()
+    } catch (error) {
+      fail(error)
+      return res
+    }
+    if (waiting) waitFor(waiting, () => passOn(given), fail)
+    else passOn(given)
+    return res
+  }
+
+  const heldWrite = (...given: Parameters<ServerResponse['write']>): boolean => {
+    // Bytes behind the declared length are not part of the answer.
+    if (byLength) return true
+    if (state !== 'open') return write.apply(res, given)
+    const length = shared.isWatched ? res.getHeader('content-length') : undefined
+    if (length !== undefined) sentBytes += bytesOf(given).byteLength
+    // The caller has the whole answer with these bytes, although its end is still to come.
+    if (sentBytes > 0 && sentBytes >= Number(length)) {
+      byLength = 'open'
+      // Not res.end(): another library in between may take that for the end itself.
+      heldEnd(...(given as EndArguments))
+      return true
+    }
+    const chunk: unknown = given[0]
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) holder.onSend?.(chunk, given[1])
+    return write.apply(res, given)
+  }
+
+  res.write = heldWrite as ServerResponse['write']
+  res.end = heldEnd as ServerResponse['end']
+}
+
+/**
+ * Runs a function before the last byte of an answer goes out, whatever that is: the end of an answer, or the last byte of the
+ * length that it has declared. Nearly all other bytes have gone out then.
+ *
+ * @param run must not reject.
+ * @param next receives the error if the answer cannot be sent: Express's `next`.
+ */
+export function holdLastByte(res: HeldAnswer, run: BeforeLastByte, next: (error: unknown) => void): void {
+  const none = (): undefined => undefined
+  // A holder that receives what is sent watches for the last byte of a declared length.
+  holdEnd(res, { beforeEnd: none, onSend: none }, next)
+  ;(res[SHARED] as SharedState).beforeLastByte = run
+}
+
+/** The same for a connection in another protocol. */
+export function holdLastByteOf(socket: Socket, run: BeforeLastByte): void {
+  const { end } = socket
+  const heldEnd = (...given: Parameters<Socket['end']>): Socket => {
+    const waiting = run()
+    if (waiting) void waiting.then(() => end.apply(socket, given))
+    else end.apply(socket, given)
+    return socket
+  }
+  socket.end = heldEnd as Socket['end']
+}
+
+/** Keeps the status and headers of an answer as they are now, and ignores another head. */
+function freezeHead(res: ServerResponse) {
+  const { statusCode, statusMessage, writeHead } = res
+  const headers = new Map(res.getHeaderNames().map((name) => [name, res.getHeader(name)]))
+  res.writeHead = (() => res) as ServerResponse['writeHead']
+
+  /** Lets another answer be given. */
+  function melt(): void {
+    res.writeHead = writeHead
+  }
+
+  /** Undoes what was changed meanwhile. */
+  function restore(): void {
+    melt()
+    res.statusCode = statusCode
+    if (res.headersSent) return
+    res.statusMessage = statusMessage
+    for (const name of res.getHeaderNames()) if (!headers.has(name)) res.removeHeader(name)
+    for (const [name, value] of headers)
+      if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
+  }
+
+  return { melt, restore }
+}
+
+/** The size of what is called the last bytes of an answer: what may be unsent when its slot is given back. */
+export const LAST_BYTES = 16 * 1024
+
+const NONE = Buffer.alloc(0)
+
+/** Returns the bytes that a response's `write` or `end` was given. */
+function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
+  if (typeof chunk === 'string')
+    return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  return chunk instanceof Uint8Array ? chunk : NONE
+}
+
+/**
+ * Sends what `end` was given but for the last bytes.
+ *
+ * @returns what is left to give to `end`, and a promise that resolves once the caller has taken nearly everything else, or
+ * has left; undefined if it has.
+ */
+function sendMost(
+  res: ServerResponse,
+  write: ServerResponse['write'],
+  given: EndArguments,
+): { rest: EndArguments; drained: Promise<void> | undefined } {
+  let rest = given
+  const bytes = bytesOf(given)
+  if (bytes.byteLength > LAST_BYTES) {
+    if (!res.headersSent && !res.hasHeader('transfer-encoding')) declareLength(res, bytes.byteLength)
+    write.call(res, bytes.subarray(0, -LAST_BYTES), 'utf8')
+    const callback = given.findLast((each) => typeof each === 'function')
+    rest = [bytes.subarray(-LAST_BYTES), callback] as unknown as EndArguments
+  }
+  return { rest, drained: res.writableNeedDrain ? drained(res) : undefined }
+}
+
+/** Without a length, an answer that begins before its end is sent in chunks. */
+function declareLength(res: ServerResponse, length: number): void {
+  const bodyless = res.statusCode < 200 || res.statusCode === 204 || res.statusCode === 304
+  if (!bodyless && !res.hasHeader('content-length')) res.setHeader('content-length', length)
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      res.off('drain', done).off('close', done)
+      resolve()
+    }
+    res.on('drain', done).on('close', done)
+    if (res.destroyed) done()
+  })
+}

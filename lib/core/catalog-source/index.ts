@@ -1,1 +1,0 @@
-export { aCatalog, type CatalogSource, catalogFrom, neededCatalog } from './catalog-source.ts'

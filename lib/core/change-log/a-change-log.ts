@@ -1,3 +1,0 @@
-import { anObjectWith } from '../options/index.ts'
-
-export const aChangeLog = anObjectWith('a MemoryChangeLog', 'add')

@@ -1,0 +1,2 @@
+export { clientAddress } from './client-address.ts'
+export { networkOf } from './network.ts'

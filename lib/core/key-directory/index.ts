@@ -1,0 +1,1 @@
+export type { AccountRecord, KeyDirectory, KeyRecord, KeySeed } from './key-directory.ts'

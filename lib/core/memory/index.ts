@@ -1,0 +1,6 @@
+export { BodyCollector } from './body-collector.ts'
+export { budgetOf, HeldBody, heldBodyBytes, PieceCount } from './held-body.ts'
+export { PROCESS_MEMORY, withinMemory } from './process-memory.ts'
+export { type BodyBounds, receiveBody } from './receive-body.ts'
+export { memoryClaimOf } from './running-bodies.ts'
+export { SharedBytes } from './shared-bytes.ts'

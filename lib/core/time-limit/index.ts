@@ -1,2 +1,0 @@
-export { STOOD_STILL_MS, timeLimit } from './time-limit.ts'
-export { within } from './within.ts'

@@ -1,1 +1,0 @@
-export { MAX_BYTES_AT_ONCE, takeTurn } from './turns.ts'

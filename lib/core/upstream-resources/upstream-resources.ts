@@ -1,0 +1,273 @@
+import { type Call, type Logger, quietLogger } from '../call/index.ts'
+import { GatewayError } from '../errors/index.ts'
+import type { Reference } from '../operations/index.ts'
+import {
+  aFunction,
+  aKeepTime,
+  aLogger,
+  anObjectWith,
+  checkOptions,
+  type OptionRule,
+  type OptionRules,
+  someMilliseconds,
+} from '../options/index.ts'
+import { StoreAway, StoreGuard } from '../store-guard/index.ts'
+import { GoneThings } from './gone-things.ts'
+import { MemoryResourceStore } from './memory-resource-store.ts'
+import { elsewhere, notFound, words } from './resource-refusals.ts'
+import type { ResourceName, ResourcePage, ResourceStore, UpstreamResource } from './resource-store.ts'
+
+/** Options of {@link UpstreamResources}. */
+export interface UpstreamResourcesOptions {
+  /** The store of records. Defaults to this process's memory. */
+  store?: ResourceStore
+  /**
+   * How long a response, a message, an item or a container can be found after it was last recorded, in milliseconds.
+   * Other things can be found until they are deleted. Defaults to 30 days.
+   */
+  keepMs?: number
+  /** How long an operation of the store may take before the store counts as away, in milliseconds. Defaults to 1500. */
+  storeTimeoutMs?: number
+  /** Logs outages. Defaults to the console. */
+  logger?: Logger
+  /** Called when the store goes away and when it is back, for metrics. Defaults to nothing. */
+  onStoreChange?: (away: boolean) => void
+}
+
+const RULES: OptionRules<UpstreamResourcesOptions> = {
+  store: anObjectWith('a ResourceStore, such as new MemoryResourceStore()', 'remember'),
+  keepMs: aKeepTime,
+  storeTimeoutMs: someMilliseconds,
+  logger: aLogger,
+  onStoreChange: aFunction(),
+}
+
+/** A thing that a line has just made, or named in an answer. */
+export interface MadeThing extends ResourceName {
+  readonly tokens?: number
+  /** Milliseconds since the epoch, if the upstream says when it deletes the thing. */
+  readonly expiresAt?: number | undefined
+}
+
+/** Kinds of things that upstreams delete by themselves. */
+const PASSING: ReadonlySet<string> = new Set(['response', 'message', 'item', 'container', 'audio'])
+
+/** Longer ids are neither recorded nor looked up; no upstream is known to send one, and a key of Postgres has no room for it. */
+const MAX_ID_BYTES = 1024
+
+/** Looked up to learn whether the store is back. */
+const PROBED: ResourceName = { kind: 'response', id: '' }
+
+const PRUNE_INTERVAL_MS = 10 * 60_000
+const BATCH_PAUSE_MS = 50
+const BATCH_SIZE = 500
+
+/**
+ * Records which line keeps what for whom: responses, files, conversations and whatever else a request can name that an
+ * upstream stores. Close it at shutdown.
+ *
+ * @throws TypeError at construction if an option is invalid.
+ * @example
+ * const kept = new UpstreamResources({ store: new SqlResourceStore(db) })
+ * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), route({ catalog }))
+ */
+export class UpstreamResources {
+  readonly #gone = new GoneThings()
+  readonly #store: ResourceStore
+  readonly #guard: StoreGuard
+  readonly #keepMs: number
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: UpstreamResourcesOptions = {}) {
+    checkOptions('UpstreamResources', options, RULES)
+    const { store = new MemoryResourceStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
+    const { onStoreChange } = options
+    const logger = quietLogger(options.logger)
+    this.#store = store
+    this.#keepMs = keepMs
+    this.#guard = new StoreGuard({
+      name: 'kept_things',
+      effect: 'calls that name what a line keeps are refused with internal_error',
+      logger,
+      timeoutMs: storeTimeoutMs,
+      rejectsAlone: true,
+      ...(onStoreChange && { onChange: onStoreChange }),
+    })
+    this.#schedule(PRUNE_INTERVAL_MS)
+  }
+
+  /**
+   * Checks that things can be recorded. Returns undefined while the store works; while it is away, tries it.
+   *
+   * @throws {GatewayError} `internal_error`, as a rejection, if the store is still away.
+   */
+  ready(call: Call): Promise<void> | undefined {
+    if (!this.#guard.away) return undefined
+    return this.#guard
+      .run(() => this.#store.find('', [PROBED]))
+      .then(
+        () => {},
+        (error) => refuseAway(call, error),
+      )
+  }
+
+  /**
+   * Records what a line keeps for the account of a call.
+   *
+   * @throws {GatewayError} `internal_error` if the store did not confirm the records.
+   */
+  async remember(call: Call, line: string, made: readonly MadeThing[]): Promise<void> {
+    const now = Date.now()
+    const things = made.filter(({ id }) => isUsable(id)).map((thing) => this.#record(call, line, thing, now))
+    if (things.length === 0) return
+    for (const thing of things) this.#gone.delete(thing)
+    await this.#guard.run(() => this.#store.remember(things)).catch((error) => refuseAway(call, error))
+  }
+
+  /**
+   * Returns the records of what a call's account owns among these names. Expired ones are left out.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  async find(call: Call, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
+    const now = Date.now()
+    const found = await this.#records(call, names)
+    return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+  }
+
+  /**
+   * Returns the record of a thing that is or lately was the account's, as a place in its lists; undefined if there is none.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  async place(call: Call, name: ResourceName): Promise<UpstreamResource | undefined> {
+    const [thing] = await this.#records(call, [name])
+    return thing ?? this.#gone.find({ account: accountOf(call), kind: name.kind, id: plainId(name.id) })
+  }
+
+  /** Whether the line of a thing has said lately that it no longer has it. */
+  isGone(thing: UpstreamResource): boolean {
+    return this.#gone.find(thing)?.line === thing.line
+  }
+
+  /** Records that the line of a thing no longer has it. The record stays: a line may be wrong for a while. */
+  noteGone(thing: UpstreamResource): void {
+    this.#gone.add(thing)
+  }
+
+  async #records(call: Call, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
+    const usable = names.flatMap(({ kind, id }) => (isUsable(id) ? [{ kind, id: plainId(id) }] : []))
+    if (usable.length === 0) return []
+    const account = accountOf(call)
+    return this.#guard.run(() => this.#store.find(account, usable)).catch((error) => refuseAway(call, error))
+  }
+
+  /**
+   * Returns the records of a call's account, one page of them.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  list(call: Call, kind: string, page: Omit<ResourcePage, 'aliveAt'>): Promise<readonly UpstreamResource[]> {
+    return this.#guard
+      .run(() => this.#store.list(accountOf(call), kind, { ...page, aliveAt: Date.now() }))
+      .catch((error) => refuseAway(call, error))
+  }
+
+  /**
+   * Pins a call to the line that keeps all that it names, and returns the records.
+   *
+   * @throws {GatewayError} `not_found` if the account has no such thing; `invalid_request` if two lines keep them;
+   * `internal_error` while the store is away.
+   */
+  async pin(call: Call, references: readonly Reference[]): Promise<readonly UpstreamResource[]> {
+    const found = await this.find(call, references)
+    if (call.left) throw new GatewayError('client_closed_request')
+    const byName = new Map(found.map((thing) => [`${thing.kind} ${thing.id}`, thing]))
+    for (const reference of references) {
+      const { kind, id } = reference
+      const thing = byName.get(`${kind} ${plainId(id)}`)
+      if (!thing) throw notFound(reference)
+      if (call.pin && call.pin.line !== thing.line) throw elsewhere(reference)
+      call.pin ??= { line: thing.line, holds: `the ${words(kind)}` }
+    }
+    return found
+  }
+
+  /** @throws {StoreAway} if the store did not confirm the deletion. */
+  forget(call: Call, { kind, id }: ResourceName): Promise<void> {
+    const account = accountOf(call)
+    const name = { kind, id: plainId(id) }
+    return this.#guard.run(async () => {
+      const [thing] = await this.#store.find(account, [name])
+      await this.#store.forget(account, name)
+      if (thing) this.#gone.add(thing)
+    })
+  }
+
+  /** Stops deleting expired records. */
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #record(
+    call: Call,
+    line: string,
+    { kind, id, tokens = 0, expiresAt }: MadeThing,
+    now: number,
+  ): UpstreamResource {
+    return {
+      kind,
+      id: plainId(id),
+      account: accountOf(call),
+      key: call.principal?.keyId ?? null,
+      line,
+      model: call.request?.model.id ?? call.model,
+      tokens: Math.ceil(tokens),
+      createdAt: now,
+      expiresAt: expiresAt ?? (PASSING.has(kind) ? now + this.#keepMs : null),
+    }
+  }
+
+  #schedule(ms: number): void {
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
+  }
+
+  /** Deletes expired records in batches with pauses, so that other operations do not wait long for the store. */
+  async #prune(): Promise<void> {
+    // The guard has logged the outage; the next round tries again.
+    const pruned = await this.#guard.run(() => this.#store.prune(Date.now(), BATCH_SIZE)).catch(() => 0)
+    this.#schedule(pruned === BATCH_SIZE ? BATCH_PAUSE_MS : PRUNE_INTERVAL_MS)
+  }
+}
+
+/** Returns the account whose things a call may use. Without `authenticate`, all calls share one. */
+function accountOf({ principal }: Call): string {
+  return principal?.accountId ?? ''
+}
+
+function isUsable(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= MAX_ID_BYTES && id.isWellFormed()
+}
+
+/** An id behind its collection. Nothing else may stand before it: an upstream could find another id there. */
+const WITH_COLLECTION = /^(?:https?:\/\/[\w.:-]+\/v1\w*\/)?(?:cachedContents|files)\/([^/?#]+)$/
+
+/** Returns the id without the collection that Google writes before it, `cachedContents/abc`, alone or at the end of a URL. */
+export function plainId(id: string): string {
+  return WITH_COLLECTION.exec(id)?.[1] ?? id
+}
+
+function refuseAway(call: Call, error: unknown): never {
+  throw call.refuse('internal_error', {
+    message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
+    cause: error,
+    foreseen: error instanceof StoreAway,
+  })
+}
+
+export const someUpstreamResources: OptionRule = {
+  be: 'a UpstreamResources, such as new UpstreamResources()',
+  accepts: (value) => value instanceof UpstreamResources,
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { BodyCollector } from '../../../lib/core/memory/index.ts'
+import { heldBytes } from '../../system/chaos/measures.ts'
+
+describe('a collected body', () => {
+  it('is what came, in whatever pieces', () => {
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 40 }),
+      fc.integer({ min: 4000, max: 70_000 }).map((size) => new Uint8Array(size).fill(size)),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const body = new BodyCollector()
+        for (const bytes of pieces) assert.ok(body.push(Buffer.from(bytes)))
+        const whole = Buffer.concat(pieces)
+        assert.ok(Buffer.concat(body.chunks).equals(whole))
+        assert.ok(body.take().equals(whole))
+      }),
+    )
+  })
+
+  it('goes on after its chunks were looked at', () => {
+    const body = new BodyCollector()
+    for (const text of ['a', 'b', 'c', 'd']) {
+      body.push(Buffer.from(text))
+      assert.ok(body.chunks.length > 0)
+    }
+    assert.equal(String(body.take()), 'abcd')
+  })
+
+  it('is one chunk as it came where there is no other', () => {
+    const body = new BodyCollector()
+    const chunk = Buffer.from('whole')
+    body.push(chunk)
+    assert.equal(body.take(), chunk)
+  })
+
+  it('ends at its limit, and keeps what came before', () => {
+    const body = new BodyCollector(3)
+    assert.deepEqual(
+      ['ab', 'cd', 'e'].map((text) => body.push(Buffer.from(text))),
+      [true, false, false],
+    )
+    assert.ok(body.overflowed)
+    assert.equal(String(body.take()), 'ab')
+  })
+
+  it('takes about its own bytes of memory, in pieces of one byte too', async () => {
+    const before = await heldBytes()
+    const body = new BodyCollector()
+    for (let i = 0; i < 1_000_000; i++) body.push(Buffer.from('x'))
+    const held = (await heldBytes()) - before
+    assert.ok(held < 4_000_000, `1,000,000 bytes take ${held}`)
+    assert.equal(body.take().length, 1_000_000)
+  })
+})

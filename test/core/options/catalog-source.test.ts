@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Call } from '../../../lib/core/call/index.ts'
+import { createCatalog } from '../../../lib/core/catalog/index.ts'
+import { aCatalog, catalogFrom, neededCatalog } from '../../../lib/core/options/index.ts'
+
+const catalog = createCatalog([], [])
+
+describe('the catalogue of a call', () => {
+  it('is the one that was given, or what a function returns for the call', () => {
+    assert.equal(catalogFrom(catalog)(), catalog)
+    const call = {} as Call
+    const other = createCatalog([], [])
+    const from = catalogFrom((given: Call) => (given === call ? other : catalog))
+    assert.equal(from(call), other)
+    assert.equal(from({} as Call), catalog)
+  })
+
+  it('is refused where a function returns none', () => {
+    for (const [none, kind] of [
+      [undefined, 'undefined'],
+      [{}, 'an object'],
+      [{ models: {} }, 'an object'],
+      [Promise.resolve(catalog), 'a promise of it'],
+    ])
+      assert.throws(
+        () => catalogFrom(() => none as typeof catalog)(),
+        new TypeError(`"catalog" must return a catalogue, not ${kind}`),
+      )
+  })
+
+  it('is an option that is needed', () => {
+    for (const value of [catalog, () => catalog]) assert.equal(aCatalog.accepts(value), true)
+    for (const value of [undefined, null, 7, {}, { models: {} }]) assert.equal(aCatalog.accepts(value), false)
+    assert.deepEqual([aCatalog.isNeeded, neededCatalog.isNeeded], [undefined, true])
+  })
+})
