@@ -8,16 +8,12 @@ import { accountWallet, type Spender, type WalletId, walletsOf } from './wallet.
 /** The sum of the charges of one account and key. */
 export interface AuditedCharges extends Charged {
   readonly count: number
-  /** The part of the amount that usage does not have yet. Defaults to none. */
-  readonly uncounted?: bigint
 }
 
 /** A void, and the charge under its request id. */
 export interface AuditedVoid extends Charged {
   readonly requestId: string
   readonly charge: Charged | null
-  /** Whether usage still has its charge, or never had it. Defaults to no. */
-  readonly uncounted?: boolean
 }
 
 /** The payer and the amount. */
@@ -30,7 +26,7 @@ export interface AuditedHold extends Omit<Hold, 'budgets'> {
   readonly charged: boolean
 }
 
-/** What the charges less voids of a wallet came to that are no longer kept, and how many charges those were. */
+/** The sum of the charges less voids of a wallet that are no longer kept, and how many charges those were. */
 export interface AuditedCarried {
   readonly wallet: WalletId
   readonly amount: bigint
@@ -49,17 +45,7 @@ export interface AuditedWallet extends Pick<WalletFigures, 'funds' | 'spent' | '
   readonly id: WalletId
 }
 
-/** What a region has of a wallet of another one: `funds`; or what another one has of a wallet of this region: the rest. */
-export interface AuditedShare {
-  readonly wallet: WalletId
-  readonly funds: bigint
-  /** What was spent there. */
-  readonly spent: bigint
-  /** What is left there, or on its way. */
-  readonly held: bigint
-}
-
-/** What the usage of some calls of an account and key was charged. */
+/** The charges of the usage of some calls of an account and key. */
 export interface AuditedUsage {
   readonly account: string
   readonly key: string | null
@@ -74,17 +60,15 @@ export type Pages<Entry> = Iterable<readonly Entry[]> | AsyncIterable<readonly E
 /** All entries of a ledger, as of one moment. */
 export interface LedgerEntries {
   readonly deposits: Pages<AuditedDeposit>
-  /** What is no longer kept of charges and voids. Defaults to none. */
+  /** The sums of charges and voids that are no longer kept. Defaults to none. */
   readonly carried?: Pages<AuditedCarried>
   readonly charges: Pages<AuditedCharges>
   readonly voids: Pages<AuditedVoid>
   readonly leases: Pages<AuditedLease>
   readonly holds: Pages<AuditedHold>
   readonly wallets: Pages<AuditedWallet>
-  /** What the usage of all calls was charged, beside the charges that are not counted yet. Defaults to no check. */
+  /** The charges of the usage of all calls. Defaults to no check. */
   readonly usage?: Pages<AuditedUsage>
-  /** The shares of regions. Defaults to none. */
-  readonly shares?: Pages<AuditedShare>
 }
 
 interface WalletSums {
@@ -93,9 +77,6 @@ interface WalletSums {
   voided: bigint
   held: bigint
   used: bigint
-  /** What other regions have spent, and what came from them. */
-  spentElsewhere: bigint
-  received: bigint
 }
 
 /** Recomputes a ledger from its entries, and returns a description of each violated rule. */
@@ -107,7 +88,6 @@ export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> 
   for await (const page of entries.voids) for (const undone of page) audit.void(undone)
   for await (const page of entries.leases) for (const lease of page) audit.lease(lease)
   for await (const page of entries.holds) for (const hold of page) audit.hold(hold)
-  if (entries.shares) for await (const page of entries.shares) for (const share of page) audit.share(share)
   if (entries.usage) {
     audit.countsUsage = true
     for await (const page of entries.usage) for (const usage of page) audit.usage(usage)
@@ -139,18 +119,14 @@ class Audit {
     this.#of(wallet).charged += amount
   }
 
-  charge({ account, key, amount, count, uncounted = 0n, budgets }: AuditedCharges): void {
+  charge({ account, key, amount, count, budgets }: AuditedCharges): void {
     this.#charges += count
-    if (uncounted !== 0n) this.#add('used', { account, key }, uncounted)
     this.#add('charged', { account, key, budgets }, amount)
   }
 
   /** A void that came before its charge has the amount 0, and its wallet may be missing. */
-  void({ requestId, account, key, amount, charge, uncounted = false }: AuditedVoid): void {
-    if (amount !== 0n) {
-      if (uncounted) this.#add('used', { account, key }, -amount)
-      this.#add('voided', { account, key, budgets: charge?.budgets }, amount)
-    }
+  void({ requestId, account, key, amount, charge }: AuditedVoid): void {
+    if (amount !== 0n) this.#add('voided', { account, key, budgets: charge?.budgets }, amount)
     const isWhole = charge && account === charge.account && key === charge.key && amount === charge.amount
     if (charge ? isWhole : amount === 0n) return
     const found = charge ? `its charge is ${formatAmount(charge.amount)}` : 'there is no charge'
@@ -171,13 +147,6 @@ class Audit {
     this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
   }
 
-  share({ wallet, funds, spent, held }: AuditedShare): void {
-    const sums = this.#of(wallet)
-    sums.received += funds
-    sums.spentElsewhere += spent
-    sums.held += held
-  }
-
   usage({ account, key, charged, other = [] }: AuditedUsage): void {
     // Calls that were refused may be of an account or a key without a wallet.
     if (charged !== 0n) this.#add('used', { account, key }, charged)
@@ -191,16 +160,14 @@ class Audit {
   }
 
   wallet({ id, funds, spent, leased }: AuditedWallet): void {
-    const { deposited, charged, voided, held, used, spentElsewhere, received } = this.#sums.get(id) ?? NOTHING
+    const { deposited, charged, voided, held, used } = this.#sums.get(id) ?? NOTHING
     this.#sums.delete(id)
-    // What was spent here.
-    const spentHere = spent - spentElsewhere
-    this.#compare(id, 'spent', spentHere, 'its charges less voids come to', charged - voided)
+    this.#compare(id, 'spent', spent, 'its charges less voids come to', charged - voided)
     this.#compare(id, 'leased', leased, 'its leases and holds come to', held)
     if (this.countsUsage && !id.startsWith('budget:'))
-      this.#compare(id, 'spent', spentHere, 'its usage comes to', used)
+      this.#compare(id, 'spent', spent, 'its usage comes to', used)
     if (!id.startsWith('account:')) return
-    this.#compare(id, 'funds', funds - received, 'its deposits and adjustments come to', deposited)
+    this.#compare(id, 'funds', funds, 'its deposits and adjustments come to', deposited)
     this.#accounts += 1
     this.#deposited += deposited
     this.#spent += charged - voided
@@ -250,6 +217,4 @@ const NOTHING: Readonly<WalletSums> = {
   voided: 0n,
   held: 0n,
   used: 0n,
-  spentElsewhere: 0n,
-  received: 0n,
 }

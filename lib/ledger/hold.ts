@@ -63,18 +63,6 @@ export function judgeHold(
 }
 
 /**
- * Closes a hold on a wallet.
- *
- * @param cost the charge; the part beyond the hold is an overrun. undefined: nothing is charged.
- */
-export function closeHold(wallet: WalletFigures, held: bigint, cost?: bigint): void {
-  wallet.leased -= held
-  if (cost === undefined) return
-  wallet.spent += cost
-  if (cost > held) wallet.overrun += cost - held
-}
-
-/**
  * Returns what a limited wallet would have if all leases and holds were returned, and what it has now; undefined for an
  * unlimited wallet.
  */

@@ -1,6 +1,5 @@
 export type { Budget, BudgetPeriod, BudgetScope, BudgetTerms } from './budgets/budget.ts'
 export { type BudgetChanges, Budgets, type BudgetsOptions } from './budgets/budgets.ts'
-export { WalletsHeldUp } from './held-up.ts'
 export type {
   DepositResult,
   Draw,
@@ -10,6 +9,7 @@ export type {
   LedgerBooks,
   LedgerCheck,
   OpenLease,
+  RestoredLedger,
   Settlement,
   SettlementResult,
   WalletState,
@@ -24,3 +24,4 @@ export {
 } from './pool/lease-pool.ts'
 export type { Bill, ChargeOutcome, Reservation, SettleOutcome } from './pool/reservation.ts'
 export { accountWallet, keyWallet, type WalletId } from './wallet.ts'
+export { WalletsLocked } from './wallets-locked.ts'

@@ -3,7 +3,7 @@ import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /*
- * What a change does to a lease and its wallet: the rules that every ledger keeps, whatever it keeps its
+ * The rules of changes of a lease and its wallet, for every ledger, whatever it keeps its
  * figures in. Who calls them has both for itself meanwhile.
  */
 

@@ -17,8 +17,6 @@ export interface WalletState {
   readonly spent: bigint
   /** Held by open leases of all processes and by video tasks that have not ended. */
   readonly leased: bigint
-  /** Whether what is leased is in another region, which does not answer. Defaults to no. */
-  readonly away?: boolean
 }
 
 /**
@@ -68,11 +66,11 @@ export interface ChargeRecord {
   /** null if no key is charged. */
   readonly key: string | null
   readonly amount: bigint
-  /** What the call cost the operator; null or absent if that is not known. */
+  /** The cost of the call for the operator; null or absent if that is not known. */
   readonly cost?: bigint | null
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** What the call adds to the usage of its hour; null or absent if that is not known. */
+  /** The usage that the call adds to its hour; null or absent if that is not known. */
   readonly usage?: CallUsage | null
   /** How the amount was computed, as JSON; null for a void. */
   readonly basis: string | null
@@ -88,8 +86,8 @@ export interface Settlement extends ChargeRecord {
   /**
    * `charge`: spends the cost from the wallets of account and key. `void`: undoes the charge of this request id if
    * there is one, and prevents one that arrives later. `revoked`: a charge and its void in one, for a charge that may have
-   * been stored without an answer and is not to stand. Its result is that of the charge: it tells what has become of the
-   * draws.
+   * been stored without an answer and is not to stand. Its result is that of the charge, from which the
+   * result of the draws follows.
    */
   readonly kind: 'charge' | 'void' | 'revoked'
   /**
@@ -154,7 +152,7 @@ export interface Ledger {
   /**
    * Makes the changes of one process, each on its own. The answers are in their order.
    *
-   * @throws {WalletsHeldUp} if somebody else has locked some of the wallets. Nothing is changed then.
+   * @throws {WalletsLocked} if somebody else has locked some of the wallets. Nothing is changed then.
    */
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]>
 
@@ -169,7 +167,7 @@ export interface Ledger {
   /**
    * Writes all settlements or, if it fails, none. May return at once. The results are in their order.
    *
-   * @throws {WalletsHeldUp} if somebody else has locked rows of some of the accounts. The others' can be written.
+   * @throws {WalletsLocked} if somebody else has locked rows of some of the accounts. The others' can be written.
    */
   settle(
     settlements: readonly Settlement[],
@@ -194,7 +192,7 @@ export interface Ledger {
    *
    * @param beats the value of {@link OpenLease.beats} when the lease was last seen.
    * @returns whether the lease was closed.
-   * @throws {WalletsHeldUp} if somebody else has locked its rows. It is swept later.
+   * @throws {WalletsLocked} if somebody else has locked its rows. It is swept later.
    */
   sweep(lease: string, beats: number): Promise<boolean>
 }
@@ -217,6 +215,24 @@ export interface LedgerCheck {
   readonly deposited: bigint
   readonly spent: bigint
   readonly leased: bigint
+  /** The last time that the database was restored from a backup. Absent: it is not known to have been. */
+  readonly restored?: RestoredLedger
+}
+
+/**
+ * A ledger that was restored from a backup. Calls between the newest one that it knew then and the restore may be unknown to it,
+ * unless they were written again: the providers bill these.
+ */
+export interface RestoredLedger {
+  /** When it was restored, or that was found. In milliseconds since the epoch. */
+  readonly at: number
+  /** When the newest call of the backup began; null if it has none. */
+  readonly newestCallAt: number | null
+  /** The charges that running processes have written again, and their sum in nano-units. */
+  readonly chargesWrittenAgain: number
+  readonly amountWrittenAgain: bigint
+  /** Keys of these charges that the database does not know any more: they were made after the backup. */
+  readonly unknownKeys: readonly string[]
 }
 
 /** The result of a deposit or adjustment. `conflict`: the reference was used before with another amount. */

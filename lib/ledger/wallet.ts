@@ -34,7 +34,7 @@ export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
 
 const NO_FUNDS = { funds: 0n, spent: 0n, leased: 0n }
 
-/** Returns the sums of an account's wallet as endpoints tell them. Without a wallet, it has neither deposits nor charges. */
+/** Returns the sums of an account's wallet as endpoints show them. Without a wallet, it has neither deposits nor charges. */
 export function describeFunds({ funds, spent, leased }: Readonly<typeof NO_FUNDS> = NO_FUNDS) {
   return {
     deposited: formatAmount(funds),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import { LeasePool } from '../../lib/ledger/pool/lease-pool.ts'
 import { Reservation } from '../../lib/ledger/pool/reservation.ts'
+import { WalletsLocked } from '../../lib/ledger/wallets-locked.ts'
 import { ledgerOf, units } from './faulty-ledger.ts'
 import { PoolProcess, settle } from './pool-process.ts'
 import { turns, VirtualClock } from './virtual-clock.ts'
@@ -114,7 +114,7 @@ describe('a call that waits for money', () => {
     // The account's rows are locked, the key's are not.
     ledger.change = (owner, changes) =>
       changes.some(({ wallet }) => wallet === 'account:acme')
-        ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+        ? Promise.reject(new WalletsLocked(new Set(['account:acme'])))
         : whole(owner, changes)
     const needs = () =>
       ledger.changes.flat().map(({ change }) => (change.kind === 'take' ? change.need : undefined))

@@ -70,7 +70,7 @@ const ANSWERS: Record<string, unknown> = {
   sweep: true,
 }
 
-/** What has become of a promise by now. */
+/** Returns the state of a promise by now. */
 async function stateOf(promise: Promise<unknown>): Promise<unknown> {
   let state: unknown = 'waits'
   const note = (end: unknown) => {
@@ -82,7 +82,7 @@ async function stateOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 for (const [name, ask] of Object.entries(OPERATIONS))
-  describe(`what a pool asks a ledger by ${name}`, () => {
+  describe(`a request of a pool to a ledger by ${name}`, () => {
     it('is asked as it is, and answered as the ledger does', async () => {
       const { inTime, asked, clock } = timely(async () => ANSWERS[name])
       assert.deepEqual(await ask(inTime), ANSWERS[name])

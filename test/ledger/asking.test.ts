@@ -9,7 +9,7 @@ import { turns, VirtualClock } from './virtual-clock.ts'
 
 const ANSWER: LeaseAnswer = { moved: 1n, lost: false, open: true, state: undefined }
 
-/** What serves the calls of an account, and is told which wallets the ledger has told of. */
+/** Serves the calls of an account, and notes the wallets that the ledger has reported on. */
 class Served {
   readonly told: (readonly unknown[])[] = []
 
@@ -83,7 +83,7 @@ function changes() {
 
 const many = (count: number) => Array.from({ length: count }, (_, i) => new Asked(`wallet-${i}`))
 
-describe('what the ledger is asked for', () => {
+describe('a request to the ledger for changes', () => {
   it('gathers in a turn of the event loop, and while it has not answered; one call at a time', async () => {
     const { ask, calls, world, sizes } = changes()
     let answer = () => {}
@@ -160,7 +160,7 @@ describe('what the ledger is asked for', () => {
   })
 })
 
-describe('what the ledger has not answered', () => {
+describe('a change that the ledger has not answered', () => {
   it('is asked for again, after longer and longer', async () => {
     const { ask, calls, clock, world } = changes()
     world.fails = true

@@ -17,7 +17,7 @@ const wallet = (
   ...figures,
 })
 
-/** What the audit of such entries says, where all others are none. */
+/** Returns the violations that the audit of such entries reports, where there are no others. */
 const violationsOf = async (entries: Partial<LedgerEntries>) =>
   (await auditLedger({ ...NOTHING, ...entries })).violations
 

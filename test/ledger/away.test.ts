@@ -81,14 +81,17 @@ describe('a ledger counts as away', () => {
     assert.deepEqual(
       logger.lines.map(({ message, fields }) => [message, fields]),
       [
-        ['ledger is away', { err: DOWN }],
+        [
+          'ledger is away',
+          { err: DOWN, effect: 'calls that cost money are refused with billing_unavailable' },
+        ],
         ['ledger is back', { forMs: 1235 }],
       ],
     )
     ledger.failed(DOWN)
     clock.stopFor(500)
     ledger.failed(DOWN)
-    assert.deepEqual([logger.lines[2]?.fields, ledger.outages], [{ err: DOWN }, 2])
+    assert.deepEqual([logger.lines[2]?.message, ledger.outages], ['ledger is away', 2])
   })
 
   it('also to a listener that fails, of which the log is told', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Budget, type BudgetScope, budgetOfWallet, isLongPast } from '../../lib/ledger/budgets/budget.ts'
 import { type BudgetedCall, BudgetIndex } from '../../lib/ledger/budgets/budget-index.ts'
-import { budgetRefusal } from '../../lib/ledger/budgets/budget-refusal.ts'
+import { budgetRefusal } from '../../lib/ledger/budgets/budgets.ts'
 import { accountWallet } from '../../lib/ledger/index.ts'
 
 const NOON = Date.UTC(2026, 10, 24, 12)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
+import { WalletsLocked } from '../../lib/ledger/wallets-locked.ts'
 import { ledgerOf, units } from './faulty-ledger.ts'
 import { PoolProcess, settle, tally } from './pool-process.ts'
 import { turns } from './virtual-clock.ts'
@@ -82,7 +82,7 @@ describe('closing a pool', () => {
       const whole = ledger.change.bind(ledger)
       ledger.change = (owner, changes) =>
         clock.now() < lockedMs
-          ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+          ? Promise.reject(new WalletsLocked(new Set(['account:acme'])))
           : whole(owner, changes)
       let open: number | undefined
       const closing = pool.close(3000).then(async () => {
@@ -101,7 +101,7 @@ describe('closing a pool', () => {
     const whole = ledger.change.bind(ledger)
     ledger.change = (owner, changes) =>
       clock.now() < 1000
-        ? Promise.reject(new WalletsHeldUp(new Set(['account:acme'])))
+        ? Promise.reject(new WalletsLocked(new Set(['account:acme'])))
         : whole(owner, changes)
     void pool.reserve({ account: 'acme', key: null, amount: ONE })
     await turns(20)
@@ -171,7 +171,7 @@ describe('closing a pool', () => {
 const untold = ({ logger }: PoolProcess) =>
   logger.lines.filter(({ message }) => message.includes('end of the process'))
 
-/** What becomes of the one. */
+/** Sets one charge aside; returns its outcomes. */
 async function setOneAside({ pool, ledger, clock }: PoolProcess): Promise<readonly string[]> {
   const { admitted } = await tally(
     Array.from({ length: 2 }, () => pool.reserve({ account: 'acme', key: null, amount: ONE })),

@@ -64,7 +64,7 @@ describe('the commit loop', () => {
     assert.deepEqual(sizes(), [3], 'one commit at a time')
     ledger.letThrough()
     await outcomes[0]
-    // What comes in the turn in which a commit is done goes with what has waited for it.
+    // Charges that come in the turn in which a commit is done are committed with those that have waited for it.
     outcomes.push(...others.slice(10).map((call, i) => settle(call, `req-${i + 13}`, ONE).outcome))
     await turns()
     assert.deepEqual(sizes(), [3, 17])

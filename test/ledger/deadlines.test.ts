@@ -31,7 +31,7 @@ function deadlines(ms: number) {
   return { clock, due, waited }
 }
 
-describe('what is waited for', () => {
+describe('an answer that is waited for', () => {
   it('is due after its time, each at its own, in the order in which they came', async () => {
     const { clock, due, waited } = deadlines(100)
     waited.add(thing('one'))

@@ -6,7 +6,7 @@ import {
   type OpenLease,
   type Settlement,
   type SettlementResult,
-  WalletsHeldUp,
+  WalletsLocked,
 } from '../../lib/ledger/index.ts'
 import { accountWallet } from '../../lib/ledger/wallet.ts'
 import type { VirtualClock } from './virtual-clock.ts'
@@ -91,17 +91,17 @@ export class FarLedger implements Ledger {
   }
 
   async #settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
-    const heldUp = () => settlements.filter(({ account }) => this.locked.has(account))
-    for (let since = this.#clock.now(); heldUp().length > 0; ) {
-      const isForever = heldUp().some(({ account }) => this.locked.get(account) === 'forever')
+    const locked = () => settlements.filter(({ account }) => this.locked.has(account))
+    for (let since = this.#clock.now(); locked().length > 0; ) {
+      const isForever = locked().some(({ account }) => this.locked.get(account) === 'forever')
       const left = LOCK_MS - (this.#clock.now() - since)
       if (isForever) await new Promise<void>((resolve) => this.#unlocked.push(resolve))
       else if (left > 0) await this.#unlockedWithin(left)
       else {
         // It asks who that is.
         await this.#pass(this.roundTripMs)
-        const wallets = new Set(heldUp().map(({ account }) => accountWallet(account)))
-        if (wallets.size > 0) throw new WalletsHeldUp(wallets)
+        const wallets = new Set(locked().map(({ account }) => accountWallet(account)))
+        if (wallets.size > 0) throw new WalletsLocked(wallets)
         since = this.#clock.now()
       }
     }

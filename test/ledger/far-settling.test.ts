@@ -100,7 +100,7 @@ describe('charges on their way to a ledger that is far away', () => {
         world.ledger.mostOfOne <= (how === 'timed' ? 2 : 4),
         `${world.ledger.mostOfOne} of one account`,
       )
-      assert.deepEqual([world.pool.stats.queued, world.pool.stats.heldUp], [0, 0])
+      assert.deepEqual([world.pool.stats.queued, world.pool.stats.lockedAccounts], [0, 0])
       const made = ACCOUNTS.map((id) => 2 + world.calls.filter((call) => call.account === id).length)
       assert.deepEqual(await world.spent(), made)
       assert.deepEqual((await world.ledger.books.check()).violations, [])
@@ -157,8 +157,8 @@ describe('charges on their way to a ledger that is far away', () => {
       ledger.poison.clear()
       for (const each of ACCOUNTS) ledger.unlock(each)
       await world.pass(100_000)
-      const { queued, setAside, heldUp } = world.pool.stats
-      assert.deepEqual([queued, setAside, heldUp, world.pool.away], [0, 0, 0, false])
+      const { queued, setAside, lockedAccounts } = world.pool.stats
+      assert.deepEqual([queued, setAside, lockedAccounts, world.pool.away], [0, 0, 0, false])
       for (const { resolved, revoked } of calls) {
         assert.equal(resolved.at(-1), revoked ? 'voided' : 'confirmed')
         assert.ok(resolved.length === 1 || (revoked && resolved.length === 2), `${resolved}`)

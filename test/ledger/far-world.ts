@@ -8,7 +8,7 @@ import { VirtualClock } from './virtual-clock.ts'
 
 export const ACCOUNTS = Array.from({ length: 8 }, (_, i) => `account-${i}`)
 
-/** What became of a call. */
+/** A call and its outcome. */
 export interface Called {
   readonly account: string
   /** When it ended, and its charge was handed to the pool. */
@@ -75,7 +75,7 @@ export class FarWorld {
     await this.clock.advance(ms)
   }
 
-  /** What each account has spent. */
+  /** Returns the amount that each account has spent. */
   async spent(): Promise<number[]> {
     const wallets = await this.ledger.books.wallets(ACCOUNTS.map(accountWallet))
     return wallets.map(({ spent }) => Number(spent))

@@ -9,7 +9,7 @@ const ONE = units(1)
 /** More than a lease is kept that nobody uses. */
 const IDLE_MS = 30_000
 
-/** What becomes of a charge, and what all charges have come to behind it. */
+/** The outcomes of a charge, each with the sum of all charges after it. */
 const FATES: readonly [
   name: string,
   run: (process: PoolProcess, held: Reservation) => Promise<void>,

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { assertFigure, MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
 import type { BudgetPeriod } from '../../lib/ledger/budgets/budget.ts'
-import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
+import { type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import type { WalletFigures } from '../../lib/ledger/lease.ts'
 import { assertChange } from '../../lib/ledger/lease.ts'
-import { assertSettlement } from '../../lib/ledger/settlement.ts'
+import { assertSettlement } from '../../lib/ledger/plan.ts'
 import { assertLimit } from '../../lib/ledger/wallet.ts'
 import { charge, give, take } from '../contracts/ledger-money.ts'
 
@@ -62,18 +62,6 @@ describe('money for what goes on longer than a call', () => {
   it('is not refused where it is nothing', () => {
     assert.equal(judged(0n, undefined, undefined), undefined)
     assert.equal(judged(0n, wallet({ spent: 500n })), undefined)
-  })
-
-  it('is closed with what it cost, beyond what was held as an overrun, or with nothing', () => {
-    const closed = (held: bigint, cost?: bigint) => {
-      const figures = wallet({ spent: 1n, leased: 10n, overrun: 2n })
-      closeHold(figures, held, cost)
-      return [figures.spent, figures.leased, figures.overrun]
-    }
-    assert.deepEqual(closed(8n), [1n, 2n, 2n])
-    assert.deepEqual(closed(8n, 0n), [1n, 2n, 2n])
-    assert.deepEqual(closed(8n, 8n), [9n, 2n, 2n])
-    assert.deepEqual(closed(8n, 11n), [12n, 2n, 5n])
   })
 })
 

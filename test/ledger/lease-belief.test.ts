@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { HeldLease } from '../../lib/ledger/pool/held-lease.ts'
-import { WalletSnapshot } from '../../lib/ledger/pool/wallet-snapshot.ts'
+import { WalletSnapshot } from '../../lib/ledger/pool/wallet-lease.ts'
 
 const ASKED_AT = 1000
 
@@ -12,7 +12,7 @@ function snapshotOf(figures: { limited?: boolean; funds?: bigint; spent?: bigint
   return snapshot
 }
 
-describe('what the ledger told of a wallet', () => {
+describe('a snapshot of a wallet from the ledger', () => {
   it('is what all leases leave, and what there is with all of them given back', () => {
     const { limited, available, balance, poorBeyond } = snapshotOf({ funds: 100n, spent: 30n, leased: 20n })
     assert.deepEqual([limited, available, balance, poorBeyond], [true, 50n, 70n, 5n])

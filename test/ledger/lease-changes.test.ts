@@ -30,7 +30,7 @@ function opened(figures: Partial<WalletFigures> = {}) {
 const take = (need: bigint, want = need) => ({ kind: 'take', need, want }) as const
 const give = (amount: bigint) => ({ kind: 'give', amount }) as const
 
-describe('what a lease takes of its wallet', () => {
+describe('the amount that a lease takes of its wallet', () => {
   const rows: [figures: Partial<WalletFigures>, need: bigint, want: bigint, moved: bigint][] = [
     [{}, 100n, 100n, 100n],
     [{}, 99n, 100n, 99n],

@@ -17,10 +17,10 @@ function idle(seconds: number, free: bigint): { policy: TopUpPolicy; tick: (free
   return { policy, tick }
 }
 
-/** What is to be held of a rate, in whole units. */
+/** Returns the amount to hold for a rate, in whole units. */
 const tenSecondsOf = (rate: number): bigint => BigInt(Math.round(rate * 10))
 
-describe('what a process should hold of a wallet', () => {
+describe('the amount that a process should hold of a wallet', () => {
   it('is nothing before the first call', () => {
     const policy = new TopUpPolicy(0)
     assert.equal(policy.lacks(0n), 0n)
@@ -87,7 +87,7 @@ describe('what a process should hold of a wallet', () => {
   })
 })
 
-describe('what a process can spare of a wallet', () => {
+describe('the amount that a process can spare of a wallet', () => {
   it('is what was not needed for ten seconds, and no more than is free now', () => {
     const { policy, tick } = idle(9, 100n)
     assert.equal(policy.spare({ free: 100n, granted: 100n }), 0n, 'nine seconds')
@@ -134,7 +134,7 @@ describe('what a process can spare of a wallet', () => {
   })
 })
 
-describe('what is asked for when calls wait', () => {
+describe('the amount that is asked for when calls wait', () => {
   it('is what all of them lack, where nobody knows what others leave', () => {
     const policy = new TopUpPolicy(0)
     const holding = { free: 2n, granted: 5n }

@@ -109,7 +109,7 @@ export class LedgerWorld {
     await turns(3)
   }
 
-  /** What holds at any time. */
+  /** Asserts what holds at any time. */
   async check(): Promise<void> {
     assert.deepEqual((await this.shared.check()).violations, [])
     for (const wallet of [accountWallet('acme'), keyWallet('one')]) {
@@ -128,7 +128,7 @@ export class LedgerWorld {
     await this.#checkKnown()
   }
 
-  /** What holds when all have come to rest. */
+  /** Asserts what holds when all have come to rest. */
   async end(): Promise<void> {
     for (const { ledger } of this.#processes) {
       ledger.mend()

@@ -25,7 +25,7 @@ export function sweeper() {
     fails: false,
     /** Whether enough other processes look. */
     areEnough: false,
-    /** What listing waits for. */
+    /** The promise that listing waits for. */
     listing: undefined as Promise<void> | undefined,
     /** Takes part in each sweep. */
     onSweep: (_id: string): boolean | Promise<boolean> => true,

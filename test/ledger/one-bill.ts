@@ -67,7 +67,7 @@ export async function called({ isPlain = false, settlesRecords = true } = {}) {
   const { ledger, clock } = process
   return {
     ...{ shared, process, ledger, clock, held },
-    /** What was handed over, the leases by their wallets. */
+    /** Returns all that was handed over, with the leases by their wallets. */
     handed: () => ledger.settled.flat().map(plainly),
     last: () => ledger.settled.flat().at(-1) as Settlement,
   }

@@ -10,7 +10,7 @@ export const UNLIMITED: WalletState = { limited: false, funds: 0n, spent: 0n, le
 export function world() {
   const clock = new VirtualClock()
   const seen = { asked: 0, served: 0 }
-  /** What the calls that wait need. */
+  /** The amounts that the waiting calls need. */
   const waiting: bigint[] = []
   const deps = {
     clock,
@@ -33,7 +33,7 @@ export function world() {
     answer,
     hold: (amount: bigint) => wallet.hold(amount, clock.now()),
     covers: (amount: bigint) => wallet.covers(amount, clock.now(), clock.wall()),
-    /** What it asks the ledger for. */
+    /** Returns the change that it asks the ledger for. */
     next: (): LeaseChange['change'] | undefined => wallet.nextChange()?.change,
     /** Takes so much for a call that waits. */
     take(amount: bigint, state = LIMITED): HeldLease {

@@ -12,7 +12,7 @@ const NOTHING = {
   queuedBytes: 0,
   queuedMs: 0,
   setAside: 0,
-  heldUp: 0,
+  lockedAccounts: 0,
   waiting: 0,
   wallets: 0,
   leases: 0,

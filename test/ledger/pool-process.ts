@@ -36,7 +36,7 @@ export class PoolProcess {
     })
   }
 
-  /** What came of a claim, once that needs no more time. */
+  /** Reserves an amount; returns the answer, or `waiting` where the claim needs more time. */
   async reserve(
     amount: bigint,
     key: string | null = null,
@@ -58,7 +58,7 @@ export class PoolProcess {
   }
 }
 
-/** What became of many claims. */
+/** The answers to many claims. */
 export interface Tally {
   readonly admitted: Reservation[]
   readonly refused: ReserveRefusal[]
@@ -74,7 +74,7 @@ export async function tally(
   }
 }
 
-/** Settles a reservation, and keeps what was told of it. */
+/** Settles a reservation, and keeps the outcomes that it reports. */
 export function settle(
   held: Reservation,
   requestId: string,

@@ -48,7 +48,7 @@ describe('the bytes of charges that wait', () => {
     assert.ok((await reserved(process, 'loud')) instanceof Reservation)
     outcomes.push(...calls.slice(2).map((call, i) => settle(call, `loud-${i + 2}`)))
     assert.equal(await reserved(process, 'loud'), 'billing_unavailable')
-    // What was admitted before is charged, however much waits.
+    // Calls that were admitted before are charged, however much waits.
     assert.equal(pool.stats.queuedBytes, 5 * CHARGE_BYTES)
     outcomes.push(settle(other as Reservation, 'quiet-0', 2048))
     assert.ok((await reserved(process, 'quiet')) instanceof Reservation)

@@ -31,7 +31,7 @@ function renewal(wallets: readonly Seen[]) {
   })
   const asked: { ids: readonly string[]; at: number; wall: number }[] = []
   const world = {
-    /** What the ledger has; all that it is asked for where this is not set. */
+    /** The leases that the ledger has. Defaults to all that a renewal names. */
     has: undefined as ReadonlySet<string> | undefined,
     fails: false,
     answering: undefined as Promise<void> | undefined,

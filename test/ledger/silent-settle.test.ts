@@ -93,7 +93,7 @@ for (const gathers of [true, false]) {
         state.isSilent = () => false
         answerLate()
         await clock.advance(70_000)
-        assert.deepEqual([pool.stats.queued, pool.stats.setAside, pool.stats.heldUp], [0, 0, 0])
+        assert.deepEqual([pool.stats.queued, pool.stats.setAside, pool.stats.lockedAccounts], [0, 0, 0])
         assert.deepEqual(
           await spent(silent),
           silent.map(() => 2),
@@ -124,7 +124,7 @@ for (const gathers of [true, false]) {
       state.isSilent = () => false
       answerLate()
       await clock.advance(30_000)
-      assert.deepEqual([pool.away, pool.stats.queued, pool.stats.heldUp], [false, 0, 0])
+      assert.deepEqual([pool.away, pool.stats.queued, pool.stats.lockedAccounts], [false, 0, 0])
       assert.deepEqual(
         await spent(OTHERS),
         OTHERS.map(() => 2),
@@ -140,7 +140,7 @@ for (const gathers of [true, false]) {
       await clock.advance(100)
       state.isSilent = () => false
       await pass(600)
-      assert.deepEqual([slow?.outcome, pool.stats.heldUp], ['confirmed', 0])
+      assert.deepEqual([slow?.outcome, pool.stats.lockedAccounts], ['confirmed', 0])
       answerLate()
       await clock.advance(1000)
       assert.deepEqual([pool.stats.queuedBytes, pool.stats.queued], [0, 0])
@@ -158,7 +158,7 @@ for (const gathers of [true, false]) {
       answerLate()
       await clock.advance(2000)
       assert.ok(slow.every(({ outcome }) => outcome === 'confirmed'))
-      assert.deepEqual([pool.away, pool.stats.queued, pool.stats.heldUp], [false, 0, 0])
+      assert.deepEqual([pool.away, pool.stats.queued, pool.stats.lockedAccounts], [false, 0, 0])
       assert.deepEqual(
         await spent(['mine', ...OTHERS]),
         ['mine', ...OTHERS].map(() => 2),
@@ -177,7 +177,7 @@ describe('a ledger that has the charges of many accounts, and does not answer', 
     await clock.advance(100)
     await charge(['acme'])
     await clock.advance(200)
-    assert.deepEqual([pool.stats.heldUp, pool.away], [OTHERS.length, false])
+    assert.deepEqual([pool.stats.lockedAccounts, pool.away], [OTHERS.length, false])
     answerLate(1)
     await clock.advance(10)
     const confirmed = slow.filter(({ outcome }) => outcome === 'confirmed')

@@ -42,7 +42,7 @@ const CODES = {
 } as const
 
 for (const payer of ['account', 'key', 'budget'] as const)
-  describe(`what is spent of a scarce ${payer}, and not handed to the ledger yet`, () => {
+  describe(`money that is spent of a scarce ${payer}, and not handed to the ledger yet`, () => {
     /** One charge of nothing that the ledger has and does not answer, and one that waits behind it. */
     const waiting = async (amount: number) => {
       const world = await scarce(payer)
@@ -71,7 +71,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
         } else {
           process.ledger.mend()
           await turns()
-          // What the ledger has told is from before.
+          // The figures that the ledger sent are from before.
           assert.equal(pool.seemsEmpty(claim), false)
           assert.ok(!((await reserve(1)) instanceof Reservation))
           assert.equal(pool.seemsEmpty(claim), true)
@@ -102,7 +102,7 @@ describe('whether wallets seem to be empty', () => {
       await settle(all, 'req', units(10)).outcome
       assert.ok(!((await pool.reserve({ ...claim, amount: units(1) })) instanceof Reservation))
       assert.equal(pool.seemsEmpty(claim), true)
-      // What else there is may have money or not.
+      // The other wallets may have money or not.
       assert.equal(pool.seemsEmpty({ ...claim, budgets: [TEAM, OTHER] }), true)
       assert.equal(pool.seemsEmpty({ account: 'acme', key: null }), payer === 'account')
     })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { WalletsHeldUp } from '../../lib/ledger/index.ts'
+import { WalletsLocked } from '../../lib/ledger/index.ts'
 import { DOWN, sweeper } from './lone-sweeper.ts'
 import { turns } from './virtual-clock.ts'
 
@@ -166,7 +166,7 @@ describe('a lease that nobody renews', () => {
       for (const id of others) open.set(id, 1)
       world.onSweep = (id) => {
         if (id === 'left') return true
-        throw id === 'broken' ? DOWN : new WalletsHeldUp(new Set(['account:acme']))
+        throw id === 'broken' ? DOWN : new WalletsLocked(new Set(['account:acme']))
       }
       await clock.advance(15_000)
       open.set('left', 1)

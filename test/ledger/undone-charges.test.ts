@@ -14,7 +14,7 @@ async function running(process: PoolProcess, count: number): Promise<readonly Re
   return (await tally(answers)).admitted
 }
 
-/** What becomes of what the ledger has: it is written, written without an answer, or not written. */
+/** The fates of a charge that the ledger has again: it is written, written without an answer, or not written. */
 const FATES = ['written', 'unheard', 'failed'] as const
 
 /** A process with a charge that was set aside, and that the ledger has again. */

@@ -11,7 +11,7 @@ export interface UnitRow {
   readonly model?: object
   readonly body: object
   readonly answer: object
-  /** What the call log has of the usage, besides counts of zero. */
+  /** The usage in the call log, besides counts of zero. */
   readonly usage: object
   readonly reserved: string
   readonly charged: string

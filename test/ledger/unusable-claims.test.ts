@@ -8,7 +8,7 @@ import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { type AppServer, recordingLogger, serveApp } from '../support/app-server.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 
-/** What an app in JavaScript may answer where it should not. */
+/** The invalid answers that an app in JavaScript may give. */
 const UNUSABLE: Record<string, object> = {
   'an amount that is a number': { reserve: () => 5 },
   'no amount at all': { reserve: () => undefined },

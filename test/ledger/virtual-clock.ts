@@ -29,6 +29,10 @@ export class VirtualClock implements Clock {
     return () => this.#timers.delete(timer)
   }
 
+  limit(ms: number): number {
+    return ms
+  }
+
   /** Lets time pass, with all that is due on the way, in order. */
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms

@@ -69,7 +69,7 @@ describe('more is asked for in the background', () => {
   })
 })
 
-describe('what is not needed goes back', () => {
+describe('money that is not needed goes back', () => {
   it('at once where there is little left', () => {
     const { wallet, lease, hold, seen } = opened(100n, 50n, { ...LIMITED, funds: 490n })
     hold(50n)
@@ -98,7 +98,7 @@ describe('what is not needed goes back', () => {
     })
     for (let second = 1; second <= 10; second++) {
       wallet.release(hold(10n), 10n)
-      // As often as the ledger tells how the wallet stands, nothing need be asked for that.
+      // The ledger reports the state of the wallet often enough here, so nothing need be asked for that.
       wallet.snapshot.update({ ...LIMITED, funds: 1_000_000n }, clock.now() + 1000)
       seen.asked = 0
       await tick(1)

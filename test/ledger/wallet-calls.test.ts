@@ -146,7 +146,7 @@ describe('a call on a wallet without limits', () => {
   })
 })
 
-describe('what the ledger has answered', () => {
+describe('the answer of the ledger', () => {
   it('that a lease is lost gives it up', () => {
     const { wallet, lease, waiting, answer, deps } = opened(40n)
     waiting.push(50n)

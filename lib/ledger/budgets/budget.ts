@@ -18,11 +18,11 @@ export interface BudgetTerms {
   readonly amount: bigint
   /** Whether calls beyond the amount are refused. */
   readonly hard: boolean
-  /** The shares of the amount that are told when they are spent, ascending. */
+  /** The shares of the amount that are reported when they are spent, ascending. */
   readonly soft: readonly number[]
 }
 
-/** What some calls of an account may spend in each day, week or month, or in all. */
+/** The amount that some calls of an account may spend in each day, week or month, or in all. */
 export interface Budget extends BudgetTerms {
   readonly id: string
   readonly scope: BudgetScope

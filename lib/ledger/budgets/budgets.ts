@@ -4,11 +4,10 @@ import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
 import type { WalletId } from '../wallet.ts'
 import type { Budget, BudgetPeriod } from './budget.ts'
 import { type BudgetedCall, BudgetIndex } from './budget-index.ts'
-import { budgetRefusal } from './budget-refusal.ts'
 
 /** The budgets that have changed since a version, or some of them. */
 export interface BudgetChanges {
-  /** What to ask with the next time. */
+  /** The version for the next read. */
   readonly version: number
   /** Deleted ones included. */
   readonly budgets: readonly (Budget & { readonly deleted: boolean })[]
@@ -18,11 +17,11 @@ export interface BudgetChanges {
 
 /** Options of {@link Budgets}. */
 export interface BudgetsOptions {
-  /** The store of the budgets: a `MemoryBudgetStore` or a `SqlBudgetStore`. */
+  /** The store of the budgets: such as a `SqlBudgetStore`. */
   store: {
     /** Returns what has changed since a version; 0 for all. */
     changes(since: number): Promise<BudgetChanges>
-    /** Has it told, once, that the budget of a wallet has refused a call. */
+    /** Records, once, that the budget of a wallet has refused a call. */
     noteRefusal(wallet: WalletId, at: number): Promise<void>
   }
   /** How often the store is read, in milliseconds; at most 4000: changes take effect within 5 s. Defaults to 2000. */
@@ -32,7 +31,7 @@ export interface BudgetsOptions {
 }
 
 const RULES: OptionRules<BudgetsOptions> = {
-  store: required(anObjectWith('a MemoryBudgetStore or a SqlBudgetStore', 'changes', 'noteRefusal')),
+  store: required(anObjectWith('a BudgetStore, such as a SqlBudgetStore', 'changes', 'noteRefusal')),
   pollMs: aPollTime,
   logger: aLogger,
 }
@@ -68,7 +67,12 @@ export class Budgets {
     this.#store = store
     const logger = quietLogger(options.logger)
     this.#logger = logger
-    this.#guard = new StoreGuard({ name: 'budgets', logger, timeoutMs: STORE_TIMEOUT_MS })
+    this.#guard = new StoreGuard({
+      name: 'budgets',
+      effect: 'budgets hold as they were last read',
+      logger,
+      timeoutMs: STORE_TIMEOUT_MS,
+    })
     this.#polling = new Polling(() => this.#read(), pollMs)
   }
 
@@ -87,7 +91,7 @@ export class Budgets {
   }
 
   /**
-   * Counts a call that a budget refuses, and has the first refusal of a period told to operators. Returns the message for
+   * Counts a call that a budget refuses, and has the first refusal of a period reported to operators. Returns the message for
    * the caller.
    */
   refusal(refused: string, period: BudgetPeriod): { message?: string } {
@@ -137,4 +141,16 @@ export class Budgets {
       )
     }
   }
+}
+
+/** Returns the message for the caller of a budget that refuses: whose it is and when it begins anew, but no amount. */
+export function budgetRefusal({ scope: { key, user, tag }, endsAt }: BudgetPeriod): string {
+  const owners = [
+    key !== null && 'the key',
+    user !== null && `the user "${user}"`,
+    tag !== null && `the tag "${tag}"`,
+  ]
+  const owner = owners.filter((each) => each !== false).join(' with ') || 'the account'
+  const until = endsAt === null ? '' : ` It begins anew at ${new Date(endsAt).toISOString()}.`
+  return `The budget of ${owner} does not cover this call.${until} The operator of the gateway can raise it.`
 }

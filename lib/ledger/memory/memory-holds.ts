@@ -1,35 +1,28 @@
 import type { AuditedHold, AuditedLease } from '../audit.ts'
-import { closeHold, type Hold, type HoldRefusal, type HoldWallets, judgeHold } from '../hold.ts'
-import type { ChargeRecord } from '../ledger.ts'
-import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
-import type { MemoryCharges, MemoryWallet, MemoryWallets } from './memory-records.ts'
+import { type Hold, type HoldRefusal, type HoldWallets, judgeHold } from '../hold.ts'
+import type { ChargeRecord, Settlement } from '../ledger.ts'
+import type { HoldRelease } from '../plan.ts'
+import { accountWallet, keyWallet, walletsOf } from '../wallet.ts'
+import type { MemoryWallet, MemoryWallets } from './memory-records.ts'
 
-type Payer = Pick<Hold, 'account' | 'key' | 'budgets'>
-
-/** The wallets of budgets that holds use. */
-interface HeldBudgets {
-  /** Opens the wallet of a budget, if it is missing. */
-  open(wallet: WalletId): void
-  /** Is told of the charge of a hold. */
-  charged(wallet: WalletId, cost: bigint): void
+/** The parts of a ledger that its holds use. */
+interface MemoryHoldsDeps {
+  /** Whether unknown accounts and keys are served, without limits. */
+  readonly opensUnknown: boolean
+  isCharged(requestId: string): boolean
+  /** @param held the amount of the hold that ends with it. */
+  settle(settlement: Settlement | HoldRelease, held: bigint): void
 }
 
 /** Holds in this process's memory, for work that lasts longer than a call, such as a video task. */
 export class MemoryHolds {
   readonly #wallets: MemoryWallets
-  readonly #charges: MemoryCharges
-  readonly #opensUnknown: boolean
-  readonly #budgets: HeldBudgets
+  readonly #deps: MemoryHoldsDeps
   readonly #open = new Map<string, Hold>()
 
-  /**
-   * @param opensUnknown whether unknown accounts and keys are served, without limits.
-   */
-  constructor(wallets: MemoryWallets, charges: MemoryCharges, opensUnknown: boolean, budgets: HeldBudgets) {
-    this.#budgets = budgets
+  constructor(wallets: MemoryWallets, deps: MemoryHoldsDeps) {
     this.#wallets = wallets
-    this.#charges = charges
-    this.#opensUnknown = opensUnknown
+    this.#deps = deps
   }
 
   /**
@@ -39,8 +32,8 @@ export class MemoryHolds {
    */
   open(hold: Hold): HoldRefusal | undefined {
     if (this.#open.has(hold.id)) return undefined
-    if (this.#opensUnknown) this.#walletsOf(hold)
-    for (const { wallet } of hold.budgets ?? []) this.#budgets.open(wallet)
+    if (this.#deps.opensUnknown) this.#walletsOf(hold)
+    for (const { wallet } of hold.budgets ?? []) this.#wallets.open(wallet)
     const refusal = judgeHold(this.#found(hold), hold.amount)
     if (refusal || hold.amount === 0n) return refusal
     for (const wallet of this.#walletsOf(hold)) wallet.leased += hold.amount
@@ -55,29 +48,16 @@ export class MemoryHolds {
     key,
     amount,
     at = Date.now(),
-    usage,
-    cost,
+    usage = null,
+    cost = null,
   }: Hold & Partial<Pick<ChargeRecord, 'at' | 'usage' | 'cost'>>): void {
-    const open = this.#open.get(id)
+    const hold = this.#open.get(id)
     this.#open.delete(id)
-    const held = open?.amount ?? 0n
+    const held = hold?.amount ?? 0n
     if (held === 0n && amount === 0n && !usage) return
-    const known = this.#charges.find(id) !== undefined
-    const paying = this.#walletsOf({ account, key, budgets: open?.budgets })
-    for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)
-    const budgets = open?.budgets?.map(({ wallet }) => wallet) ?? []
-    if (known) return
-    this.#charges.add({
-      requestId: id,
-      account,
-      key,
-      amount,
-      budgets,
-      cost: cost ?? null,
-      at,
-      usage: usage ?? null,
-    })
-    for (const wallet of budgets) this.#budgets.charged(wallet, amount)
+    const budgets = hold?.budgets?.map(({ wallet }) => wallet) ?? []
+    const charge = { requestId: id, account, key, amount, at, usage, cost, budgets }
+    this.#deps.settle({ kind: 'charge', ...charge, basis: null, draws: [], claim: null, entry: null }, held)
   }
 
   /** Releases a hold; does nothing if it is closed. */
@@ -85,12 +65,13 @@ export class MemoryHolds {
     const hold = this.#open.get(id)
     if (!hold) return
     this.#open.delete(id)
-    for (const wallet of this.#walletsOf(hold)) closeHold(wallet, hold.amount)
+    const budgets = hold.budgets?.map(({ wallet }) => wallet) ?? []
+    this.#deps.settle({ ...hold, kind: 'release', requestId: id, budgets }, hold.amount)
   }
 
   all(): AuditedHold[] {
     return [...this.#open.values()].map(({ id, account, key, amount }) => {
-      return { id, account, key, amount, charged: this.#charges.find(id) !== undefined }
+      return { id, account, key, amount, charged: this.#deps.isCharged(id) }
     })
   }
 
@@ -101,7 +82,7 @@ export class MemoryHolds {
     )
   }
 
-  #found({ account, key, budgets = [] }: Payer): HoldWallets {
+  #found({ account, key, budgets = [] }: Hold): HoldWallets {
     return {
       account: this.#wallets.get(accountWallet(account)),
       key: key === null ? null : this.#wallets.get(keyWallet(key)),
@@ -110,10 +91,8 @@ export class MemoryHolds {
   }
 
   /** Returns the wallets. Missing ones are opened without limits. */
-  #walletsOf({ account, key, budgets = [] }: Payer): MemoryWallet[] {
-    const paying = budgets.map(({ wallet }) => this.#wallets.budget(wallet))
-    paying.push(this.#wallets.account(account))
-    if (key !== null) paying.push(this.#wallets.key(key))
-    return paying
+  #walletsOf({ account, key, budgets = [] }: Hold): MemoryWallet[] {
+    const ids = walletsOf({ account, key, budgets: budgets.map(({ wallet }) => wallet) })
+    return ids.map((id) => this.#wallets.open(id))
   }
 }

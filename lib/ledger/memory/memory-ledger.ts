@@ -2,7 +2,7 @@ import { parseAmount } from '../../core/catalog/index.ts'
 import { aListOf, aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { MemoryUsageStore } from '../../core/usage/index.ts'
 import { auditLedger } from '../audit.ts'
-import { type BudgetTerms, budgetOfWallet } from '../budgets/budget.ts'
+import { budgetOfWallet } from '../budgets/budget.ts'
 import {
   assertChange,
   changeLease,
@@ -23,9 +23,8 @@ import type {
   SettlementResult,
   WalletStatement,
 } from '../ledger.ts'
-import { assertSettlement, type SettlementRecords, settle } from '../settlement.ts'
-import type { WalletId } from '../wallet.ts'
-import { assertLimit } from '../wallet.ts'
+import { assertSettlement, type HoldRelease, plan, type Rows, type SettlementRows } from '../plan.ts'
+import { accountWallet, assertLimit, keyWallet, type WalletId } from '../wallet.ts'
 import { MemoryHolds } from './memory-holds.ts'
 import { MemoryCharges, MemoryWallets } from './memory-records.ts'
 
@@ -36,7 +35,7 @@ export interface MemoryLedgerOptions {
   /** `quota`: a decimal string; a key without one may spend what its account has. Defaults to none. */
   keys?: readonly { readonly id: string; readonly quota?: string | undefined }[]
   /**
-   * What to do with accounts and keys that are not given: `refuse` refuses their calls, `postpaid` serves all and only
+   * The treatment of accounts and keys that are not given: `refuse` refuses their calls, `postpaid` serves all and only
    * counts what they spend. Defaults to `refuse`.
    */
   unknownAccounts?: 'refuse' | 'postpaid'
@@ -70,40 +69,32 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly settlesRecords = false
   /** Holds for work that lasts longer than a call, for a `MemoryTaskStore`. */
   readonly holds: MemoryHolds
-  /** What its charges add up to. */
+  /** The sums of its charges. */
   readonly usage = new MemoryUsageStore()
   readonly #postpaid: boolean
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
-  readonly #records: SettlementRecords
-  #budgets: MemoryBudgets = { termsOf: () => undefined, spent() {} }
 
   constructor(options: MemoryLedgerOptions = {}) {
     // It takes a whole config, too.
     checkOptions('MemoryLedger', options, RULES, { others: 'ignored' })
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 20_000 } = options
     this.#postpaid = unknownAccounts === 'postpaid'
-    this.#charges = new MemoryCharges(maxCharges, this.usage)
-    this.#records = {
-      wallets: this.#wallets,
-      charges: this.#charges,
-      lease: this.#leases.get.bind(this.#leases),
-      // Claims and log entries are stored elsewhere.
-      completeClaim: () => true,
-      freeClaim: () => {},
-      log: () => {},
-    }
-    this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid, {
-      open: (wallet) => this.#openBudget(wallet),
-      charged: (wallet, cost) => this.#tellSpent(wallet, cost),
+    this.#charges = new MemoryCharges(maxCharges)
+    this.holds = new MemoryHolds(this.#wallets, {
+      opensUnknown: this.#postpaid,
+      isCharged: (requestId) => this.#charges.get(requestId) !== undefined,
+      settle: (settlement, held) => {
+        this.#settle([settlement], new Map([[settlement.requestId, held]]))
+      },
     })
     for (const { id, balance } of accounts) {
-      if (balance === undefined) this.#wallets.account(id)
+      if (balance === undefined) this.#wallets.open(accountWallet(id))
       else this.#wallets.deposit(id, parseAmount(balance), 'opening', true)
     }
     for (const { id, quota } of keys) {
-      const wallet = this.#wallets.key(id, quota !== undefined)
+      const wallet = this.#wallets.open(keyWallet(id), quota !== undefined)
       if (quota !== undefined) wallet.funds = parseAmount(quota)
     }
   }
@@ -112,7 +103,8 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     changes.forEach(assertChange)
     const now = Date.now()
     return changes.map((change) => {
-      this.#openBudget(change.wallet)
+      // The wallet of a budget is opened without a limit.
+      if (budgetOfWallet(change.wallet) !== undefined) this.#wallets.open(change.wallet)
       const wallet = this.#wallets.get(change.wallet) ?? (this.#postpaid ? POSTPAID : undefined)
       const { answer, lease } = changeLease(wallet, this.#leases.get(change.lease), { ...change, owner }, now)
       if (lease) this.#leases.set(lease.id, lease)
@@ -135,17 +127,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
 
   settle(settlements: readonly Settlement[]): readonly SettlementResult[] {
     settlements.forEach(assertSettlement)
-    // At its length from the start: an array that grows reserves room for sixteen more elements.
-    const results = new Array<SettlementResult>(settlements.length)
-    for (let i = 0; i < results.length; i++) {
-      const settlement = settlements[i] as Settlement
-      // A budget of a call that held nothing may have no wallet yet.
-      if (settlement.budgets) for (const id of settlement.budgets) this.#openBudget(id)
-      results[i] = settle(settlement, this.#records)
-      if (settlement.kind === 'charge' && settlement.budgets && results[i] === 'written')
-        for (const id of settlement.budgets) this.#tellSpent(id, settlement.amount)
-    }
-    return results
+    return this.#settle(settlements)
   }
 
   async leases(): Promise<readonly OpenLease[]> {
@@ -176,11 +158,6 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     this.#wallets.setLimit(wallet, limit)
   }
 
-  /** Takes the terms of budgets, for the wallets of their periods, from a store, and tells it what these have spent. */
-  openBudgetsBy(budgets: MemoryBudgets): void {
-    this.#budgets = budgets
-  }
-
   check(): Promise<LedgerCheck> {
     // Copied first, because calls go on during the audit.
     return auditLedger({
@@ -194,16 +171,35 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     })
   }
 
-  #openBudget(wallet: WalletId): void {
-    const budget = budgetOfWallet(wallet)
-    if (budget === undefined || this.#wallets.get(wallet)) return
-    const { hard, amount } = this.#budgets.termsOf(budget) ?? NO_TERMS
-    this.#wallets.setLimit(wallet, { limited: hard, quota: amount })
-  }
-
-  #tellSpent(wallet: WalletId, cost: bigint): void {
-    const spent = this.#wallets.get(wallet)?.spent ?? 0n
-    this.#budgets.spent(wallet, spent - cost, spent)
+  #settle(
+    settlements: readonly (Settlement | HoldRelease)[],
+    holds: Rows<string, bigint> = NO_HOLDS,
+  ): readonly SettlementResult[] {
+    const rows: SettlementRows = {
+      wallets: this.#wallets,
+      leases: this.#leases,
+      charges: this.#charges,
+      holds,
+      // Claims and log entries are stored elsewhere.
+      owns: () => true,
+    }
+    const { results, usage, ...writes } = plan(settlements, rows)
+    for (const id of writes.openedWallets) this.#wallets.open(id)
+    for (const { id, spent, leased, overrun } of writes.wallets) {
+      const wallet = this.#wallets.open(id)
+      wallet.spent += spent
+      wallet.leased += leased
+      wallet.overrun += overrun
+    }
+    for (const { lease: id, amount } of writes.draws) {
+      const lease = this.#leases.get(id)
+      if (lease) lease.held -= amount
+    }
+    for (const charge of writes.charges) this.#charges.add(charge)
+    for (const { requestId } of writes.voids) this.#charges.void(requestId)
+    for (const charge of usage.charged) this.usage.add(charge)
+    for (const share of usage.undone) this.usage.add({ ...share, amount: share.charged, usage: share }, -1)
+    return results
   }
 
   /** Leases are in the order in which they were opened, not ended. */
@@ -213,15 +209,6 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   }
 }
 
-/** The budgets of a ledger in memory. */
-interface MemoryBudgets {
-  /** Returns the terms of a budget; undefined if there is none. */
-  termsOf(budget: string): Pick<BudgetTerms, 'amount' | 'hard'> | undefined
-  /** Is told what a wallet had spent before a charge, and has now. */
-  spent(wallet: WalletId, before: bigint, now: bigint): void
-}
-
-/** A call may still count against a budget that was deleted a moment ago. */
-const NO_TERMS = { amount: 0n, hard: false }
+const NO_HOLDS: Rows<string, bigint> = new Map()
 
 const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }

@@ -1,10 +1,10 @@
 import { assertFigure } from '../../core/catalog/money.ts'
-import type { CallUsage, MemoryUsageStore } from '../../core/usage/index.ts'
+import { type CallUsage, shareOfCharge } from '../../core/usage/index.ts'
 import type { AuditedCharges, AuditedDeposit, AuditedVoid, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
 import type { ChargeRecord, DepositResult, WalletStatement } from '../ledger.ts'
-import type { SpentWallets, Standing, StandingCharges } from '../settlement.ts'
-import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
+import type { Rows, StandingCharge } from '../plan.ts'
+import { accountWallet, type WalletId } from '../wallet.ts'
 
 /** A wallet in this process's memory. */
 export interface MemoryWallet extends WalletFigures {
@@ -14,41 +14,37 @@ export interface MemoryWallet extends WalletFigures {
 }
 
 /** All wallets of a ledger in memory. */
-export class MemoryWallets implements SpentWallets {
+export class MemoryWallets implements Rows<WalletId, MemoryWallet> {
   readonly #byId = new Map<WalletId, MemoryWallet>()
-  /** Returns a wallet; undefined if there is none. */
-  readonly get: (id: WalletId) => MemoryWallet | undefined = this.#byId.get.bind(this.#byId)
-  /** The same wallets by the ids that settlements have, so that a charge need not build wallet names. */
-  readonly #accounts = new Map<string, MemoryWallet>()
-  readonly #keys = new Map<string, MemoryWallet>()
 
-  /** @param limited whether a missing wallet is opened with a limit. */
-  account(id: string, limited = false): MemoryWallet {
-    return this.#accounts.get(id) ?? this.#open(accountWallet(id), limited)
+  get(id: WalletId): MemoryWallet | undefined {
+    return this.#byId.get(id)
   }
 
-  key(id: string, limited = false): MemoryWallet {
-    return this.#keys.get(id) ?? this.#open(keyWallet(id), limited)
-  }
-
-  budget(id: WalletId): MemoryWallet {
-    return this.#byId.get(id) ?? this.#open(id, false)
+  /** Returns a wallet. A missing one is opened, without a limit by default. */
+  open(id: WalletId, limited = false): MemoryWallet {
+    const known = this.#byId.get(id)
+    if (known) return known
+    const figures = { limited, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+    const wallet: MemoryWallet = { id, ...figures, deposits: new Map() }
+    this.#byId.set(id, wallet)
+    return wallet
   }
 
   deposit(account: string, amount: bigint, reference: string, limited: boolean): DepositResult {
-    const wallet = this.#accounts.get(account)
+    const wallet = this.#byId.get(accountWallet(account))
     const standing = wallet?.deposits.get(reference)
     if (standing !== undefined) return standing === amount ? 'known' : 'conflict'
     assertFigure(amount, `deposit "${reference}"`)
     const funds = assertFigure((wallet?.funds ?? 0n) + amount, `funds of "${account}"`)
-    const opened = wallet ?? this.account(account, limited)
+    const opened = this.open(accountWallet(account), limited)
     opened.funds = funds
     opened.deposits.set(reference, amount)
     return 'deposited'
   }
 
   setLimit(id: WalletId, { limited, quota }: { limited: boolean; quota?: bigint }): void {
-    const wallet = this.#byId.get(id) ?? this.#open(id, limited)
+    const wallet = this.open(id, limited)
     wallet.limited = limited
     if (quota !== undefined) wallet.funds = quota
   }
@@ -59,27 +55,17 @@ export class MemoryWallets implements SpentWallets {
   }
 
   deposits(): AuditedDeposit[] {
-    return [...this.#accounts].flatMap(([account, { deposits }]) =>
-      [...deposits.values()].map((amount) => ({ account, amount })),
+    return [...this.#byId.values()].flatMap(({ id, deposits }) =>
+      Array.from(deposits.values(), (amount) => ({ account: id.slice('account:'.length), amount })),
     )
   }
 
   all(): AuditedWallet[] {
     return Array.from(this.#byId.values(), (wallet) => ({ ...wallet }))
   }
-
-  #open(id: WalletId, limited: boolean): MemoryWallet {
-    const figures = { limited, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
-    const wallet: MemoryWallet = { id, ...figures, deposits: new Map() }
-    this.#byId.set(id, wallet)
-    const bare = id.slice(id.indexOf(':') + 1)
-    if (id.startsWith('account:')) this.#accounts.set(bare, wallet)
-    else if (id.startsWith('key:')) this.#keys.set(bare, wallet)
-    return wallet
-  }
 }
 
-interface KeptCharge extends Standing {
+interface KeptCharge extends Omit<StandingCharge, 'usage'> {
   voided: boolean
   readonly cost: bigint | null
   readonly at: number
@@ -93,7 +79,7 @@ interface FoldedCharges extends AuditedCharges {
 }
 
 /** Charges and voids by their request id. If there are too many, the older half is merged into sums. */
-export class MemoryCharges implements StandingCharges {
+export class MemoryCharges implements Rows<string, StandingCharge> {
   readonly #half: number
   /**
    * Two Maps take turns, because one from which the oldest is deleted for each new one is rebuilt again and again, and is
@@ -104,43 +90,35 @@ export class MemoryCharges implements StandingCharges {
   /** By account, then by key and budgets. */
   readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
 
-  readonly #usage: MemoryUsageStore
-
-  constructor(most: number, usage: MemoryUsageStore) {
+  constructor(most: number) {
     this.#half = Math.floor(most / 2)
-    this.#usage = usage
   }
 
   /** Returns a charge or void; undefined if there is none. */
-  find(requestId: string): KeptCharge | undefined {
-    return this.#newer.get(requestId) ?? this.#older.get(requestId)
+  get(requestId: string): StandingCharge | undefined {
+    const kept = this.#find(requestId)
+    if (!kept) return undefined
+    const { account, key, amount, voided, budgets } = kept
+    const usage = account === null ? null : shareOfCharge({ ...kept, account })
+    return { account, key, amount, voided, budgets, usage }
   }
 
   add(charge: Omit<ChargeRecord, 'basis'>): void {
     const { requestId, account, key, amount, budgets, cost = null, at, usage = null } = charge
-    this.#usage.add(charge)
     if (this.#newer.size >= this.#half) this.#foldOlder()
     this.#newer.set(requestId, { account, key, amount, voided: false, budgets, cost, at, usage })
   }
 
   /** Undoes a charge, or prevents one that arrives later. */
-  void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
-    const kept = this.find(requestId)
+  void(requestId: string): void {
+    const kept = this.#find(requestId)
     if (kept) {
-      if (!kept.voided) this.#usage.add(kept, -1)
       kept.voided = true
       return
     }
     if (this.#newer.size >= this.#half) this.#foldOlder()
-    this.#newer.set(requestId, {
-      account: null,
-      key: null,
-      amount: 0n,
-      voided: true,
-      cost: null,
-      at: 0,
-      usage: null,
-    })
+    const nothing = { account: null, key: null, amount: 0n, cost: null, at: 0, usage: null }
+    this.#newer.set(requestId, { ...nothing, voided: true })
   }
 
   charges(): AuditedCharges[] {
@@ -158,6 +136,10 @@ export class MemoryCharges implements StandingCharges {
       voids.push({ requestId, account, key, amount, charge: { account, key, amount, budgets } })
     }
     return voids
+  }
+
+  #find(requestId: string): KeptCharge | undefined {
+    return this.#newer.get(requestId) ?? this.#older.get(requestId)
   }
 
   *#all(): Iterable<[string, KeptCharge]> {

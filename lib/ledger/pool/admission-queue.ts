@@ -1,9 +1,8 @@
 import type { BudgetPeriod } from '../budgets/budget.ts'
-import { payersOf } from '../payers.ts'
+import { type Payer, payersOf } from '../payers.ts'
 import type { Awaited, Deadlines } from '../settling/deadlines.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 import type { LedgerHealth } from './ledger-health.ts'
-import { refusalOf } from './refusal.ts'
 import { type BudgetLease, Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
@@ -54,7 +53,7 @@ export class AdmissionQueue implements Admissions {
     return this.#deps.health.mayAsk() ? this.#wait({ key, budgets, amount }) : unavailable(amount)
   }
 
-  /** Whether nothing could be spent when the ledger last told of these wallets and the account; undefined if it has not. */
+  /** Whether the ledger's last report of the account and these wallets left nothing to spend; undefined without one. */
   seemsEmpty(keyId: string | null, periods = NO_PERIODS): boolean | undefined {
     const wallets = [this.account, ...periods.map(({ wallet }) => this.#budgets.get(wallet)?.lease)]
     if (keyId !== null) wallets.push(this.#keys.get(keyId))
@@ -253,4 +252,29 @@ export class AdmissionQueue implements Admissions {
 /** Returns the refusal of a call while it is unknown whether there is money. */
 export function unavailable(required: bigint): ReserveRefusal {
   return { refused: 'billing_unavailable', required, available: null }
+}
+
+/**
+ * Returns the refusal of a call whose money cannot become available. What is spent does not come back; what others hold
+ * may.
+ *
+ * @param lacking the wallets that do not cover it.
+ * @param reachOf returns the most that calls could get of a wallet; of the account if none is given.
+ */
+function refusalOf(
+  lacking: readonly Payer<WalletLease>[],
+  required: bigint,
+  reachOf: (wallet: WalletLease | undefined) => bigint | undefined,
+): ReserveRefusal {
+  for (const { wallet, ...refusal } of lacking) {
+    const available = wallet.snapshot.balance - wallet.unhanded
+    if (required > available) return { ...refusal, required, available }
+  }
+  const [first] = lacking
+  return {
+    refused: 'quota_lease_exhausted',
+    required,
+    available: reachOf(first?.wallet) ?? null,
+    ...(first?.budget && { budget: first.budget }),
+  }
 }

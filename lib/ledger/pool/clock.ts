@@ -1,4 +1,4 @@
-import { timeLimit } from '../../core/time-limit/index.ts'
+import { machine, timeLimit } from '../../core/timing/index.ts'
 
 /** The clock of the lease pool. Tests use their own. */
 export interface Clock {
@@ -14,6 +14,8 @@ export interface Clock {
    * @returns a function that cancels the timer.
    */
   after(ms: number, run: () => void, keepsAlive?: boolean): () => void
+  /** Returns how long a limit is while the machine is as busy as now. */
+  limit(ms: number): number
 }
 
 export interface Moment {
@@ -25,6 +27,7 @@ export const systemClock: Clock = {
   now: performance.now.bind(performance),
   wall: () => Date.now(),
   after: timeLimit,
+  limit: (ms) => machine.limit(ms),
 }
 
 /** Reads both clocks. */

@@ -74,7 +74,6 @@ export class TopUpPolicy {
   /** In nano-units per second. */
   #rate = 0
   #tickedAt: number
-  readonly #seconds: number
   /** The most that was reserved and the least that was free, in this tick and in earlier ones. */
   #peak = 0n
   #least: bigint | undefined
@@ -84,10 +83,8 @@ export class TopUpPolicy {
   /** How often in a row other processes took the available amount first. */
   #beaten = 0n
 
-  /** @param seconds of spending to hold. Defaults to 10. */
-  constructor(now: number, seconds = LEASE_SECONDS) {
+  constructor(now: number) {
     this.#tickedAt = now
-    this.#seconds = seconds
   }
 
   /** Records that a call was admitted. */
@@ -103,14 +100,14 @@ export class TopUpPolicy {
     if (seconds <= 0) return
     const rate = Number(this.spent) / seconds
     // A rise of the spending is applied faster than a fall.
-    this.#rate += (rate - this.#rate) * (1 - Math.exp(-seconds / (rate > this.#rate ? 2 : this.#seconds)))
+    this.#rate += (rate - this.#rate) * (1 - Math.exp(-seconds / (rate > this.#rate ? 2 : LEASE_SECONDS)))
     this.spent = 0n
     this.#tickedAt = now
     keep(this.#peaks, greatest(this.#peak, reserved))
     keep(this.#leasts, least(free, this.#least ?? free))
     this.#peak = reserved
     this.#least = undefined
-    this.#target = BigInt(Math.round(this.#rate * this.#seconds)) + greatest(...this.#peaks) * 2n
+    this.#target = BigInt(Math.round(this.#rate * LEASE_SECONDS)) + greatest(...this.#peaks) * 2n
   }
 
   /** Returns the amount to add in the background; 0n if it is not worth an operation. */

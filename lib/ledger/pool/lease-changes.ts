@@ -1,5 +1,5 @@
-import { WalletsHeldUp } from '../held-up.ts'
 import type { LeaseAnswer, LeaseChange, Ledger } from '../ledger.ts'
+import { WalletsLocked } from '../wallets-locked.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 import type { LedgerTimes } from './ledger-times.ts'
@@ -17,9 +17,8 @@ export interface LeaseChangesDeps {
 
 /** Most changes in one operation, so that it stays within its time limit. */
 const AT_ONCE = 200
-/** How long a change waits whose wallet somebody else has locked, or another operation of this process. */
-const HELD_UP_MS = 300
-const HELD_UP_BY_US_MS = 20
+/** How long a change waits whose wallet another transaction has locked. */
+const LOCK_RETRY_MS = 300
 const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 
 /**
@@ -29,10 +28,12 @@ const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 export class LeaseChanges {
   readonly #deps: LeaseChangesDeps
   readonly #asking = new Set<WalletLease>()
-  /** Those whose rows somebody else has locked, or that alone get no answer. They are tried apart, so that only their own calls wait. */
-  readonly #heldUp = new Set<WalletLease>()
+  /**
+   * The leases whose rows somebody else has locked, or that alone get no answer. They are tried apart, so that only their
+   * own calls wait.
+   */
+  readonly #locked = new Set<WalletLease>()
   #isRetrying = false
-  #retryMs = HELD_UP_MS
   /** Fewer after failures, so that a change that always fails does not block others. */
   #atOnce = AT_ONCE
   #failures = 0
@@ -45,14 +46,14 @@ export class LeaseChanges {
 
   /** Asks the wallet for its next change, together with all others of this turn of the event loop. */
   ask(wallet: WalletLease): void {
-    if (this.#heldUp.has(wallet)) return
+    if (this.#locked.has(wallet)) return
     this.#asking.add(wallet)
     if (this.#running) return
     this.#running = true
     setImmediate(() => void this.#run())
   }
 
-  /** Resolves when there is nothing left to change, also of wallets that are held up. */
+  /** Resolves when there is nothing left to change, also of wallets that are locked. */
   idle(): Promise<void> {
     if (!this.#running && !this.#isRetrying) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
@@ -94,7 +95,7 @@ export class LeaseChanges {
       health.answered()
     } catch (error) {
       onTime()
-      if (error instanceof WalletsHeldUp && this.#holdUp(batch, error)) {
+      if (error instanceof WalletsLocked && this.#lock(batch, error)) {
         health.answered()
         return
       }
@@ -115,9 +116,8 @@ export class LeaseChanges {
     serveAll(wallets)
   }
 
-  /** Parts the wallets that are held up from the others, which are asked for again. Returns whether there are any. */
-  #holdUp(batch: ReadonlyMap<WalletLease, LeaseChange>, { wallets, own }: WalletsHeldUp): boolean {
-    this.#retryMs = own ? HELD_UP_BY_US_MS : HELD_UP_MS
+  /** Parts the wallets that are locked from the others, which are asked for again. Returns whether there are any. */
+  #lock(batch: ReadonlyMap<WalletLease, LeaseChange>, { wallets }: WalletsLocked): boolean {
     const held: WalletLease[] = []
     for (const wallet of batch.keys()) {
       if (wallets.has(wallet.wallet)) held.push(wallet)
@@ -128,28 +128,27 @@ export class LeaseChanges {
   }
 
   #part(wallets: Iterable<WalletLease>): void {
-    for (const wallet of wallets) this.#heldUp.add(wallet)
+    for (const wallet of wallets) this.#locked.add(wallet)
     if (!this.#isRetrying) void this.#retry()
   }
 
-  /** Tries the wallets that are held up, apart from all others, until none is. */
+  /** Tries the wallets that are locked, apart from all others, until none is. */
   async #retry(): Promise<void> {
     this.#isRetrying = true
-    while (this.#heldUp.size > 0) {
-      await new Promise<void>((resolve) => this.#deps.clock.after(this.#retryMs, resolve))
+    while (this.#locked.size > 0) {
+      await new Promise<void>((resolve) => this.#deps.clock.after(LOCK_RETRY_MS, resolve))
       const batch = new Map<WalletLease, LeaseChange>()
-      for (const wallet of this.#heldUp) {
+      for (const wallet of this.#locked) {
         const change = batch.size < this.#atOnce ? wallet.nextChange() : undefined
         if (change) batch.set(wallet, change)
-        else if (batch.size < this.#atOnce) this.#heldUp.delete(wallet)
+        else if (batch.size < this.#atOnce) this.#locked.delete(wallet)
       }
       if (batch.size === 0) continue
       const failure = await this.#make(batch).catch((error: unknown) => error)
-      this.#retryMs = failure instanceof WalletsHeldUp && failure.own ? HELD_UP_BY_US_MS : HELD_UP_MS
       for (const wallet of batch.keys()) {
-        if (failure instanceof WalletsHeldUp && failure.wallets.has(wallet.wallet)) continue
+        if (failure instanceof WalletsLocked && failure.wallets.has(wallet.wallet)) continue
         if (isLateAlone(batch, failure)) continue
-        this.#heldUp.delete(wallet)
+        this.#locked.delete(wallet)
         // It may have been asked again meanwhile. After another failure, the ledger may be away, which those who ask
         // together find out.
         this.ask(wallet)

@@ -1,5 +1,5 @@
-import { withinMemory } from '../../core/bytes/index.ts'
 import { type Logger, quietLogger } from '../../core/call/index.ts'
+import { withinMemory } from '../../core/memory/index.ts'
 import {
   aFunction,
   aLogger,
@@ -26,7 +26,7 @@ export interface LeasePoolOptions extends PoolTimes {
   /** The name of this process in the list of leases. Defaults to a random name. */
   owner?: string
   /**
-   * What to do with an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and the
+   * The treatment of an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and the
    * charge is lost if the process is killed before it is written. Defaults to `hold`.
    */
   onLedgerAway?: 'hold' | 'deliver'

@@ -28,7 +28,7 @@ export interface LeasePoolStats {
   /** Settlements that fail while others are written. Each has been logged. */
   readonly setAside: number
   /** Accounts whose charges wait apart, because they cannot be written while others are. */
-  readonly heldUp: number
+  readonly lockedAccounts: number
   /** Calls that wait to be admitted. */
   readonly waiting: number
   /** Accounts and keys in memory: those that were used in the last ten seconds. */
@@ -120,8 +120,8 @@ export class LeasePool {
   }
 
   /**
-   * Whether nothing could be spent when the ledger last told of the wallets of a claim; undefined if it has not told of all
-   * of them. It asks no ledger, so that a deposit since is unknown.
+   * Whether nothing could be spent when the ledger last reported the wallets of a claim; undefined if it has not
+   * reported all of them. It asks no ledger, so that a deposit since is unknown.
    */
   seemsEmpty({ account, key, budgets }: Omit<ReserveClaim, 'amount'>): boolean | undefined {
     return this.#queues.get(account)?.seemsEmpty(key, budgets)
@@ -148,7 +148,7 @@ export class LeasePool {
       queuedBytes: this.#settlements.bytes,
       queuedMs: this.#settlements.oldestMs,
       setAside: this.#settlements.setAside,
-      heldUp: this.#settlements.heldUp,
+      lockedAccounts: this.#settlements.lockedAccounts,
       waiting: admissions.size,
       wallets: [...this.#wallets()].length,
       leases: this.#openLeases().size,

@@ -1,6 +1,6 @@
 import type { Logger } from '../../core/call/index.ts'
-import { WalletsHeldUp } from '../held-up.ts'
 import type { OpenLease } from '../ledger.ts'
+import { WalletsLocked } from '../wallets-locked.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 import type { TimelyLedger } from './timely-ledger.ts'
@@ -111,7 +111,7 @@ export class LeaseSweeper {
       const batch = leases.slice(at, at + AT_ONCE)
       const swept = await Promise.allSettled(batch.map(({ id, beats }) => ledger.sweep(id, beats)))
       const failures = swept.filter((one) => one.status === 'rejected')
-      const isAway = failures.length === batch.length && !failures.some(isHeldUp)
+      const isAway = failures.length === batch.length && !failures.some(isLocked)
       if (failures[0] && isAway) throw failures[0].reason
       for (const [i, { id, wallet, owner }] of batch.entries()) {
         const one = swept[i]
@@ -127,6 +127,6 @@ export class LeaseSweeper {
   }
 }
 
-function isHeldUp({ reason }: PromiseRejectedResult): boolean {
-  return reason instanceof WalletsHeldUp
+function isLocked({ reason }: PromiseRejectedResult): boolean {
+  return reason instanceof WalletsLocked
 }

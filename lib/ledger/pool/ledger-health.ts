@@ -1,5 +1,5 @@
 import type { Logger } from '../../core/call/index.ts'
-import { notify } from '../../core/own-functions/index.ts'
+import { notify } from '../../core/options/index.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerTimes } from './ledger-times.ts'
 
@@ -11,6 +11,7 @@ export interface LedgerHealthDeps {
   readonly onAwayChange: (away: boolean) => void
 }
 
+const EFFECT = 'calls that cost money are refused with billing_unavailable'
 /** While the ledger does not answer, one call per this time waits for it, in milliseconds. */
 const TRIAL_MS = 500
 
@@ -86,7 +87,7 @@ export class LedgerHealth {
     if (this.#awaySince === undefined) {
       this.#awaySince = clock.now()
       this.outages++
-      logger.error({ err: error }, 'ledger is away')
+      logger.error({ err: error, effect: EFFECT }, 'ledger is away')
     } else {
       const forMs = Math.round(clock.now() - this.#awaySince)
       this.#awaySince = undefined

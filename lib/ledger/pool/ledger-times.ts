@@ -19,14 +19,16 @@ export interface PoolTimes {
 
 /**
  * How long a pool waits for its ledger, in milliseconds: as long as its options say, or else the longer the farther the ledger
- * is away.
+ * is away. On a busy machine they are longer.
  */
 export class LedgerTimes {
   readonly #given: PoolTimes
+  readonly #clock: Clock
   readonly #distance: Distance
 
   constructor(given: PoolTimes, clock: Clock) {
     this.#given = given
+    this.#clock = clock
     this.#distance = new Distance(() => clock.now())
   }
 
@@ -39,12 +41,12 @@ export class LedgerTimes {
 
   /** How long a call waits to be admitted. */
   get admissionMs(): number {
-    return this.#given.admissionMs ?? Math.max(1000, 10 * this.distanceMs)
+    return this.#clock.limit(this.#given.admissionMs ?? Math.max(1000, 10 * this.distanceMs))
   }
 
   /** No call is admitted while the oldest charge has waited for longer than this, or lease changes have failed for as long. */
   get stallMs(): number {
-    return this.#given.stallMs ?? Math.max(500, 8 * this.distanceMs)
+    return this.#clock.limit(this.#given.stallMs ?? Math.max(500, 8 * this.distanceMs))
   }
 
   /** How long a settlement may take before the others go around it. */
@@ -54,7 +56,7 @@ export class LedgerTimes {
 
   /** How long a call waits for its charge. */
   get confirmMs(): number {
-    return this.#given.confirmMs ?? Math.max(1500, 15 * this.distanceMs)
+    return this.#clock.limit(this.#given.confirmMs ?? Math.max(1500, 15 * this.distanceMs))
   }
 
   /** How far away the ledger is. */

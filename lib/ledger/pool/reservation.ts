@@ -101,14 +101,14 @@ export class Reservation {
 
   /**
    * The most that can be charged before the account is below zero by more than this reservation, or has spent more than the
-   * ledger can tell; undefined if neither is known.
+   * ledger can report; undefined if neither is known.
    */
   get most(): bigint | undefined {
     const { reach, snapshot } = this.#account
     return reach === undefined || !snapshot.limited ? reach : reach + 2n * this.amount
   }
 
-  /** What to do with an answer whose charge is `unconfirmed`: the option of the pool. */
+  /** The treatment of an answer whose charge is `unconfirmed`: the option of the pool. */
   get onLedgerAway(): 'hold' | 'deliver' {
     return this.#deps.onLedgerAway
   }

@@ -10,7 +10,7 @@ export class LedgerLate extends Error {
   override readonly name = 'LedgerLate'
 }
 
-/** What a pool asks a ledger. Each always settles: one without an answer in time rejects, and may be repeated like any that fails. */
+/** The operations that a pool asks of a ledger. Each always settles: one without an answer in time rejects, and may be repeated like any that fails. */
 export class TimelyLedger implements Omit<Ledger, 'settle' | 'settlesRecords' | 'flush'> {
   readonly #ledger: Ledger
   readonly #clock: Clock

@@ -14,11 +14,11 @@ export interface Bill {
   readonly requestId: string
   /** The actual cost, in nano-units. */
   readonly amount: bigint
-  /** What the call cost the operator, in nano-units; null or absent if that is not known. */
+  /** The cost of the call for the operator, in nano-units; null or absent if that is not known. */
   readonly cost?: bigint | null
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** What the call adds to the usage of its hour. */
+  /** The usage that the call adds to its hour. */
   readonly usage?: CallUsage | undefined
   /** Returns how the amount was computed, as JSON; the same each time. */
   basis(): string

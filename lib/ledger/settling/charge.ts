@@ -40,7 +40,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** About how many bytes it takes, here and in the ledger's hands. */
   readonly bytes: number
   readonly budgets: readonly WalletId[]
-  /** What the leases of its wallets pay. */
+  /** The amounts that the leases of its wallets pay. */
   draws: readonly HeldDraw[]
   /** When it entered the queue, in milliseconds of the clock. */
   since = 0

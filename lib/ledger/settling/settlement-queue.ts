@@ -1,14 +1,14 @@
-import { SharedBytes } from '../../core/bytes/index.ts'
 import type { Logger } from '../../core/call/index.ts'
-import { WalletsHeldUp } from '../held-up.ts'
+import { SharedBytes } from '../../core/memory/index.ts'
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
 import type { LedgerTimes } from '../pool/ledger-times.ts'
+import { WalletsLocked } from '../wallets-locked.ts'
 import type { SettleOutcome } from './bill.ts'
 import type { Charge } from './charge.ts'
 import { Deadlines, earliest } from './deadlines.ts'
-import { HeldAccounts } from './held-accounts.ts'
+import { LockedAccounts } from './locked-accounts.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 import { StallWatch } from './stall-watch.ts'
 import type { Progress } from './waiting-charges.ts'
@@ -41,7 +41,7 @@ export class SettlementQueue {
   readonly #deps: SettlementQueueDeps
   readonly #unconfirmed: Deadlines<Charge>
   readonly #main: SettlementLane
-  readonly #held: HeldAccounts
+  readonly #locked: LockedAccounts
   readonly #stall: StallWatch
   readonly #silence: StallWatch
   readonly #progress: Progress = { settled: 0 }
@@ -68,21 +68,21 @@ export class SettlementQueue {
       progress: this.#progress,
       onResult: this.#conclude,
     }
-    this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: this.#concluded })
+    this.#locked = new LockedAccounts({ ...deps, ...shared, onConcluded: this.#concluded })
     this.#main = new SettlementLane({
       ...shared,
       distanceMs: () => times.distanceMs,
       mayHand: () => true,
       onHanded: this.#concluded,
-      onFailed: (batch, error) => (error instanceof WalletsHeldUp ? this.#part(batch, error) : undefined),
+      onFailed: (batch, error) => (error instanceof WalletsLocked ? this.#part(batch, error) : undefined),
       onAtFault: (charge, error) => {
-        this.#held.take(
+        this.#locked.take(
           charge.account,
           this.#main.waiting.takeOut(({ account }) => account === charge.account),
         )
-        this.#held.setAside(charge, error)
+        this.#locked.setAside(charge, error)
       },
-      onLeft: (charge, result) => this.#held.settle(charge, result),
+      onLeft: (charge, result) => this.#locked.settle(charge, result),
     })
     this.#silence = new StallWatch({
       clock,
@@ -107,7 +107,7 @@ export class SettlementQueue {
 
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
-    return this.#main.size + this.#held.size
+    return this.#main.size + this.#locked.size
   }
 
   /** How long the oldest charge has waited, in milliseconds. */
@@ -122,12 +122,12 @@ export class SettlementQueue {
   }
 
   get setAside(): number {
-    return this.#held.setAsideCount
+    return this.#locked.setAsideCount
   }
 
   /** The number of accounts whose charges wait apart from all others. */
-  get heldUp(): number {
-    return this.#held.accounts
+  get lockedAccounts(): number {
+    return this.#locked.accounts
   }
 
   /** Whether only suspect charges wait, so that another call would show whether others are written. */
@@ -138,9 +138,9 @@ export class SettlementQueue {
   /** Whether the charge of a new call of an account has room here, and can be expected to be settled. */
   admits(account: string): boolean {
     if (this.#bytes.size > 0 && !this.#bytes.hasRoom(account)) return false
-    const isHeldUp = this.#held.accounts > 0 && !this.#held.admits(account)
-    if (!isHeldUp && !this.#stall.stalled) return true
-    if (isHeldUp && !this.#held.isOnTrial(account)) return false
+    const isLocked = this.#locked.accounts > 0 && !this.#locked.admits(account)
+    if (!isLocked && !this.#stall.stalled) return true
+    if (isLocked && !this.#locked.isOnTrial(account)) return false
     if (this.#stall.stalled && !this.onTrial) return false
     const now = this.#deps.clock.now()
     if (now - this.#triedAt < TRIAL_MS) return false
@@ -151,7 +151,7 @@ export class SettlementQueue {
   /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
     charge.since = this.#deps.clock.now()
-    const lane = (this.#held.accounts > 0 && this.#held.laneOf(charge.account)) || this.#main
+    const lane = (this.#locked.accounts > 0 && this.#locked.laneOf(charge.account)) || this.#main
     lane.put(charge)
     return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
   }
@@ -170,7 +170,7 @@ export class SettlementQueue {
 
   /** Removes a charge that was never handed to the ledger. */
   drop(charge: Charge): void {
-    if (!this.#main.waiting.remove(charge) && !this.#held.remove(charge)) return
+    if (!this.#main.waiting.remove(charge) && !this.#locked.remove(charge)) return
     this.#bytes.remove(charge.account, charge.bytes)
     this.#unconfirmed.delete(charge)
     charge.confirm?.('late')
@@ -185,13 +185,13 @@ export class SettlementQueue {
 
   /** Hands the charges that were set aside over once more. {@link drained} waits for the results. */
   retryAside(): void {
-    this.#held.retryAside()
+    this.#locked.retryAside()
   }
 
   /** Logs each charge that the ledger has not confirmed, because the process ends. */
   logUnsettled(): void {
     const { waiting, flying } = this.#main
-    for (const charge of [...flying, ...waiting.all(), ...this.#held.all()]) {
+    for (const charge of [...flying, ...waiting.all(), ...this.#locked.all()]) {
       charge.logUnsettled(
         charge.error ?? waiting.lastError,
         'a settlement is not confirmed at the end of the process',
@@ -215,7 +215,7 @@ export class SettlementQueue {
     const accounts = new Set(left.map(({ account }) => account))
     const apart = [...left, ...this.#main.waiting.takeOut(({ account }) => accounts.has(account))]
     for (const [account, charges] of Map.groupBy(apart, (charge) => charge.account))
-      this.#held.take(account, charges)
+      this.#locked.take(account, charges)
     this.#main.handSoon()
     this.#silence.passed()
   }
@@ -227,7 +227,7 @@ export class SettlementQueue {
   }
 
   /** Gives the accounts of locked wallets a lane of their own. Returns the charges that can be written. */
-  #part(batch: readonly Charge[], held: WalletsHeldUp): readonly Charge[] | undefined {
+  #part(batch: readonly Charge[], held: WalletsLocked): readonly Charge[] | undefined {
     const accounts = new Set(
       batch.filter((charge) => charge.isOn(held.wallets)).map(({ account }) => account),
     )
@@ -235,7 +235,7 @@ export class SettlementQueue {
     const isHeld = ({ account }: Charge) => accounts.has(account)
     const apart = [...batch.filter(isHeld), ...this.#main.waiting.takeOut(isHeld)]
     for (const [account, charges] of Map.groupBy(apart, (charge) => charge.account)) {
-      this.#held.holdUp(account, charges, held)
+      this.#locked.lock(account, charges, held)
     }
     return batch.filter((charge) => !isHeld(charge))
   }
@@ -248,7 +248,7 @@ export class SettlementQueue {
       this.#unconfirmed.delete(charge)
       this.#bytes.remove(charge.account, charge.bytes)
     }
-    // The waiting call is told last, after everything that follows from the result.
+    // The waiting call gets the result last, after everything that follows from it.
     charge.settled(result, charge.unanswered > 0)
     confirm?.(result)
   }
@@ -256,7 +256,7 @@ export class SettlementQueue {
   readonly #concluded = (): void => {
     if (this.#stall.stalled) this.#stall.passed()
     if (this.#silence.stalled) this.#silence.passed()
-    // What else is not answered has had to wait for a sign that others are.
+    // Other unanswered charges have had to wait for a sign that some are answered.
     if (this.#silence.stalled) this.#goAround()
     if (this.#drained.length === 0 || this.size > 0) return
     const drained = this.#drained

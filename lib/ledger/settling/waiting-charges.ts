@@ -1,3 +1,4 @@
+import { inTurn } from '../../core/fair-queue/index.ts'
 import type { Charge } from './charge.ts'
 import { earliest } from './deadlines.ts'
 
@@ -18,7 +19,7 @@ export interface Progress {
 /**
  * The charges and voids that wait for the ledger; decides which of them go next. If one fails, either the ledger is
  * away or it can never take that charge. So the charge is tried again alone, and set aside if it fails while others are
- * settled.
+ * settled. Where not all that wait go together, the accounts take turns.
  */
 export class WaitingCharges {
   /** The ledger's last failure. */
@@ -90,11 +91,7 @@ export class WaitingCharges {
     this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
     if (this.#line.length > 0) {
-      const count = fitting(this.#line, this.#atOnce)
-      if (count < this.#line.length) return this.#line.splice(0, count)
-      const all = this.#line
-      this.#line = []
-      return all
+      return this.#takeOf(this.#line)
     }
     for (const charge of this.#setAside) {
       if (charge.retryAt > now) continue
@@ -105,10 +102,20 @@ export class WaitingCharges {
   }
 
   #takeOthers(without: ReadonlySet<string>): readonly Charge[] {
-    const others = this.#line.filter(({ account }) => !without.has(account))
-    const taken = new Set(others.slice(0, fitting(others, this.#atOnce)))
-    if (taken.size > 0) this.#line = this.#line.filter((charge) => !taken.has(charge))
-    return [...taken]
+    return this.#takeOf(this.#line.filter(({ account }) => !without.has(account)))
+  }
+
+  /** Takes as many of some of the line as go together: all, or the first of each account, the second of each, and so on. */
+  #takeOf(some: readonly Charge[]): readonly Charge[] {
+    const isAll = fitting(some, this.#atOnce) === some.length
+    const ordered = isAll ? some : inTurn(some, ({ account }) => account)
+    const next = isAll ? some : ordered.slice(0, fitting(ordered, this.#atOnce))
+    if (next.length === this.#line.length) this.#line = []
+    else if (next.length > 0) {
+      const taken = new Set(next)
+      this.#line = this.#line.filter((charge) => !taken.has(charge))
+    }
+    return next
   }
 
   /** When the next charge is due, if none is due now. */
@@ -131,7 +138,7 @@ export class WaitingCharges {
     const { settled } = this.#progress
     const cleared = this.#suspects.filter(({ settledBefore }) => settledBefore === settled)
     this.#suspects = this.#suspects.filter(({ settledBefore }) => settledBefore !== settled)
-    // Whoever fails alone once more is at fault.
+    // A charge that fails alone once more is at fault.
     for (const charge of cleared) charge.failures = Math.min(charge.failures, FAILURES_ALONE - 1)
     this.putBack(cleared)
   }

@@ -1,35 +1,34 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import { LeaseChanges } from '../../lib/ledger/pool/lease-changes.ts'
 import type { LedgerHealth } from '../../lib/ledger/pool/ledger-health.ts'
 import { Reservation } from '../../lib/ledger/pool/reservation.ts'
 import type { WalletLease } from '../../lib/ledger/pool/wallet-lease.ts'
+import { WalletsLocked } from '../../lib/ledger/wallets-locked.ts'
 import { units } from './faulty-ledger.ts'
 import { PoolProcess } from './pool-process.ts'
 import { turns, VirtualClock } from './virtual-clock.ts'
 
 /** A process whose ledger cannot have the rows of some accounts while they are locked. */
-function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
+function world({ accounts = ['acme', 'busy', 'calm'] } = {}) {
   const shared = new MemoryLedger({ accounts: accounts.map((id) => ({ id, balance: '100000000' })) })
   const process = new PoolProcess(shared)
   const { ledger, pool } = process
   const whole = ledger.change.bind(ledger)
   const locked = new Set<string>()
   const asked: string[][] = []
-  const holder = { own }
   ledger.change = (owner, changes) => {
     asked.push(changes.map(({ wallet }) => wallet))
     const wallets = new Set(changes.map(({ wallet }) => wallet).filter((wallet) => locked.has(wallet)))
     if (wallets.size === 0) return whole(owner, changes)
-    return Promise.reject(holder.own ? new WalletsHeldUp(wallets, { own: true }) : new WalletsHeldUp(wallets))
+    return Promise.reject(new WalletsLocked(wallets))
   }
   const answers: Record<string, string> = {}
   /** Each asks for more than a lease has left of the one before. */
   let asks = 1
   return {
-    ...{ process, locked, asked, answers, holder },
+    ...{ process, locked, asked, answers },
     calls(...of: readonly string[]): void {
       asks++
       for (const account of of) {
@@ -46,58 +45,35 @@ function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
 }
 
 describe('a wallet whose rows are locked', () => {
-  for (const own of [true, false])
-    it(`holds up its own calls, not others, and again when it is locked again; by ${own ? 'this ledger' : 'others'}`, async () => {
-      const { process, locked, answers, calls } = world({ own })
-      for (let times = 0; times < 3; times++) {
-        locked.add('account:acme')
-        calls('acme', 'busy', 'calm')
-        await turns(20)
-        assert.deepEqual(answers, { acme: 'waits', busy: 'admitted', calm: 'admitted' })
-        await process.clock.advance(400)
-        assert.equal(answers.acme, 'waits')
-        locked.clear()
-        await process.clock.advance(300)
-        assert.equal(answers.acme, 'admitted')
-      }
-      assert.deepEqual([process.pool.away, process.pool.stats.outages], [false, 0])
-      assert.deepEqual(process.messages, [])
-    })
-
-  for (const [own, ms] of [
-    [true, 20],
-    [false, 300],
-  ] as const)
-    it(`is asked for again after ${ms} ms, and again, where ${own ? 'this ledger' : 'somebody else'} has locked them`, async () => {
-      const { process, locked, asked, calls } = world({ own })
+  it('holds up its own calls, not others, and again when it is locked again', async () => {
+    const { process, locked, answers, calls } = world()
+    for (let times = 0; times < 3; times++) {
       locked.add('account:acme')
-      calls('acme')
+      calls('acme', 'busy', 'calm')
       await turns(20)
-      const seen = [asked.length]
-      for (const pass of [ms - 1, 1, ms - 1, 1]) {
-        await process.clock.advance(pass)
-        seen.push(asked.length)
-      }
-      assert.deepEqual(seen, [1, 1, 2, 2, 3])
-    })
+      assert.deepEqual(answers, { acme: 'waits', busy: 'admitted', calm: 'admitted' })
+      await process.clock.advance(400)
+      assert.equal(answers.acme, 'waits')
+      locked.clear()
+      await process.clock.advance(300)
+      assert.equal(answers.acme, 'admitted')
+    }
+    assert.deepEqual([process.pool.away, process.pool.stats.outages], [false, 0])
+    assert.deepEqual(process.messages, [])
+  })
 
-  for (const [own, first, ms] of [
-    [true, 300, 20],
-    [false, 20, 300],
-  ] as const)
-    it(`is asked for again after ${ms} ms, once ${own ? 'this ledger has' : 'somebody else has'} locked them instead`, async () => {
-      const { process, locked, asked, calls, holder } = world({ own: !own })
-      locked.add('account:acme')
-      calls('acme')
-      await turns(20)
-      holder.own = own
-      const seen: number[] = []
-      for (const pass of [first, ms - 1, 1]) {
-        await process.clock.advance(pass)
-        seen.push(asked.length)
-      }
-      assert.deepEqual(seen, [2, 2, 3])
-    })
+  it('is asked for again after 300 ms, and again', async () => {
+    const { process, locked, asked, calls } = world()
+    locked.add('account:acme')
+    calls('acme')
+    await turns(20)
+    const seen = [asked.length]
+    for (const pass of [299, 1, 299, 1]) {
+      await process.clock.advance(pass)
+      seen.push(asked.length)
+    }
+    assert.deepEqual(seen, [1, 1, 2, 2, 3])
+  })
 
   it('is tried apart from others, which are asked for together', async () => {
     const { process, locked, asked, calls } = world()
@@ -176,7 +152,7 @@ describe('a wallet whose rows are locked', () => {
           isLocked = false
           // It is asked for again before it is known to be locked.
           changes.ask(wallet)
-          throw new WalletsHeldUp(new Set([wallet.wallet]), { own: false })
+          throw new WalletsLocked(new Set([wallet.wallet]))
         },
       },
     })

@@ -1,12 +1,12 @@
 import type { Logger } from '../../core/call/index.ts'
-import { WalletsHeldUp } from '../held-up.ts'
 import type { SettlementResult } from '../ledger.ts'
 import type { LedgerTimes } from '../pool/ledger-times.ts'
+import { WalletsLocked } from '../wallets-locked.ts'
 import type { Charge } from './charge.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 
-/** The parts that {@link HeldAccounts} works with. */
-export interface HeldAccountsDeps
+/** The parts that {@link LockedAccounts} works with. */
+export interface LockedAccountsDeps
   extends Pick<SettlementLaneDeps, 'ledger' | 'timed' | 'clock' | 'progress' | 'onResult'> {
   readonly logger: Logger
   /** How long the oldest charge of an account may wait, and after how long an operation counts as late. */
@@ -20,40 +20,40 @@ const AT_ONCE = 2
 /** The same, with those that get no answer, and those whose answer may be on its way. */
 const AT_MOST = 6
 
-interface HeldAccount {
+interface LockedAccount {
   readonly lane: SettlementLane
   readonly since: number
   isLogged: boolean
 }
 
 /** The accounts whose charges cannot be written while others are, each with a lane of its own. */
-export class HeldAccounts {
+export class LockedAccounts {
   accounts = 0
-  readonly #deps: HeldAccountsDeps
-  readonly #held = new Map<string, HeldAccount>()
+  readonly #deps: LockedAccountsDeps
+  readonly #locked = new Map<string, LockedAccount>()
   /** Lanes whose turn it is not yet. */
   readonly #line = new Set<SettlementLane>()
   #looksAgain = false
 
-  constructor(deps: HeldAccountsDeps) {
+  constructor(deps: LockedAccountsDeps) {
     this.#deps = deps
   }
 
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
     let size = 0
-    for (const { lane } of this.#held.values()) size += lane.size
+    for (const { lane } of this.#locked.values()) size += lane.size
     return size
   }
 
   get setAsideCount(): number {
     let count = 0
-    for (const { lane } of this.#held.values()) count += lane.waiting.setAside
+    for (const { lane } of this.#locked.values()) count += lane.waiting.setAside
     return count
   }
 
   laneOf(account: string): SettlementLane | undefined {
-    return this.#held.get(account)?.lane
+    return this.#locked.get(account)?.lane
   }
 
   /** Whether the charge of a new call can be expected to be settled. */
@@ -76,14 +76,14 @@ export class HeldAccounts {
   }
 
   /** Takes charges of an account whose rows are locked. */
-  holdUp(account: string, charges: readonly Charge[], error: unknown): void {
+  lock(account: string, charges: readonly Charge[], error: unknown): void {
     const { lane } = this.#of(account)
     lane.waiting.lastError = error
     lane.waiting.holdBack(charges, this.#deps.clock.now())
     lane.handSoon()
   }
 
-  /** Takes a charge that failed alone while others were written, and tells it. */
+  /** Takes a charge that failed alone while others were written, and logs it. */
   setAside(charge: Charge, error: unknown): void {
     const { lane } = this.#of(charge.account)
     if (charge.setAside()) {
@@ -107,28 +107,28 @@ export class HeldAccounts {
 
   /** Takes a late answer to a charge that waits here to be handed over again. */
   settle(charge: Charge, result: SettlementResult): void {
-    // What is handed over as a void by now, or with one, was not answered by this.
+    // A charge that is handed over as a void by now, or with one, was not answered by this.
     if (charge.kind !== 'charge' || !this.remove(charge)) return
     this.#deps.onResult(charge, result)
     this.#handed(charge.account)
   }
 
   retryAside(): void {
-    for (const { lane } of this.#held.values()) {
+    for (const { lane } of this.#locked.values()) {
       lane.waiting.readmit(this.#deps.clock.now())
       lane.hand()
     }
   }
 
   *all(): Iterable<Charge> {
-    for (const { lane } of this.#held.values()) {
+    for (const { lane } of this.#locked.values()) {
       yield* lane.flying
       yield* lane.waiting.all()
     }
   }
 
-  #of(account: string): HeldAccount {
-    const known = this.#held.get(account)
+  #of(account: string): LockedAccount {
+    const known = this.#locked.get(account)
     if (known) return known
     const { ledger, timed, clock, progress, onResult } = this.#deps
     const lane: SettlementLane = new SettlementLane({
@@ -141,17 +141,17 @@ export class HeldAccounts {
       mayHand: (asking) => this.#mayHand(asking),
       onHanded: () => this.#handed(account),
       onFailed: (batch, error) => {
-        if (!(error instanceof WalletsHeldUp)) return undefined
+        if (!(error instanceof WalletsLocked)) return undefined
         lane.waiting.holdBack(batch, clock.now())
-        if (!error.own) this.#tell(account, error)
+        this.#log(account, error)
         return []
       },
       onAtFault: (charge, error) => this.setAside(charge, error),
       onLeft: () => {},
     })
     const held = { lane, since: clock.now(), isLogged: false }
-    this.#held.set(account, held)
-    this.accounts = this.#held.size
+    this.#locked.set(account, held)
+    this.accounts = this.#locked.size
     return held
   }
 
@@ -160,7 +160,7 @@ export class HeldAccounts {
     if (asking.size === 0 && asking.waiting.setAside === 0) return true
     const { lateMs, distanceMs } = this.#deps.times
     const now = this.#deps.clock.now()
-    const ages = [...this.#held.values()].flatMap(({ lane: { unansweredSince: since } }) =>
+    const ages = [...this.#locked.values()].flatMap(({ lane: { unansweredSince: since } }) =>
       since === undefined ? [] : [now - since],
     )
     const waiting = ages.filter((age) => age >= distanceMs && age < lateMs)
@@ -182,10 +182,10 @@ export class HeldAccounts {
 
   /** Forgets an account that has nothing left, and lets another lane have its turn. */
   #handed(account: string): void {
-    const held = this.#held.get(account)
+    const held = this.#locked.get(account)
     if (held && held.lane.size === 0 && held.lane.waiting.setAside === 0) {
-      this.#held.delete(account)
-      this.accounts = this.#held.size
+      this.#locked.delete(account)
+      this.accounts = this.#locked.size
       if (held.isLogged) {
         const forMs = Math.round(this.#deps.clock.now() - held.since)
         this.#deps.logger.warn({ account, forMs }, 'the charges of an account are written again')
@@ -205,8 +205,8 @@ export class HeldAccounts {
   }
 
   /** A lock of a moment is no news. */
-  #tell(account: string, error: unknown): void {
-    const held = this.#held.get(account)
+  #log(account: string, error: unknown): void {
+    const held = this.#locked.get(account)
     if (!held || held.isLogged || this.#deps.clock.now() - held.since < this.#deps.times.stallMs) return
     held.isLogged = true
     const { size } = held.lane
