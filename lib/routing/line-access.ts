@@ -1,7 +1,6 @@
 import type {
   AttemptNote,
   AttemptOutcome,
-  AttemptRecord,
   Call,
   CallRequest,
   ChosenLine,
@@ -11,12 +10,11 @@ import type {
 import type { Catalog, Line } from '../core/catalog/index.ts'
 import type { ErrorCode, GatewayError } from '../core/errors/index.ts'
 import { checkOptions } from '../core/options/index.ts'
-import { type ExchangeEnd, type Failure, malformed } from './attempt/failure.ts'
-import { LineSend } from './attempt/line-send.ts'
+import { type AttemptEnd, type Failure, malformed } from './attempt/failure.ts'
+import { type LineReply, sendToLine } from './attempt/line-send.ts'
 import { pathOn } from './attempt/upstream-path.ts'
 import { lineHeaders } from './attempt/upstream-request.ts'
-import type { AttemptPass, AttemptPolicy } from './attempt-policy.ts'
-import { type Candidate, CandidateTable } from './candidates/candidate.ts'
+import { CandidateTable } from './candidates/candidate.ts'
 import {
   ROUTING_RULES,
   type RoutingOptions,
@@ -117,9 +115,8 @@ export class LineAccess {
   senderTo(line: Line, note?: AttemptNote): LineSender {
     const target = { line, state: this.#registry.stateOf(line), upstreamModel: null }
     return async (request, signal) => {
-      const sending = new LineSend(target, request, signal)
-      const result = await sending.run()
-      note?.(sending.record(result.kind === 'answered' ? 'completed' : result.failure.code))
+      const { result, record } = await sendToLine(target, request, signal)
+      note?.(record(result.kind === 'answered' ? 'completed' : result.failure.code))
       return result
     }
   }
@@ -134,7 +131,7 @@ export class LineAccess {
     return { url: line.origin + pathOn(line, path), headers: lineHeaders(line, { accept: '*/*' }) }
   }
 
-  /** Returns what sends requests to a line, with the credentials that `address` cannot tell. */
+  /** Returns the wire that sends requests to a line, with the credentials that `address` cannot return. */
   wireTo(line: Line): Wire {
     return this.#registry.stateOf(line).wire
   }
@@ -150,58 +147,32 @@ export class LineAccess {
     submission: Submission<Outcome>,
   ): Promise<Submitted<Outcome>> {
     const request = call.request as CallRequest
-    const policy = new SubmissionPolicy(request, submission)
     call.routing = newTrace(this.#options)
     const list = this.#table.of(this.#catalog(call), request.model, request.operation)
-    await tryCandidates(call, list, this.#options, policy)
-    if (!policy.submitted) throw call.refuse('client_closed_request')
-    return policy.submitted
-  }
-}
-
-/** Sends one request to one line after another. */
-class SubmissionPolicy<Outcome extends SubmitOutcome> implements AttemptPolicy {
-  readonly request: CallRequest
-  submitted: Submitted<Outcome> | undefined
-  readonly #submission: Submission<Outcome>
-  #sending: LineSend | undefined
-  #outcome: Outcome | undefined
-
-  constructor(request: CallRequest, submission: Submission<Outcome>) {
-    this.request = request
-    this.#submission = submission
-  }
-
-  unfit(line: Line): GatewayError | undefined {
-    return this.#submission.unfit(line)
-  }
-
-  async attempt(
-    candidate: Candidate,
-    _pass: AttemptPass,
-    _deadline: number,
-    ahead: readonly Candidate[],
-  ): Promise<ExchangeEnd> {
-    this.#sending = undefined
-    const send: LineSender = (request, signal) => {
-      // Earlier attempts do not shorten its clocks: a request that was sent may have been accepted.
-      this.#sending = new LineSend(candidate, request, signal)
-      return this.#sending.run()
-    }
-    this.#outcome = await this.#submission.sendTo(candidate, send, ahead)
-    return endOf(this.#outcome, this.#failure)
-  }
-
-  get #failure(): Failure | undefined {
-    return this.#sending?.failure
-  }
-
-  get record(): AttemptRecord | undefined {
-    return this.#outcome && this.#sending?.record(traceOutcome(this.#outcome))
-  }
-
-  finish(_end: ExchangeEnd, chosen: Candidate): undefined {
-    if (this.#outcome) this.submitted = { chosen, outcome: this.#outcome }
+    const unfit = (line: Line): GatewayError | undefined => submission.unfit(line)
+    const decided = await tryCandidates(
+      call,
+      list,
+      this.#options,
+      { request, unfit },
+      async (candidate, { ordered }) => {
+        let reply: LineReply | undefined
+        const send: LineSender = async (request, signal) => {
+          // Earlier attempts do not shorten its clocks: a request that was sent may have been accepted.
+          reply = undefined
+          reply = await sendToLine(candidate, request, signal)
+          return reply.result
+        }
+        const outcome = await submission.sendTo(candidate, send, ordered)
+        return {
+          ...endOf(outcome, reply?.failure),
+          record: reply?.record(traceOutcome(outcome)),
+          outcome,
+        }
+      },
+    )
+    if (!decided) throw call.refuse('client_closed_request')
+    return { chosen: decided.candidate, outcome: decided.result.outcome }
   }
 }
 
@@ -210,7 +181,7 @@ class SubmissionPolicy<Outcome extends SubmitOutcome> implements AttemptPolicy {
  *
  * @param failed how the exchange failed; undefined if the answer itself was at fault.
  */
-function endOf(outcome: SubmitOutcome, failed: Failure | undefined): ExchangeEnd {
+function endOf(outcome: SubmitOutcome, failed: Failure | undefined): AttemptEnd {
   if (outcome.kind === 'accepted') return { kind: 'served' }
   const elsewhere = outcome.next === true
   const code = codeOf(outcome)

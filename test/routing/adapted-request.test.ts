@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import type { CallRequest } from '../../lib/core/call/index.ts'
 import { chatCompletions, messages, type Operation } from '../../lib/core/operations/index.ts'
-import { type Translation, translationsOf, Untranslatable } from '../../lib/core/translate/index.ts'
+import { Untranslatable } from '../../lib/core/translate/index.ts'
 import { RequestAdapter } from '../../lib/routing/attempt/adapted-request.ts'
 import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 
@@ -19,8 +19,7 @@ const NATIVE = { native: true } as Candidate
 const across = (protocol: string, upstreamModel = 'u', line: Json = {}) =>
   ({ native: false, upstreamModel, line: { protocol, ...line } }) as unknown as Candidate
 
-const adapted = (request: CallRequest, candidate: Candidate, translations?: readonly Translation[]) =>
-  new RequestAdapter(request, translations ?? translationsOf(request.operation)).for(candidate)
+const adapted = (request: CallRequest, candidate: Candidate) => new RequestAdapter(request).for(candidate)
 
 const OWN = { type: 'text', text: 'Hi' }
 const FOREIGN = { type: 'thinking', thinking: 'hm', signature: 'unsigned:openai-style-line' }
@@ -40,25 +39,48 @@ describe('the request to a line of its own protocol', () => {
     assert.deepEqual(request.body.json, turns(FOREIGN, OWN), 'that of other lines has it still')
   })
 
-  it('is as the caller sent it where there is nothing of that, or no line that could leave it', () => {
+  it('is as the caller sent it where there is nothing of that', () => {
     const plain = requestOf(messages, turns(OWN))
     assert.equal(adapted(plain, NATIVE), plain)
-    const request = requestOf(messages, turns(FOREIGN, OWN))
-    assert.equal(adapted(request, NATIVE, []), request)
+  })
+})
+
+describe('a chat in the words of OpenRouter', () => {
+  const messages = [{ role: 'user', content: [{ ...OWN, cache_control: { type: 'ephemeral' } }] }]
+  const json = { model: 'm', messages, reasoning: { effort: 'high' }, usage: { include: true } }
+  const native = (provider: string, upstreamModel: string, line: Json = {}) =>
+    ({
+      native: true,
+      upstreamModel,
+      line: { provider, origin: 'https://a.test', ...line },
+    }) as unknown as Candidate
+
+  it('is as it was on routers, which know them', () => {
+    const request = requestOf(chatCompletions, json)
+    assert.equal(adapted(request, native('openrouter', 'openai/gpt-5.2')), request)
   })
 
-  it('has nothing of what any of several translated lines has left', () => {
-    const [translation] = translationsOf(messages)
-    assert.ok(translation)
-    const cut = (text: string): Translation => ({
-      ...translation,
-      foreign: [text],
-      withoutForeign: (json) =>
-        Object.fromEntries(Object.entries(json).filter(([, value]) => value !== text)),
-    })
-    const request = requestOf(messages, { a: 'one', b: 'two', c: 'three' })
-    const { body } = adapted(request, NATIVE, [cut('one'), cut('three'), cut('four')]) as CallRequest
-    assert.deepEqual(body.json, { b: 'two' })
+  it('is in the words of OpenAI on other lines, once for each model', () => {
+    const request = requestOf(chatCompletions, json)
+    const adapter = new RequestAdapter(request)
+    const made = adapter.for(native('openai', 'gpt-5.2'))
+    const expected = { model: 'm', messages: [{ role: 'user', content: [OWN] }], reasoning_effort: 'high' }
+    assert.deepEqual(made.body.json, expected)
+    assert.deepEqual(JSON.parse(made.body.raw.toString()), expected)
+    assert.deepEqual(
+      [made.operation, made.translation, made.dropped],
+      [chatCompletions, undefined, undefined],
+    )
+    assert.equal(adapter.for(native('openai', 'gpt-5.2')), made)
+    assert.deepEqual(adapter.for(native('openai', 'gpt-4o')).dropped, ['reasoning'])
+  })
+
+  it('removes a line that lacks the effort, unless members may be left out there', () => {
+    const request = requestOf(chatCompletions, { ...json, reasoning: { effort: 'max' } })
+    const adapter = new RequestAdapter(request)
+    assert.equal(adapter.faultFor(native('openai', 'gpt-5.2'))?.param, 'reasoning')
+    const dropping = adapter.for(native('openai', 'gpt-5.2', { unsupported: 'drop' }))
+    assert.deepEqual([dropping.dropped, dropping.body.json.reasoning_effort], [['reasoning'], undefined])
   })
 })
 
@@ -67,7 +89,7 @@ describe('the request to a line of another protocol', () => {
 
   it('is translated once for each model, and limited by what the catalogue says', () => {
     const request = requestOf(chatCompletions, chat)
-    const adapter = new RequestAdapter(request, translationsOf(chatCompletions))
+    const adapter = new RequestAdapter(request)
     const made = adapter.for(across('anthropic'))
     assert.ok(!(made instanceof Untranslatable))
     assert.equal(made.operation, messages)
@@ -83,15 +105,14 @@ describe('the request to a line of another protocol', () => {
   it('is refused for a member without a counterpart, or goes without it where the caller or the line says so', () => {
     const json = { ...chat, logit_bias: { 5: 1 } }
     const request = requestOf(chatCompletions, json)
-    const adapter = new RequestAdapter(request, translationsOf(chatCompletions))
-    const refused = adapter.for(across('anthropic'))
-    assert.ok(refused instanceof Untranslatable)
-    assert.equal(refused.param, 'logit_bias')
-    assert.equal(adapter.fault, refused)
+    const adapter = new RequestAdapter(request)
+    const refused = adapter.faultFor(across('anthropic'))
+    assert.equal(refused?.param, 'logit_bias')
+    assert.throws(() => adapter.for(across('anthropic')), refused)
     const dropped = adapter.for(across('anthropic', 'u', { unsupported: 'drop' }))
     assert.ok(!(dropped instanceof Untranslatable))
     assert.deepEqual(dropped.dropped, ['logit_bias'])
     const asked = requestOf(chatCompletions, json, { unsupported: 'refuse' })
-    assert.ok(adapted(asked, across('anthropic', 'u', { unsupported: 'drop' })) instanceof Untranslatable)
+    assert.throws(() => adapted(asked, across('anthropic', 'u', { unsupported: 'drop' })), Untranslatable)
   })
 })

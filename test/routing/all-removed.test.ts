@@ -7,7 +7,7 @@ import { noCandidateError } from '../../lib/routing/candidates/filters.ts'
 import { candidate, circuitThat, opened } from './one-line.ts'
 
 describe('a call whose lines are all removed', () => {
-  /** What is said where nobody knows. */
+  /** The wait that is sent where the end of a wait is not known. */
   const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
   const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
   const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {

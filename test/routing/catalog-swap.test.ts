@@ -144,11 +144,11 @@ describe('a catalogue in the place of another', () => {
   it('leaves nothing of a line that is gone to a call that comes for it later', async (t) => {
     const { gateway, line } = await swapping(t)
     const shared: string[] = []
-    gateway.lines.share({ addLine: () => {}, addModel: (_, id) => shared.push(id) })
+    gateway.lines.share({ addLine: () => {}, addModel: (_, id) => shared.push(id), addLookUps: () => {} })
     const state = gateway.lines.stateOf(line)
     gateway.lines.adopt(createCatalog([], [{ ...line, id: 'other' }]))
     const { circuit } = state.modelState('late')
-    circuit.fail(circuit.enter('acme'), 'acme')
+    circuit.fail('acme')
     assert.equal(circuit.state, 'closed')
     assert.deepEqual(shared, [])
   })

@@ -29,7 +29,7 @@ describe('the probe of a half-open circuit', () => {
     for (const { status, errorCode, headers } of answers) {
       if (status === 200) continue
       assert.equal(errorCode, 'circuit_open')
-      // Who was told to come at once would be refused again.
+      // A caller that came back at once would be refused again.
       assert.equal(headers.get('retry-after-ms'), String(RESET_MS))
     }
     assert.equal(stateOf(gateway), 'closed')

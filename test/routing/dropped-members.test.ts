@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { referencesIn } from '../../lib/core/operations/index.ts'
 import { Untranslatable } from '../../lib/core/translate/index.ts'
-import { DroppedMembers } from '../../lib/routing/attempt/dropped-members.ts'
+import { DroppedMembers } from '../../lib/routing/attempt/adapted-request.ts'
 
 const json = {
   container: 'cntr_1',

@@ -15,7 +15,7 @@ import { type LineStates, restingOn, shutFor } from './line-states.ts'
 const INPUT = 1000n
 const OUTPUT = 10_000n
 
-/** What an account has used. */
+/** The usage of a call, in tokens. */
 export interface Used {
   readonly input_tokens: number
   readonly output_tokens: number
@@ -30,12 +30,12 @@ export interface FaultGateway {
   /** Asks for the model "chat" as the account. */
   ask(account: 'x' | 'y', mode: Mode, extra?: object): Promise<Exchange>
   entry(exchange: Exchange): ReturnType<Awaited<ReturnType<typeof serveChain>>['entry']>
-  /** What is closed, as `line model account`. */
+  /** The pairs of a model and an account that a line admits no call for, as `line model account`. */
   shut(): string[]
-  /** What rests. */
+  /** The models of lines that rest, and for how long. */
   resting(): { on: string; rest_ms: number }[]
   lift(): void
-  /** What each account has spent, in nano-units, once nothing is held any more. */
+  /** The amount that each account has spent, in nano-units, once nothing is held any more. */
   spent(): Promise<{ x: bigint; y: bigint }>
 }
 

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../lib/core/errors/index.ts'
 
-/** Whose fault it is: the line's, for all its models, the model's on the line, or nobody's. */
+/** The side at fault: the line, for all its models, the model on the line, or nobody. */
 export type Fault = 'line' | 'model' | 'none'
 /** Status, error, and what it comes to. */
 export type FaultRow = readonly [
@@ -22,7 +22,7 @@ const MODEL = ['upstream_error', 'model', true] as const
 const BUSY = ['upstream_overloaded', 'model', true] as const
 const LIMITED = ['upstream_rate_limited', 'none', true] as const
 
-/** What a line can refuse with. */
+/** The errors that a line can refuse a call with. */
 export const TABLE: readonly FaultRow[] = [
   ['no words', 401, {}, ...OURS],
   ['no words', 402, {}, ...OURS],
@@ -206,8 +206,50 @@ export const TABLE: readonly FaultRow[] = [
       true,
     ],
   ),
+  ['our quota', 429, says('You exceeded your current quota.', { code: 'insufficient_quota' }), ...OURS],
+  ...(
+    [
+      ['OpenAI', 429, { code: 'billing_not_active' }],
+      ['OpenAI', 400, { code: 'billing_hard_limit_reached', type: 'invalid_request_error' }],
+      ['Kimi', 429, { type: 'exceeded_current_quota_error' }],
+      ['Kimi Code', 403, { type: 'access_terminated_error' }],
+      ['Ark', 403, { code: 'AccountOverdueError', type: 'Forbidden' }],
+      ['Qwen', 400, { code: 'Arrearage' }],
+      ['Qwen', 403, { code: 'AllocationQuota.FreeTierOnly' }],
+      ['Zhipu', 429, { code: '1113' }],
+      ['Zhipu', 429, says('Insufficient balance or no resource package. Please recharge.')],
+      ['Grok', 403, says('Your team 0-1 has either used all available credits or reached its limit.')],
+      ['DeepSeek', 402, says('Insufficient Balance', { code: 'invalid_request_error' })],
+    ] as const
+  ).map(
+    ([provider, status, error]): FaultRow => [
+      `our account, as ${provider} does by ${JSON.stringify(error)}`,
+      status,
+      error,
+      ...OURS,
+    ],
+  ),
+  ...['QuotaExceeded', 'SetLimitExceeded'].map(
+    (code): FaultRow => [`our quota for the model, as Ark does by ${code}`, 429, { code }, ...MODEL],
+  ),
+  ...(
+    [
+      ['Ark', 429, { code: 'ServerOverloaded', type: 'TooManyRequests' }],
+      ['Kimi', 429, { type: 'engine_overloaded_error' }],
+      ['Zhipu', 429, { code: '1305' }],
+      ['Cerebras', 429, { code: 'queue_exceeded', type: 'too_many_requests_error' }],
+      ['Anthropic', 529, { type: 'overloaded_error' }],
+      ['a server of Ark', 500, { code: 'ServerOverloaded' }],
+    ] as const
+  ).map(
+    ([provider, status, error]): FaultRow => [
+      `an overload, as ${provider} does by ${JSON.stringify(error)}`,
+      status,
+      error,
+      ...BUSY,
+    ],
+  ),
   ['no wait', 429, {}, ...LIMITED, {}, 2000],
-  ['our quota', 429, { code: 'insufficient_quota' }, ...LIMITED, {}, 2000],
   ['a wait', 429, {}, ...LIMITED, { 'retry-after': '7' }, 7000],
   ['a long wait', 429, {}, ...LIMITED, { 'retry-after': '86400' }, 60_000],
   ['an endless wait', 429, {}, ...LIMITED, { 'retry-after': '1e999' }, 60_000],

@@ -28,7 +28,7 @@ const errorEvent =
     res.end(data)
   }
 
-/** Whatever an error event says, the line has begun an answer that it does not finish. */
+/** The cause is the same for every error event: the line has begun an answer that it does not finish. */
 const ERRORS = NAMED_ONCE.map(
   ([what, status, error]): Row => ({
     what: `an error event: ${status} about ${what}`,
@@ -60,7 +60,7 @@ function beginning(mode: Mode): string[] {
   return events.slice(0, events.findIndex((event) => event.includes(' upon')) + 1)
 }
 
-describe('what an upstream does behind its first output', async () => {
+describe('a fault of an upstream behind its first output', async () => {
   const cleanUp = cleaningUp()
   const bad = await startUpstream()
   cleanUp.after(() => bad.close())

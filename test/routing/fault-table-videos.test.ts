@@ -10,7 +10,7 @@ import { json, startVideoUpstream } from '../support/video-upstream.ts'
 import { type Fault, type FaultRow, NAMED_ONCE, TABLE } from './fault-rows.ts'
 import { closedBy, restingOn, shutFor } from './line-states.ts'
 
-/** What becomes of a create: another line gets it, nobody gets it, or nobody knows and its money stays held. */
+/** The fate of a create: another line gets it, nobody gets it, or nobody knows and its money stays held. */
 type Fate = 'moves' | 'refused' | 'in doubt'
 
 interface Row {
@@ -25,12 +25,12 @@ interface Row {
   readonly absent?: boolean
 }
 
-/** An answer that says that the create was not taken: 4xx but for 408, and 503 do. After any other the line may make the video. */
+/** An answer that says that the create was not taken: 4xx but for 408, 503 and 529 do. After any other the line may make the video. */
 function refusal(
   [what, status, error, code, fault, next, headers, restMs]: FaultRow,
   under200: boolean,
 ): Row {
-  const refuses = (status >= 400 && status < 500 && status !== 408) || status === 503
+  const refuses = (status >= 400 && status < 500 && status !== 408) || [503, 529].includes(status)
   return {
     what: `${status} about ${what}${under200 ? ', under 200' : ''}`,
     does: (res) => json(res, under200 ? 200 : status, { error }, headers),
@@ -45,7 +45,6 @@ const DOUBT = { code: 'upstream_error', fault: 'model', fate: 'in doubt' } as co
 const LATE = { ...DOUBT, code: 'upstream_timeout' } as const
 
 const ROWS: readonly Row[] = [
-  ...TABLE.map((row) => refusal(row, false)),
   ...NAMED_ONCE.map((row) => refusal(row, true)),
   {
     what: 'a connection that is refused',
@@ -76,7 +75,7 @@ const ROWS: readonly Row[] = [
   { what: 'no id', does: (res) => json(res, 200, { status: 'queued' }), ...DOUBT },
 ]
 
-describe('what an upstream does with the create of a video', async () => {
+describe('the answer of an upstream to the create of a video', async () => {
   const cleanUp = cleaningUp()
   const bad = await startVideoUpstream()
   cleanUp.after(() => bad.close())
@@ -85,7 +84,12 @@ describe('what an upstream does with the create of a video', async () => {
   const nowhere = `http://127.0.0.1:${await closedPort()}`
 
   for (const { kind, path, body } of VIDEO_PROTOCOLS) {
-    for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of ROWS) {
+    // What an answer says is judged alike, whichever protocol it came in.
+    const refusals = (kind === 'openai' ? TABLE : NAMED_ONCE).map((row) => refusal(row, false))
+    for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of [
+      ...refusals,
+      ...ROWS,
+    ]) {
       it(`${what}, ${kind}: ${code}, ${fault}, ${fate}`, async (t) => {
         bad.requests.length = 0
         good.requests.length = 0

@@ -4,14 +4,14 @@ import { cleaningUp } from '../support/clean-up.ts'
 import { OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import { answerJson, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { faultGateway, priceOf } from './fault-gateway.ts'
-import { NAMED, TABLE } from './fault-rows.ts'
+import { NAMED, NAMED_ONCE, TABLE } from './fault-rows.ts'
 import { closedBy } from './line-states.ts'
 
 const MODELS = ['chat', 'other']
-/** What the line that works reports. */
+/** The charge for the usage that the working line reports. */
 const ANSWERED = priceOf({ input_tokens: 7, output_tokens: 3 })
 
-describe('what an upstream answers', async () => {
+describe('the answer of an upstream', async () => {
   const cleanUp = cleaningUp()
   const bad = await startUpstream()
   cleanUp.after(() => bad.close())
@@ -21,7 +21,8 @@ describe('what an upstream answers', async () => {
   for (const [form, rows] of [
     ['plain', TABLE],
     ['plain under 200', NAMED],
-    ['streamed under 200', NAMED],
+    // It is read as the whole answer is.
+    ['streamed under 200', NAMED_ONCE],
   ] as const) {
     for (const [what, status, error, code, fault, next, headers = {}, restMs] of rows) {
       it(`${status} about ${what}, ${form}: ${code}, ${fault}`, async (t) => {

@@ -6,7 +6,7 @@ import { answerJson, chatAnswer, startUpstream } from '../support/scripted-upstr
 
 const SECOND = 1000
 
-/** A line that answers 429 until it is told otherwise, and its callers on a clock of the test. */
+/** A line that answers 429 until a test changes its script, and its callers on a clock of the test. */
 async function limitedLine(t: TestContext, headers: Record<string, string> = {}) {
   const clock = clockOf(t)
   clock.stop()
@@ -18,7 +18,7 @@ async function limitedLine(t: TestContext, headers: Record<string, string> = {})
     clock,
     upstream,
     gateway,
-    /** Makes a call that the line is asked for; the seconds that its caller is told to wait. */
+    /** Makes a call that reaches the line, and returns the seconds that its caller has to wait. */
     async limited(): Promise<number> {
       const before = asked()
       const got = await exchange(gateway)

@@ -5,7 +5,7 @@ import { ANTHROPIC, answer, exchange, gatewayFor, MODES, modeName, OPENAI } from
 import { KEY } from '../support/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 
-/** What a caller may send and no upstream may see. */
+/** Headers that a caller may send and no upstream may see. */
 const CALLERS = {
   cookie: 'session=secret',
   'x-api-key': KEY,

@@ -40,7 +40,8 @@ async function connected(t: TestContext, ...answers: (readonly string[])[]) {
         const handler: ConnectionAware = {
           connection: undefined,
           onRequestStart() {
-            isUsed = handler.connection?.begin(0) ?? false
+            isUsed = (handler.connection?.requests ?? 0) > 0
+            handler.connection?.begin()
           },
           onResponseStart(_controller, given) {
             status = given

@@ -37,65 +37,6 @@ describe('a kept-alive connection', () => {
     assert.equal(server.connections, 2)
   })
 
-  it('that dies before a byte is replaced by a fresh one: one attempt, and no blame', async (t) => {
-    const server = await startRawServer((socket, request) => {
-      if (request === 0) socket.write(ANSWER)
-      else socket.destroy()
-    })
-    const other = await startRawServer((socket) => socket.write(ANSWER))
-    t.after(() => Promise.all([server.close(), other.close()]))
-    const gateway = await gatewayFor(t, { lines: [{ url: server.url, circuit }, { url: other.url }] })
-    assert.equal((await exchange(gateway)).status, 200)
-    assert.equal(server.connections, 1)
-    const got = await exchange(gateway)
-    assert.equal(got.status, 200)
-    assert.equal(server.connections, 2)
-    assert.equal(other.connections, 0)
-    const { routing } = await gateway.entry(got.requestId)
-    assert.deepEqual(
-      routing?.attempts.map(({ line, outcome }) => [line, outcome]),
-      [['line-0', 'completed']],
-    )
-    const [line] = gateway.config.catalog.lines
-    assert.ok(line)
-    assert.deepEqual(gateway.lines.status(line).circuit, 'closed')
-  })
-
-  it('is replaced once: when the fresh one dies too, the line has failed', async (t) => {
-    let up = true
-    const server = await startRawServer((socket) => {
-      if (up) socket.write(ANSWER)
-      else socket.destroy()
-    })
-    t.after(() => server.close())
-    const gateway = await gatewayFor(t, { lines: [{ url: server.url, circuit }] })
-    assert.equal((await exchange(gateway)).status, 200)
-    up = false
-    const got = await exchange(gateway)
-    assert.equal(got.status, 502)
-    assert.equal(server.connections, 2)
-    const { routing } = await gateway.entry(got.requestId)
-    assert.deepEqual(
-      routing?.attempts.map(({ line, outcome }) => [line, outcome]),
-      [['line-0', 'upstream_error']],
-    )
-  })
-
-  it('that dies behind the first byte of an answer is not replaced', async (t) => {
-    const server = await startRawServer((socket, request) => {
-      if (request === 0) socket.write(ANSWER)
-      else {
-        socket.write(ANSWER.slice(0, -10))
-        setTimeout(() => socket.destroy(), 20)
-      }
-    })
-    t.after(() => server.close())
-    const gateway = await gatewayFor(t, { lines: [{ url: server.url }] })
-    await exchange(gateway)
-    assert.equal((await exchange(gateway)).status, 502)
-    assert.equal(server.connections, 1)
-  })
-
   it('that was never used before is not replaced when it dies', async (t) => {
     const server = await startRawServer((socket) => socket.destroy())
     t.after(() => server.close())

@@ -14,7 +14,7 @@ afterEach(async () => {
   await upstream.close()
 })
 
-it('what is passed on, and what one line is asked, counts among its recent attempts', async () => {
+it('a request that is passed on, or is for one line only, counts among the recent attempts of its line', async () => {
   upstream = await startUpstream((res, { path }) => void res.writeHead(Number(path.slice(-3))).end('{}'))
   const { catalog } = loadConfig({
     models: [{ id: 'm', kind: 'chat' }],

@@ -26,7 +26,7 @@ export function lineOf(circuit: object = {}, models: Record<string, string> = { 
   return line
 }
 
-/** One process, as far as a line is concerned. It exchanges when it has something to tell, and when the test says so. */
+/** One process, as far as a line is concerned. It exchanges when it has news, and when the test says so. */
 export function processOn(t: TestContext, store: LineStateStore, circuit: object = {}) {
   const lines = new LineRegistry()
   const sharing = new LineSharing({ store, lines, logger: recordingLogger(), pollMs: 4000 })
@@ -41,18 +41,18 @@ export function processOn(t: TestContext, store: LineStateStore, circuit: object
     state,
     model,
     circuit: model.circuit,
-    enter: (account: string) => model.circuit.enter(account),
-    fails(account: string, times = 1): void {
-      for (let i = 0; i < times; i++) model.circuit.fail(model.circuit.enter(account), account)
+    begin: (account: string) => model.circuit.begin(account),
+    fails(account: string, times = 4): void {
+      for (let i = 0; i < times; i++) model.circuit.end(model.circuit.begin(account), account, 'failure')
     },
-    succeeds: (account: string) => model.circuit.succeed(model.circuit.enter(account)),
-    /** Whom of two accounts it lets through. */
+    succeeds: (account: string) => model.circuit.end(model.circuit.begin(account), account, 'success'),
+    /** The accounts, of two, that the circuit admits. */
     admits: () => ['x', 'y'].filter((account) => model.circuit.admits(account)).join(''),
   }
 }
 export type Process = ReturnType<typeof processOn>
 
-/** Has each tell what it has to tell, and learn of it. */
+/** Lets each process send its news, and read the news of the others. */
 export async function exchangeAll(...processes: Process[]): Promise<void> {
   for (let round = 0; round < 3; round++) for (const { sharing } of processes) await sharing.refresh()
 }

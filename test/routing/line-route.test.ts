@@ -18,7 +18,7 @@ interface World {
   readonly authority: OwnAuthority
   readonly proxy: ConnectProxy
   readonly port: number
-  /** What each request's connection showed of the client. */
+  /** The name in the client certificate of each request's connection. */
   readonly clients: (string | undefined)[]
   readonly received: { url: string; authorization: string | undefined; body: string }[]
 }
@@ -164,7 +164,7 @@ describe('a line with certificates of its own', () => {
   })
 })
 
-describe('what is passed on unread', () => {
+describe('a request that is passed on unread', () => {
   for (const through of [true, false])
     it(`goes ${through ? 'through the proxy' : 'directly'}, with the certificates of the line`, async (t) => {
       const { authority, proxy, port, clients, received } = await world(t, true)

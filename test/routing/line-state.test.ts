@@ -88,9 +88,8 @@ describe('the state of a line', () => {
   it('of a model that the line has no more tells nobody, and is told nothing', async (t) => {
     const [one, other] = processes(t, { resetMs: 20_000 })
     await exchangeAll(one, other)
-    one.fails('x')
+    one.fails('x', 1)
     one.state.adopt(lineOf({}, { n: 'u' }))
-    assert.equal(one.circuit.failures, undefined)
     one.model.rest(15_000)
     other.model.rest(30_000)
     one.fails('x', 4)

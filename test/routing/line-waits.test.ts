@@ -18,7 +18,7 @@ it('the status of a line tells the longest time until a circuit lets a probe thr
     return [retry_after_ms, rest_ms]
   }
   const opens = (circuit: Circuit) => {
-    for (const account of ['x', 'x', 'y', 'y']) circuit.fail(circuit.enter(account), account)
+    for (let i = 0; i < 4; i++) circuit.fail('x')
   }
   assert.deepEqual(waits(), [null, 0])
   opens(state.modelState('m').circuit)

@@ -13,7 +13,8 @@ export interface Given {
 /** A line that serves everything, but for what is given. `restMs` and `circuit` are those of the model on it. */
 export function candidate(id: string, { line, state, ...others }: Given = {}): Candidate {
   const circuit = circuitThat('closed', true, 0)
-  const { enabled = true, ...modelState } = { ...state } as { enabled?: boolean }
+  const { enabled = true, ...given } = { ...state } as { enabled?: boolean }
+  const modelState = { restMs: 0, circuit, ...given }
   return {
     line: { id, provider: 'openai', protocol: 'openai', ...line },
     price: PRICE,
@@ -21,7 +22,8 @@ export function candidate(id: string, { line, state, ...others }: Given = {}): C
     missing: undefined,
     ...others,
     state: { enabled, circuit },
-    modelState: { restMs: 0, circuit, ...modelState },
+    modelState,
+    rest: modelState,
   } as unknown as Candidate
 }
 
@@ -31,6 +33,7 @@ export const circuitThat = (state: string, admits: boolean, retryAfterMs: number
   stateFor: () => state,
   state,
   retryAfterMs: () => retryAfterMs,
+  isFollowing: () => false,
 })
 
 /** The state of a line whose circuit is open. */

@@ -4,7 +4,7 @@ import { loadConfig } from '../../lib/core/config/index.ts'
 import { chatCompletions, messages } from '../../lib/core/operations/index.ts'
 import { CandidateTable, RetryBudget } from '../../lib/routing/candidates/candidate.ts'
 import { LineRegistry } from '../../lib/routing/lines/line-registry.ts'
-import { RollingCounts } from '../../lib/routing/lines/rolling-counts.ts'
+import { RecentCounts } from '../../lib/routing/lines/recent-counts.ts'
 
 /** Time that passes when a test says so. */
 function clock(t: TestContext) {
@@ -85,7 +85,7 @@ describe('the retries of a model', () => {
 describe('counts over a rolling window', () => {
   it('hold what happened in its spans, the present one included', (t) => {
     const time = clock(t)
-    const counts = new RollingCounts(1000, 3)
+    const counts = new RecentCounts(1000, 3)
     assert.deepEqual([counts.totals, counts.markedNow], [{ all: 0, marked: 0 }, 0])
     counts.count(4, 1)
     counts.count(3, 2)
@@ -103,7 +103,7 @@ describe('counts over a rolling window', () => {
   it('are empty after a pause of any length', (t) => {
     const time = clock(t)
     for (const pause of [3000, 4000, 1_000_000]) {
-      const counts = new RollingCounts(1000, 3)
+      const counts = new RecentCounts(1000, 3)
       counts.count(1, 1)
       time.ms += 1000
       counts.count(1, 1)
@@ -111,8 +111,6 @@ describe('counts over a rolling window', () => {
       assert.deepEqual([counts.totals, counts.markedNow], [{ all: 0, marked: 0 }, 0])
       counts.count(2, 1)
       assert.deepEqual(counts.totals, { all: 2, marked: 1 })
-      counts.clear()
-      assert.deepEqual([counts.totals, counts.markedNow], [{ all: 0, marked: 0 }, 0])
     }
   })
 })

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { UnsentError } from '../../lib/routing/attempt/unsent-error.ts'
+import { UnsentError } from '../../lib/routing/attempt/failure.ts'
 import { openTunnel } from '../../lib/routing/lines/tunnel.ts'
 
-/** A proxy that answers as it is told, and what it was asked. */
+/** A proxy whose answer a test sets, and the requests that it got. */
 async function proxyOf(t: TestContext, answer: (socket: Socket) => void) {
   const asked: IncomingMessage[] = []
   const server: Server = createServer()

@@ -17,7 +17,7 @@ const ORDERS = [
   ],
 ] as const
 
-/** Lines that hold their calls until told; their names are those that an upstream sees. */
+/** Lines that hold their calls until the end of the test; their names are those that an upstream sees. */
 async function heldLines(t: TestContext, ids: readonly string[], strategy: 'latency' | 'priority') {
   const hold = Promise.withResolvers<void>()
   const seen: string[] = []

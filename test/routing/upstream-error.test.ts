@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { attemptError } from '../../lib/routing/attempt/attempt-error.ts'
+import { attemptError } from '../../lib/routing/attempt/exchange.ts'
 import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/outcome.ts'
 import { PROMPT, ROWS } from './upstream-error-rows.ts'
 

@@ -58,7 +58,7 @@ const around = fc.constantFrom(
 
 const wordsOf = (text: string) => upstreamWords(text).split(' ')
 
-describe('what the trace keeps of an upstream’s text', () => {
+describe('the words that the trace keeps of an upstream’s text', () => {
   for (const [name, escaped] of Object.entries(ESCAPINGS)) {
     it(`is nothing of a prompt that it quotes: ${name}`, () => {
       fc.assert(

@@ -1,10 +1,16 @@
 import type { CallRequest, RequestBody } from '../../core/call/index.ts'
-import type { UnsupportedPolicy } from '../../core/catalog/index.ts'
+import { DEFAULT_MAX_TOKENS, type Line, type UnsupportedPolicy } from '../../core/catalog/index.ts'
 import { isJsonObject, type JsonObject, keepingIntegers } from '../../core/json/index.ts'
-import type { Operation } from '../../core/operations/index.ts'
-import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
+import { type Operation, referencesIn } from '../../core/operations/index.ts'
+import {
+  type Translation,
+  type Translator,
+  translationOf,
+  translationsOf,
+  Untranslatable,
+} from '../../core/translate/index.ts'
+import { chatWithoutRouterMembers, hasRouterMembers, isRouter } from '../../core/translate/openrouter.ts'
 import type { Candidate } from '../candidates/candidate.ts'
-import { DroppedMembers } from './dropped-members.ts'
 
 /** A call's request in the form that a line accepts: its own, if the line has the caller's endpoint. */
 export interface AdaptedRequest {
@@ -13,75 +19,99 @@ export interface AdaptedRequest {
   readonly body: RequestBody
   /** Translates between the caller's endpoint and the line's; undefined if they are the same. */
   readonly translation?: Translation | undefined
-  /** The members that were left out because the line's protocol has no counterpart; undefined if there are none. */
+  /** The members that were left out, or lessened, because the line has no counterpart; undefined if there are none. */
   readonly dropped?: readonly string[] | undefined
 }
-
-/** The `max_tokens` of a translated request if the protocol requires it and neither caller nor catalogue sets it. */
-const DEFAULT_MAX_TOKENS = 4096
 
 /** Adapts a call's request to its lines. Each form is built once, when it is first needed. */
 export class RequestAdapter {
   readonly #request: CallRequest
   /** The request for lines that have the caller's endpoint. */
   readonly #own: AdaptedRequest
+  readonly #hasRouterMembers: boolean
   #translated: Map<string, AdaptedRequest | Untranslatable> | undefined
-  #fault: Untranslatable | undefined
 
-  /** @param translations the translations that some of the model's lines need. */
-  constructor(request: CallRequest, translations: readonly Translation[]) {
+  constructor(request: CallRequest) {
     this.#request = request
-    this.#own = translations.length === 0 ? request : withoutForeign(request, translations)
+    this.#own = withoutForeign(request)
+    this.#hasRouterMembers = hasRouterMembers(request.operation, request.body)
   }
 
-  /** The first member that could not be translated. */
-  get fault(): Untranslatable | undefined {
-    return this.#fault
+  /** Returns the member that cannot be translated for a line; undefined if all can. */
+  faultFor(candidate: Candidate): Untranslatable | undefined {
+    const made = this.#formFor(candidate)
+    return made instanceof Untranslatable ? made : undefined
   }
 
-  /** Returns the request for a line, or the member that cannot be translated for it. */
-  for({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
-    if (native) return this.#own
+  /** Returns the request for a line. Throws the member that cannot be translated for it. */
+  for(candidate: Candidate): AdaptedRequest {
+    const made = this.#formFor(candidate)
+    if (made instanceof Untranslatable) throw made
+    return made
+  }
+
+  #formFor({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
+    if (native) {
+      if (!this.#hasRouterMembers || isRouter(line)) return this.#own
+      const policy = this.#policyFor(line)
+      return this.#once(`own ${policy} ${upstreamModel}`, () =>
+        this.#translate(chatWithoutRouterMembers, this.#own, upstreamModel, policy),
+      )
+    }
     const translation = translationOf(this.#request.operation, line)
     if (!translation) return this.#request
-    const policy = this.#request.unsupported ?? line.unsupported ?? 'refuse'
+    const policy = this.#policyFor(line)
     // How some members are translated depends on the model.
-    const key = `${translation.to.name} ${policy} ${upstreamModel}`
+    return this.#once(`${translation.to.name} ${policy} ${upstreamModel}`, () => {
+      const made = this.#translate(translation.request, this.#request, upstreamModel, policy)
+      return made instanceof Untranslatable ? made : { ...made, operation: translation.to, translation }
+    })
+  }
+
+  #policyFor(line: Line): UnsupportedPolicy {
+    return this.#request.unsupported ?? line.unsupported ?? 'refuse'
+  }
+
+  #once(key: string, make: () => AdaptedRequest | Untranslatable): AdaptedRequest | Untranslatable {
     this.#translated ??= new Map()
-    const known = this.#translated.get(key)
-    if (known) return known
-    const made = this.#translate(translation, upstreamModel, policy)
+    const made = this.#translated.get(key) ?? make()
     this.#translated.set(key, made)
     return made
   }
 
   #translate(
-    translation: Translation,
+    translate: Translator['request'],
+    { operation, body }: AdaptedRequest,
     upstreamModel: string,
     policy: UnsupportedPolicy,
   ): AdaptedRequest | Untranslatable {
-    const { body, model } = this.#request
-    const dropped = policy === 'drop' ? new DroppedMembers(this.#request) : undefined
+    const { model } = this.#request
+    const dropped = new DroppedMembers(this.#request)
     try {
-      const json = translation.request(writableJson(body), {
+      const json = translate(writableJson(body), {
         upstreamModel,
         defaultMaxTokens: model.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
-        ...(dropped && { leaveOut: (param, what) => dropped.add(param, what) }),
+        report: (param) => dropped.report(param),
+        ...(policy === 'drop' && { leaveOut: (param, what) => dropped.add(param, what) }),
       })
       const raw = Buffer.from(JSON.stringify(json))
-      return { operation: translation.to, body: { raw, json }, translation, dropped: dropped?.told }
+      return { operation, body: { raw, json }, dropped: dropped.told }
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error
-      this.#fault ??= error
       return error
     }
   }
 }
 
-/** Removes what translated lines left in the conversation earlier, because other lines do not accept it. */
-function withoutForeign(request: CallRequest, translations: readonly Translation[]): AdaptedRequest {
+/**
+ * Removes what translated lines left in the conversation earlier, because other lines do not accept it. They may be lines of
+ * another model: callers change it within a conversation.
+ */
+function withoutForeign(request: CallRequest): AdaptedRequest {
   const { operation, body } = request
-  const met = translations.filter(({ foreign }) => foreign.some((text) => body.raw.includes(text)))
+  const met = translationsOf(operation).filter(({ foreign }) =>
+    foreign.some((text) => body.raw.includes(text)),
+  )
   if (met.length === 0) return request
   const json = met.reduce((kept, translation) => translation.withoutForeign(kept), writableJson(body))
   return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
@@ -91,4 +121,61 @@ function withoutForeign(request: CallRequest, translations: readonly Translation
 function writableJson({ raw, json }: RequestBody): JsonObject {
   const kept = keepingIntegers(json, raw)
   return isJsonObject(kept) ? kept : json
+}
+
+/** The most members that are named, and the most characters of each. */
+const MAX_TOLD = 20
+const MAX_PATH_LENGTH = 60
+
+/** Collects the members of a request that are left out, or lessened, for a line. */
+export class DroppedMembers {
+  readonly #request: Pick<CallRequest, 'body' | 'references'>
+  readonly #told: string[] = []
+  #count = 0
+
+  constructor(request: Pick<CallRequest, 'body' | 'references'>) {
+    this.#request = request
+  }
+
+  /**
+   * Leaves out a member.
+   *
+   * @throws {Untranslatable} if it names something that an upstream keeps: without it, the request is about another thing.
+   */
+  add(param: string, what?: string): void {
+    const { body, references } = this.#request
+    if (references.length > 0 && namesSomething(body.json, param)) throw new Untranslatable(param, what)
+    this.report(param)
+  }
+
+  /** Notes a member that the line gets weaker than it is meant, or not at all. */
+  report(param: string): void {
+    if (this.#count++ < MAX_TOLD) this.#told.push(headerSafe(param))
+  }
+
+  /** The paths of the first members, and how many more there are; undefined if there is none. */
+  get told(): readonly string[] | undefined {
+    if (this.#count === 0) return undefined
+    return this.#count > MAX_TOLD ? [...this.#told, `+${this.#count - MAX_TOLD}`] : this.#told
+  }
+}
+
+/** Whether a member names something that an upstream keeps; true of one that is not found. */
+function namesSomething(json: JsonObject, param: string): boolean {
+  const names = Object.hasOwn(json, param) ? [param] : (param.match(/[^.[\]]+/g) ?? [])
+  let holder = ''
+  let value: unknown = json
+  for (const name of names) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return true
+    if (!Array.isArray(value)) holder = name
+    value = (value as JsonObject)[name]
+  }
+  const isItem = /^\d+$/.test(names.at(-1) ?? '')
+  return referencesIn({ [holder]: isItem ? [value] : value }).length > 0
+}
+
+/** Names of members can hold any character; those of a path that a header cannot hold are replaced. */
+function headerSafe(path: string): string {
+  const kept = path.length > MAX_PATH_LENGTH ? `${path.slice(0, MAX_PATH_LENGTH - 1)}~` : path
+  return kept.replaceAll(/[^\w.[\]$~-]/g, '?')
 }

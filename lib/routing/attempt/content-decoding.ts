@@ -70,20 +70,8 @@ function encodingsIn(header: string | readonly string[] | undefined): readonly E
   return known.length === names.length && known.length <= MAX_ENCODINGS ? known.reverse() : undefined
 }
 
-/** Decodes a body as it arrives. */
-export interface BodyDecoder {
-  write(chunk: Buffer): void
-  end(): void
-  /** Ends a body that broke off, after all that came of it is decoded. */
-  cut(then: () => void): void
-  pause(): void
-  resume(): void
-  /** Ends the decoder. Nothing of its body is used any more. */
-  close(): void
-}
-
-/** Undoes content encodings, up to a bounded size. */
-export class ContentDecoder implements BodyDecoder {
+/** Undoes the content encodings of a body as it arrives, up to a bounded size. */
+export class ContentDecoder {
   readonly #encodings: readonly Encoding[]
   readonly #body: DecodedBody
   #steps: readonly Transform[] | undefined
@@ -109,6 +97,7 @@ export class ContentDecoder implements BodyDecoder {
     else this.#conclude(() => this.#body.ended())
   }
 
+  /** Ends a body that broke off, after all that came of it is decoded. */
   cut(then: () => void): void {
     this.#onCut = then
     this.end()
@@ -122,6 +111,7 @@ export class ContentDecoder implements BodyDecoder {
     this.#steps?.at(-1)?.resume()
   }
 
+  /** Ends the decoder. Nothing of its body is used any more. */
   close(): void {
     this.#over = true
     for (const step of this.#steps ?? []) step.destroy()

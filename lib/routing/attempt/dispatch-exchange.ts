@@ -1,64 +1,86 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Timeouts } from '../../core/catalog/index.ts'
-import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import type { ConnectionAware, WatchedConnection } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
-import { AWS_EVENT_STREAM, AwsEventStream } from './aws-event-stream.ts'
-import { type BodyDecoder, type DecodedBody, decoderFor } from './content-decoding.ts'
-import { Exchange, type ExchangeTarget } from './exchange.ts'
-import { connectionFailure, type ExchangeEnd, type Failure, malformed } from './failure.ts'
+import { type ContentDecoder, decoderFor } from './content-decoding.ts'
+import { Exchange, type ExchangeTarget, type RecordDetails } from './exchange.ts'
+import { type AttemptEnd, connectionFailure, type Failure, malformed } from './failure.ts'
 
-/** Receives a response as it arrives. Each method returns the end of the exchange once there is one. */
-export interface ResponseHandler<End> {
-  /** Whether it is given the body without its content encodings, as far as these are known. */
+/** The head of an answer. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface ExchangeOptions {
+  /** Defaults to those of the line. */
+  readonly timeouts?: Timeouts
+  /** Whether the body is read without its content encodings, as far as these are known. Defaults to true. */
   readonly decodes?: boolean
-  /** Takes the head. */
-  start(status: number, headers: IncomingHttpHeaders): End | undefined
-  /**
-   * Takes a chunk of the body.
-   *
-   * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
-   */
+  /** Called with the milliseconds to the first byte of an answer with status 200, when it comes. */
+  readonly onFirstByte?: (ms: number) => void
+  /** Returns the request that takes the place of the one under way, as a redirect demands; undefined if none does. */
+  readonly redirect?: (head: AnswerHead) => RedirectedRequest | undefined
+}
+
+export interface RedirectedRequest {
+  readonly request: Dispatcher.DispatchOptions
+  readonly wire: Wire
+}
+
+/** Receives the chunks of a body. Returns false once the body does not fit. */
+export interface BodyReceiver {
   push(chunk: Buffer): boolean
-  /** Processes the chunks of this turn. */
-  flush(): End | undefined
-  /** Handles the regular end of the response. */
-  finish(): End
-  /** Handles a response that broke off or never came. */
-  breakOff(failure: Failure): End
-  /** Ends the exchange because nobody waits for its answer. */
-  abandon(): End
 }
 
-/** Waits for the end of an exchange. */
-export interface EndReceiver<End> {
-  ended(end: End): void
-}
-
+/** So many bytes of an answer are taken before anybody reads them. */
+const MAX_UNREAD_BYTES = 64 * 1024
 /** How long a connection may take to end its response after the answer is complete, before it is cut. */
 const LINGER_MS = 1000
 /** A shorter body leaves at once. */
 const LONG_BODY_BYTES = 16 * 1024
 const OVER = new Error('the exchange is over')
 
-/** One request sent with undici, and its answer. */
-export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> implements ConnectionAware {
+/**
+ * One request sent with undici, and its answer: `send` it, read its `body`, and `conclude` what came of it.
+ *
+ * @example
+ * const head = await exchange.send()
+ * if (head) for await (const chunk of exchange.body) take(chunk)
+ * if (exchange.failure) … // it broke off, or never came
+ */
+export class DispatchExchange extends Exchange implements ConnectionAware {
   /** Set by the pool. */
   connection: WatchedConnection | undefined
-  /** The account that the answer is for: large answers are read for each account in turn. */
-  account: string | undefined
+  /** Why the answer did not come whole; undefined if it did, while it comes, or if nobody waits for it. */
+  failure: Failure | undefined
+  /** Whether the exchange was ended because nobody waits for its answer. */
+  isAbandoned = false
+  /** Called when nothing more comes of the response. */
+  onOver: (() => void) | undefined
   readonly #request: Dispatcher.DispatchOptions
   readonly #wire: Wire
-  #handler: ResponseHandler<End> | undefined
-  #receiver: EndReceiver<End> | undefined
+  readonly #decodes: boolean
+  readonly #redirect: ExchangeOptions['redirect']
+  readonly #onFirstByte: ExchangeOptions['onFirstByte']
+  readonly #head = Promise.withResolvers<AnswerHead | undefined>()
+  #body: Readable | undefined
+  /** The chunks that came before anybody read the body. */
+  #unread: Buffer[] = []
+  #receiver: BodyReceiver | undefined
+  readonly #received = Promise.withResolvers<boolean>()
   #controller: Dispatcher.DispatchController | undefined
-  #onReusedConnection = false
-  #decoder: BodyDecoder | undefined
-  #responseOver = false
-  #bytes = 0
-  /** Whether the whole answer has come and waits for its turn. */
-  #isWaiting = false
+  #decoder: ContentDecoder | undefined
+  #isPaused = false
+  /** Whether nothing more is taken from the response. */
+  #isOver = false
+  /** Whether the response has ended on its connection. */
+  #hasEnded = false
+  #isCut = false
+  #wasSent = false
   #lingering: NodeJS.Timeout | undefined
 
   constructor(
@@ -66,76 +88,106 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     request: Dispatcher.DispatchOptions,
     wire: Wire,
     deadline: number,
-    timeouts: Timeouts = target.line.timeouts,
+    { timeouts = target.line.timeouts, decodes = true, redirect, onFirstByte }: ExchangeOptions = {},
   ) {
     super(target, timeouts, deadline)
     this.#request = request
     this.#wire = wire
+    this.#decodes = decodes
+    this.#redirect = redirect
+    this.#onFirstByte = onFirstByte
   }
 
   /**
-   * Sends the request. Resolves when the exchange has ended. Never rejects.
+   * Sends the request, unless the exchange was abandoned.
    *
-   * @param isWanted if false, the exchange is abandoned before anything is sent.
+   * @returns the head of the answer; undefined if none comes. Never rejects.
    */
-  run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
-    const { ended } = this
-    if (isWanted) this.start(handler)
-    else {
-      this.#handler = handler
-      this.abandon()
+  send(): Promise<AnswerHead | undefined> {
+    if (!this.#isOver) this.#wire.dispatch(this.#request, this)
+    return this.#head.promise
+  }
+
+  /**
+   * The body of the answer. The upstream sends as fast as it is read. It ends with the response, however that ends: only
+   * `failure` and `isAbandoned` show whether it is whole.
+   */
+  get body(): Readable {
+    if (!this.#body) {
+      this.#body = new Readable({ read: () => this.#resume() })
+      for (const chunk of this.#takeUnread()) this.#body.push(chunk)
+      if (this.#isOver) this.#body.push(null)
     }
-    return ended
+    return this.#body
   }
 
   /**
-   * Sends the request.
+   * Receives the body whole, in place of reading `body`. It ends with the response, however that ends.
    *
-   * @param receiver is told the end, which may come at once. A promise would take four times the memory.
+   * @returns false as soon as the body does not fit.
    */
-  start(handler: ResponseHandler<End>, receiver?: EndReceiver<End>): void {
-    this.#handler = handler
+  collect(receiver: BodyReceiver): Promise<boolean> {
     this.#receiver = receiver
-    this.#wire.dispatch(this.#request, this)
+    for (const chunk of this.#takeUnread()) this.#take(chunk)
+    if (this.#isOver) this.#received.resolve(true)
+    else this.#resume()
+    return this.#received.promise
   }
 
-  /** Replaces the request under way by another, as a redirect demands. */
-  follow(request: Dispatcher.DispatchOptions, wire: Wire): void {
-    const controller = this.#controller
-    this.#controller = undefined
-    controller?.abort(OVER)
-    this.noteReconnecting()
-    wire.dispatch(request, this)
+  #takeUnread(): readonly Buffer[] {
+    const unread = this.#unread
+    this.#unread = []
+    return unread
   }
 
-  /** Stops reading while the caller is slower than the upstream. */
-  pause(): void {
-    this.#controller?.pause()
-    this.#decoder?.pause()
-    this.pauseClocks()
+  /** Whether the line has the whole request, as far as is known. */
+  get isRequestSent(): boolean {
+    if (this.#isOver) return this.#wasSent
+    return this.status !== null || (this.connected && this.connection?.hasSent !== false)
   }
 
-  resume(): void {
-    this.resumeClocks()
-    this.#decoder?.resume()
-    this.#controller?.resume()
+  /** Whether the response is still awaited or read. */
+  get isRunning(): boolean {
+    return !this.#isOver
   }
 
   abandon(): void {
-    if (this.#isWaiting) this.#finish()
-    else if (!this.end && this.#handler) this.#end(this.#handler.abandon(), true)
+    if (this.#isOver) return
+    this.isAbandoned = true
+    this.#endResponse()
+    this.#cut()
+  }
+
+  breakOff(failure: Failure): void {
+    if (this.#isOver) return
+    this.#endResponse(failure)
+    this.#cut()
+  }
+
+  /**
+   * Ends the exchange with what came of it. If the rest of the response is not wanted, its connection is cut.
+   *
+   * @param mayEnd whether the response may still end by itself, so that its connection can be reused.
+   */
+  conclude(end: AttemptEnd, mayEnd = false): void {
+    if (!this.count(end)) return
+    this.#endResponse()
+    if (mayEnd) this.#linger()
+    else this.#cut()
+  }
+
+  /** Returns the record of the exchange for the trace, with the end of its attempt. */
+  record(end: AttemptEnd, details?: RecordDetails): AttemptRecord {
+    return this.recordOf(end, details)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.end) {
+    if (this.#isOver) {
       controller.abort(OVER)
       return
     }
     this.#controller = controller
-    const { body } = this.#request
-    const bytes = Buffer.isBuffer(body) ? body.length : 0
-    // A request that is sent again goes over a fresh connection.
-    this.#onReusedConnection = this.connection?.begin(bytes) ?? false
+    this.connection?.begin()
     this.noteConnected()
   }
 
@@ -145,118 +197,146 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     headers: IncomingHttpHeaders,
   ): void {
     // 1xx are not the answer.
-    if (this.end || status < 200 || controller !== this.#controller) return
+    if (this.#isOver || status < 200 || controller !== this.#controller) return
     if (status === 401 && this.#wire.signsAnew?.(this)) {
-      this.follow(this.#request, this.#wire)
+      this.#dispatchInstead(this.#request, this.#wire)
       return
     }
     this.status = status
-    if (headers['content-encoding'] !== undefined && this.#handler?.decodes) this.#decode(headers)
-    else if (headers['content-type'] === AWS_EVENT_STREAM && this.#handler?.decodes)
-      this.#decodeEvents(headers)
-    const end = this.#handler?.start(status, headers)
-    if (end) this.#end(end, true)
+    const next = this.#redirect?.({ status, headers })
+    if (next) {
+      this.#dispatchInstead(next.request, next.wire)
+      return
+    }
+    if (headers['content-encoding'] !== undefined && this.#decodes) this.#decode(headers)
+    this.#head.resolve({ status, headers })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.end || controller !== this.#controller) return
+    if (this.#isOver || controller !== this.#controller) return
+    const isFirst = this.firstByteMs === null
     this.noteProgress()
-    this.#bytes += chunk.length
+    if (isFirst && this.status === 200) this.#onFirstByte?.(this.firstByteMs ?? 0)
     if (this.#decoder) this.#decoder.write(chunk)
-    else if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
-  }
-
-  /** Reads the body through its content encodings. The head then names none. */
-  #decode(headers: IncomingHttpHeaders): void {
-    const decoder = decoderFor(headers['content-encoding'], this.#decoded)
-    if (decoder === undefined) return
-    delete headers['content-encoding']
-    this.#decoder = decoder ?? undefined
-  }
-
-  /** Reads an event stream of AWS as one of server-sent events. */
-  #decodeEvents(headers: IncomingHttpHeaders): void {
-    headers['content-type'] = 'text/event-stream'
-    this.#decoder = new AwsEventStream(this.#decoded)
-  }
-
-  get #decoded(): DecodedBody {
-    return {
-      decoded: (chunk) => {
-        this.#bytes += chunk.length
-        if (!this.end && this.#handler?.push(chunk)) this.#flush()
-      },
-      ended: () => this.#finish(),
-      failed: (detail) => this.breakOff(malformed(detail)),
-    }
-  }
-
-  /** Reads the whole answer; a large one in its turn. */
-  #finish(): void {
-    if (this.#bytes > MAX_BYTES_AT_ONCE && !this.#isWaiting) {
-      this.#isWaiting = true
-      this.stopClocks()
-      takeTurn(this.account, () => this.#finish())
-    } else if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
+    else this.#add(chunk)
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (controller !== this.#controller) return
-    this.#responseOver = true
+    this.#hasEnded = true
     clearTimeout(this.#lingering)
     const { body } = this.#request
     // Some upstreams answer before they have read the request.
     if (Buffer.isBuffer(body) && body.length > LONG_BODY_BYTES) this.connection?.closeUnsent()
     if (this.#decoder) this.#decoder.end()
-    else this.#finish()
+    else this.#endResponse()
   }
 
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
     if ((controller ?? undefined) !== this.#controller) return
-    this.#responseOver = true
+    this.#hasEnded = true
     clearTimeout(this.#lingering)
-    if (this.end) return
-    if (this.#onReusedConnection && this.status === null && this.connection?.wasDead) this.#resend()
+    if (this.#isOver) return
+    if (this.#wasDead()) this.#resend()
     else if (this.#decoder && this.status !== null)
       this.#decoder.cut(() => this.breakOff(connectionFailure(error, false)))
     else this.breakOff(connectionFailure(error, this.connecting))
   }
 
-  /** Sends the request once more: the upstream had closed the kept-alive connection before it could read it. */
+  #dispatchInstead(request: Dispatcher.DispatchOptions, wire: Wire): void {
+    const controller = this.#controller
+    this.#controller = undefined
+    this.connection = undefined
+    controller?.abort(OVER)
+    this.noteReconnecting()
+    wire.dispatch(request, this)
+  }
+
+  /**
+   * Whether the connection had been kept alive, and closed before the last byte of the request was written and before anything
+   * of an answer came. Once the whole request is written, the line may have acted on it.
+   */
+  #wasDead(): boolean {
+    if (!this.connection || this.status !== null || this.resent) return false
+    const { requests, hasSent, hasHeard } = this.connection
+    // Undici also ends requests that wait for a connection at the moment at which it breaks.
+    if (!this.#controller) return requests > 0
+    return requests > 1 && !hasSent && !hasHeard
+  }
+
+  /** Sends the request once more, over a fresh connection. */
   #resend(): void {
     this.resent = true
-    this.#responseOver = false
+    this.#hasEnded = false
     this.#controller = undefined
+    this.connection = undefined
     this.noteReconnecting()
     this.#wire.dispatchFresh(this.#request, this)
   }
 
-  protected breakOff(failure: Failure): void {
-    if (!this.end && this.#handler) this.#end(this.#handler.breakOff(failure), true)
+  /** Reads the body through its content encodings. The head then names none. */
+  #decode(headers: IncomingHttpHeaders): void {
+    const decoder = decoderFor(headers['content-encoding'], {
+      decoded: (chunk) => this.#add(chunk),
+      ended: () => this.#endResponse(),
+      failed: (detail) => this.breakOff(malformed(detail)),
+    })
+    if (decoder === undefined) return
+    delete headers['content-encoding']
+    this.#decoder = decoder ?? undefined
   }
 
-  #flush(): void {
-    if (this.end) return
-    const end = this.#handler?.flush()
-    if (end) this.#end(end, end.kind !== 'served')
+  /** Adds a chunk to the body. The response is paused while enough of them are unread. */
+  #add(chunk: Buffer): void {
+    if (this.#isOver || this.#take(chunk)) return
+    this.#isPaused = true
+    this.#controller?.pause()
+    this.#decoder?.pause()
+    this.pauseClocks()
   }
 
-  /**
-   * @param cut whether the connection is cut. If not, the response may still end by itself, and the connection can be
-   * reused.
-   */
-  #end(end: End, cut: boolean): void {
-    if (!this.conclude(end)) return
-    this.#decoder?.close()
-    const controller = this.#controller
-    if (controller && !this.#responseOver) {
-      if (cut) controller.abort(OVER)
-      else this.#linger(controller)
+  /** Returns whether there is room for more. */
+  #take(chunk: Buffer): boolean {
+    if (this.#receiver) {
+      if (!this.#receiver.push(chunk)) this.#received.resolve(false)
+      return true
     }
-    this.#receiver?.ended(end)
+    if (this.#body) return this.#body.push(chunk)
+    this.#unread.push(chunk)
+    return this.#unread.reduce((sum, { length }) => sum + length, 0) < MAX_UNREAD_BYTES
   }
 
-  #linger(controller: Dispatcher.DispatchController): void {
+  #resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.resumeClocks()
+    this.#decoder?.resume()
+    this.#controller?.resume()
+  }
+
+  /** Takes nothing more from the response. */
+  #endResponse(failure?: Failure): void {
+    if (this.#isOver) return
+    this.#wasSent = this.isRequestSent
+    this.#isOver = true
+    this.failure = failure
+    this.noteOver()
+    this.#decoder?.close()
+    this.#head.resolve(undefined)
+    this.#body?.push(null)
+    if (this.#receiver) this.#received.resolve(true)
+    this.onOver?.()
+  }
+
+  #cut(): void {
+    if (this.#hasEnded || this.#isCut) return
+    this.#isCut = true
+    this.#controller?.abort(OVER)
+  }
+
+  #linger(): void {
+    const controller = this.#controller
+    if (!controller || this.#hasEnded) return
     if (controller.paused) controller.resume()
     this.#lingering = setTimeout(() => controller.abort(OVER), LINGER_MS).unref()
   }

@@ -1,10 +1,12 @@
-import type { AttemptRecord } from '../../core/call/index.ts'
+// Named imports, so that fake timers in the tests of an app do not stop these clocks for good.
+import { clearInterval, setImmediate, setInterval, setTimeout } from 'node:timers'
+import type { AttemptError, AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
-import { STOOD_STILL_MS } from '../../core/time-limit/index.ts'
+import type { FinishReason } from '../../core/operations/index.ts'
+import { STOOD_STILL_MS } from '../../core/timing/index.ts'
 import type { LineState } from '../lines/line-state.ts'
-import { attemptError } from './attempt-error.ts'
-import { type ExchangeEnd, type Failure, timedOut } from './failure.ts'
-import type { SentBody } from './promptless.ts'
+import { type AttemptEnd, type Failure, timedOut } from './failure.ts'
+import { promptless, type SentBody } from './promptless.ts'
 
 export interface ExchangeTarget {
   readonly line: Line
@@ -14,8 +16,6 @@ export interface ExchangeTarget {
   readonly state?: LineState
 }
 
-const RUNNING: ExchangeEnd = { kind: 'abandoned' }
-
 /** Characters of a detail that the trace keeps. */
 const MAX_DETAIL_LENGTH = 300
 const RESENT = '(sent again over a fresh connection: the kept-alive one was dead)'
@@ -24,13 +24,26 @@ const CLOCKS = { connect: 'connectMs', first_byte: 'firstByteMs', idle: 'idleMs'
 
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
+/** Facts for the record of an attempt that its exchange does not know. */
+export interface RecordDetails {
+  /** Parts of a translated answer that were left out. */
+  readonly skipped?: number | undefined
+  /** Members of a translated request that were left out. */
+  readonly dropped?: readonly string[] | undefined
+  /** Why the answer ended, if it is known. */
+  readonly finishReason?: FinishReason | undefined
+  /** The body that was sent, if an error may be compared with it. */
+  readonly sent?: SentBody | undefined
+}
+
 /**
  * One exchange with one line, and its record for the trace. Four clocks limit it: connect, first byte, idle between
- * chunks, and total. Progress is only marked until the clocks are checked, so that a chunk costs nothing. An exchange ends
- * exactly once; later events of its connection are ignored. Subclasses implement the transport.
+ * chunks, and total. Progress is only marked until the clocks are checked, so that a chunk costs nothing. Subclasses
+ * implement the transport.
  */
-export abstract class Exchange<End extends ExchangeEnd> implements Watched {
+export abstract class Exchange {
   readonly target: ExchangeTarget
+  /** The index in the list of exchanges whose clocks run; -1 if they do not. */
   place = -1
   readonly #timeouts: Timeouts
   readonly #totalEnd: number
@@ -46,19 +59,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   connectMs: number | null = null
   /** Milliseconds from the start to the first byte of the answer. */
   firstByteMs: number | null = null
-  durationMs = 0
-  /** Parts of a translated answer that were left out. */
-  skipped = 0
-  /** Members of a translated request that were left out. */
-  dropped: readonly string[] | undefined
-  /** What was sent, if the trace may compare an error with it. */
-  sent: SentBody | undefined
+  #durationMs: number | undefined
+  #isConcluded = false
   /** Whether the request was sent once more, because its kept-alive connection was dead. */
   protected resent = false
-  /** How the exchange ended; undefined while it runs. */
-  end: End | undefined
-  #ended: Promise<End> | undefined
-  #resolve: ((end: End) => void) | undefined
 
   /**
    * Starts the clocks.
@@ -76,16 +80,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   /** Ends the exchange because nobody waits for its answer. */
   abstract abandon(): void
 
+  /** Ends the exchange because one of its clocks ran out. */
   protected abstract breakOff(failure: Failure): void
-
-  /** Resolves when the exchange has ended. Never rejects. */
-  get ended(): Promise<End> {
-    this.#ended ??= new Promise((resolve) => {
-      if (this.end) resolve(this.end)
-      else this.#resolve = resolve
-    })
-    return this.#ended
-  }
 
   /** Whether the line may have seen the request. */
   get connected(): boolean {
@@ -132,9 +128,25 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     unwatch(this)
   }
 
-  /** Ends the exchange if one of its clocks has run out. */
-  look(now: number, stoodStillMs: number): void {
-    // The line may have waited for this process meanwhile. The total clock is the caller's time, and goes on.
+  /** Milliseconds from the start to the end of the response; until now if it has not ended. */
+  get durationMs(): number {
+    return this.#durationMs ?? performance.now() - this.startedAt
+  }
+
+  /** Notes that nothing more comes of the response. */
+  protected noteOver(): void {
+    this.#durationMs ??= performance.now() - this.startedAt
+    unwatch(this)
+  }
+
+  /**
+   * Ends the exchange if one of its clocks has run out.
+   *
+   * @param now the time of the monotonic clock.
+   * @param stoodStillMs how long this process has just stood still. The line may have waited for it meanwhile.
+   */
+  checkTimeouts(now: number, stoodStillMs: number): void {
+    // The total clock is the caller's time, and goes on.
     if (this.#progressed) this.#phaseStart = now
     else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
     this.#progressed = false
@@ -147,26 +159,25 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       this.breakOff(timedOut(this.#phase, now - this.#phaseStart))
   }
 
-  /** Notes the end. Returns false if the exchange had already ended. */
-  protected conclude(end: End): boolean {
-    if (this.end) return false
-    this.end = end
-    this.durationMs = performance.now() - this.startedAt
-    unwatch(this)
+  /** Counts how the exchange ended. Returns false if it had been counted. */
+  protected count(end: AttemptEnd): boolean {
+    if (this.#isConcluded) return false
+    this.#isConcluded = true
+    this.noteOver()
     const { state } = this.target
     if (state) {
       state.inFlight--
       if (end.kind !== 'abandoned') state.recent.count(1, end.kind === 'failed' && end.lineFault ? 1 : 0)
     }
-    this.#resolve?.(end)
     return true
   }
 
-  get record(): AttemptRecord {
+  /** Returns the record of an exchange that ended so. */
+  protected recordOf(end: AttemptEnd, details: RecordDetails = {}): AttemptRecord {
     const { line, upstreamModel } = this.target
-    const end = this.end ?? RUNNING
+    const { skipped = 0, dropped, finishReason, sent } = details
     const failure = end.kind === 'served' ? undefined : end.failure
-    const record: { -readonly [Name in keyof AttemptRecord]: AttemptRecord[Name] } = {
+    return {
       line: line.id,
       protocol: line.protocol,
       provider: line.provider,
@@ -179,11 +190,11 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       connectMs: this.connectMs && Math.round(this.connectMs),
       firstByteMs: this.firstByteMs && Math.round(this.firstByteMs),
       durationMs: Math.round(this.durationMs),
-      skipped: this.skipped,
+      skipped,
+      ...(failure?.error && { upstreamError: attemptError(failure, sent) }),
+      ...(dropped && { dropped }),
+      ...(finishReason && !COMPLETE.has(finishReason) && { finishReason }),
     }
-    if (failure?.error) record.upstreamError = attemptError(failure, this.sent)
-    if (this.dropped) record.dropped = this.dropped
-    return record
   }
 
   #detailOf(detail: string, unknownPath = false): string | null {
@@ -197,16 +208,27 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   }
 }
 
-/** An object whose clocks may run out. */
-interface Watched {
-  /** The index in the list of watched objects; -1 if it is not watched. */
-  place: number
-  /**
-   * Checks the clocks, every few milliseconds.
-   * @param now the time of the monotonic clock.
-   * @param stoodStillMs how long this process has just stood still; what it waited for may have waited for it.
-   */
-  look(now: number, stoodStillMs: number): void
+/** The finish reasons that the trace leaves out. */
+const COMPLETE: ReadonlySet<FinishReason> = new Set(['stop', 'tool_calls'])
+
+/**
+ * Returns what the trace keeps of an upstream's error: its own names, and its message without the prompt.
+ *
+ * @param sent the body that was sent; undefined if it is not known.
+ */
+export function attemptError({ error, retryable }: Failure, sent?: SentBody): AttemptError | undefined {
+  if (!error) return undefined
+  const { type, code, param, message } = error
+  // An error that is not the request's fault concerns our own account, and quotes its names.
+  const about = retryable ? undefined : sent
+  // Names are read like messages: an upstream may put the prompt anywhere.
+  const kept = (text: string): string | null => (text === '' ? null : promptless(text, about))
+  return {
+    type: kept(type),
+    code: kept(code),
+    param: kept(param ?? ''),
+    message: kept(message),
+  }
 }
 
 /** The interval of the checks in milliseconds: a clock may run over by this much, that of idleness by twice as much. */
@@ -217,33 +239,33 @@ const MAX_IDLE_CHECKS = 100
 const READ_AFTER_STANDSTILL_MS = 500
 
 /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
-const watched: Watched[] = []
+const watched: Exchange[] = []
 let timer: NodeJS.Timeout | undefined
 let idleChecks = 0
 let tickedAt = 0
 let isReading = false
 let stoodStillMs = 0
 
-/** Starts watching an object. One timer serves all. */
-function watch(clocks: Watched): void {
-  clocks.place = watched.push(clocks) - 1
+/** Starts the clocks of an exchange. One timer serves all. */
+function watch(exchange: Exchange): void {
+  exchange.place = watched.push(exchange) - 1
   if (timer) return
   tickedAt = performance.now()
   timer = setInterval(tick, INTERVAL_MS).unref()
 }
 
-/** Stops watching an object; does nothing if it is not watched. */
-function unwatch(clocks: Watched): void {
-  const { place } = clocks
+/** Stops the clocks of an exchange; does nothing if they do not run. */
+function unwatch(exchange: Exchange): void {
+  const { place } = exchange
   if (place < 0) return
-  clocks.place = -1
-  const last = watched.pop() as Watched
-  if (last === clocks) return
+  exchange.place = -1
+  const last = watched.pop() as Exchange
+  if (last === exchange) return
   watched[place] = last
   last.place = place
 }
 
-/** What arrived before a clock ran out has to be read before the clock is judged. */
+/** Bytes that arrived before a clock ran out have to be read before the clock is judged. */
 function tick(): void {
   const now = performance.now()
   const lateMs = now - tickedAt - INTERVAL_MS
@@ -258,8 +280,8 @@ function tick(): void {
 function check(): void {
   isReading = false
   const now = performance.now()
-  // From the end: an object that is removed is replaced by the last one, which has been checked by then.
-  for (let i = watched.length - 1; i >= 0; i--) watched[i]?.look(now, stoodStillMs)
+  // From the end: an exchange that is removed is replaced by the last one, which has been checked by then.
+  for (let i = watched.length - 1; i >= 0; i--) watched[i]?.checkTimeouts(now, stoodStillMs)
   stoodStillMs = 0
   idleChecks = watched.length > 0 ? 0 : idleChecks + 1
   if (idleChecks < MAX_IDLE_CHECKS) return

@@ -1,7 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { LineFailure, TimeoutPhase } from '../../core/call/index.ts'
-import { UnsentError } from './unsent-error.ts'
 import type { UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
@@ -69,10 +68,29 @@ export function filteredAnswer(): Failure {
   return { code: 'content_filtered', retryable: false, fault: null, detail: 'stopped by moderation' }
 }
 
+/** Why a request could not be sent at all. Its message is ours: it holds no address and no secret. */
+export class UnsentError extends Error {
+  override readonly name = 'UnsentError'
+  /** Whether what was waited for took too long. */
+  readonly late: boolean
+
+  constructor(message: string, late = false) {
+    super(message)
+    this.late = late
+  }
+}
+
+/** Returns a handler for a package that cannot be loaded: each is an optional one, for lines that need it. */
+export function missingPackages(packages: string): (error: unknown) => never {
+  return () => {
+    throw new UnsentError(`the line needs packages that are not installed: npm install ${packages}`)
+  }
+}
+
 /** An error of undici, of the operating system (with the call that failed), or of TLS. */
 type ConnectionError = Error & { code?: string; syscall?: string }
 
-/** What this process or its machine has no more of, which says nothing about a line. */
+/** The codes of shortages of this process or its machine, which say nothing about a line. */
 const OWN_SHORTAGES = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']
 
 /**
@@ -117,7 +135,7 @@ function connectionDetail({ code, syscall, message, name }: ConnectionError): st
   return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
 }
 
-/** An exchange that failed, before its answer or during it. */
+/** An attempt that failed, before its answer or during it. */
 export interface FailedEnd {
   readonly kind: 'failed'
   readonly failure: Failure
@@ -129,8 +147,8 @@ export interface FailedEnd {
   readonly lineFault: boolean
 }
 
-/** How an exchange ended: `served` with an answer, `abandoned` because nobody waits for it, or `failed`. */
-export type ExchangeEnd =
+/** How an attempt ended: `served` with an answer, `abandoned` because nobody waits for it, or `failed`. */
+export type AttemptEnd =
   | { readonly kind: 'served' }
   | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
   | FailedEnd

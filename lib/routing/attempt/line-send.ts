@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { BodyCollector } from '../../core/bytes/index.ts'
 import type { AttemptRecord, LineRequest, LineResult } from '../../core/call/index.ts'
 import { isJsonObject, parseJson } from '../../core/json/index.ts'
+import { BodyCollector } from '../../core/memory/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
-import { DispatchExchange, type ResponseHandler } from './dispatch-exchange.ts'
+import { DispatchExchange } from './dispatch-exchange.ts'
 import type { ExchangeTarget } from './exchange.ts'
-import { type ExchangeEnd, type Failure, malformed, timedOut } from './failure.ts'
+import { type AttemptEnd, type Failure, malformed, timedOut } from './failure.ts'
 import { failureOfError, failureOfStatus, statusOfError } from './outcome.ts'
 import { errorInPlaceOf } from './upstream-error.ts'
 import { pathOn } from './upstream-path.ts'
@@ -16,102 +16,80 @@ import { lineHeaders } from './upstream-request.ts'
 /** Answers about tasks are short; a longer one is taken for broken. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
-type SendEnd = ExchangeEnd & { readonly result: LineResult }
-
-/** One request to one line, and its whole answer. */
-export class LineSend implements ResponseHandler<SendEnd> {
-  readonly #exchange: DispatchExchange<SendEnd>
-  readonly #signal: AbortSignal
-  readonly #body = new BodyCollector(MAX_ANSWER_BYTES)
-  #headers: IncomingHttpHeaders = {}
-
-  /** @param signal when it aborts, the request counts as unanswered. */
-  constructor(
-    target: ExchangeTarget & { readonly state: LineState },
-    request: LineRequest,
-    signal: AbortSignal,
-  ) {
-    const { wire: own } = target.state
-    const wire = request.method === 'GET' ? own : onlyFresh(own)
-    this.#exchange = new DispatchExchange(target, optionsOf(target, request), wire, Infinity)
-    this.#signal = signal
-  }
-
-  /** Sends the request. Never rejects. */
-  async run(): Promise<LineResult> {
-    // An answer that has arrived when the time is up is read first.
-    const onAbort = (): void => void setImmediate(() => this.#exchange.abandon())
-    this.#signal.addEventListener('abort', onAbort)
-    const { result } = await this.#exchange.run(this, !this.#signal.aborted)
-    this.#signal.removeEventListener('abort', onAbort)
-    return result
-  }
-
-  get decodes(): boolean {
-    return true
-  }
-
+/** The result of one request to one line, with the record for the trace. */
+export interface LineReply {
+  readonly result: LineResult
   /** How the request failed; undefined if it was answered. */
-  get failure(): Failure | undefined {
-    const { end } = this.#exchange
-    return end?.kind === 'served' ? undefined : end?.failure
-  }
+  readonly failure: Failure | undefined
+  /** Returns the record for the trace, with the outcome that the sender gives it. */
+  record(outcome: AttemptRecord['outcome']): AttemptRecord
+}
 
-  /** The record for the trace, with the outcome that the sender gives it. */
-  record(outcome: AttemptRecord['outcome']): AttemptRecord {
-    return { ...this.#exchange.record, outcome }
-  }
+/**
+ * Sends one request to one line, and receives the whole answer. Never rejects.
+ *
+ * @param signal when it aborts, the request counts as unanswered.
+ */
+export async function sendToLine(
+  target: ExchangeTarget & { readonly state: LineState },
+  request: LineRequest,
+  signal: AbortSignal,
+): Promise<LineReply> {
+  const { wire: own } = target.state
+  const wire = request.method === 'GET' ? own : onlyFresh(own)
+  const exchange = new DispatchExchange(target, optionsOf(target, request), wire, Infinity)
+  if (signal.aborted) exchange.abandon()
+  // An answer that has arrived when the time is up is read first.
+  const onAbort = (): void => void setImmediate(() => exchange.abandon())
+  signal.addEventListener('abort', onAbort)
+  const { result, end } = await receive(exchange, signal)
+  signal.removeEventListener('abort', onAbort)
+  exchange.conclude(end)
+  const failure = end.kind === 'served' ? undefined : end.failure
+  return { result, failure, record: (outcome) => ({ ...exchange.record(end), outcome }) }
+}
 
-  start(_status: number, headers: IncomingHttpHeaders): undefined {
-    this.#headers = headers
-  }
+interface Received {
+  readonly result: LineResult
+  readonly end: AttemptEnd
+}
 
-  push(chunk: Buffer): boolean {
-    return !this.#body.push(chunk)
-  }
+async function receive(exchange: DispatchExchange, signal: AbortSignal): Promise<Received> {
+  const head = await exchange.send()
+  const body = new BodyCollector(MAX_ANSWER_BYTES)
+  const isWhole = !head || (await exchange.collect(body))
+  if (exchange.isAbandoned) return unanswered(exchange, signal)
+  if (!isWhole) return brokenOff(exchange, malformed('the answer is too long'))
+  if (!head || exchange.failure) return brokenOff(exchange, exchange.failure ?? malformed('no answer'))
+  return answered(head.status, head.headers, body.take())
+}
 
-  flush(): SendEnd | undefined {
-    return this.#body.overflowed ? this.breakOff(malformed('the answer is too long')) : undefined
-  }
+function answered(status: number, headers: IncomingHttpHeaders, body: Buffer): Received {
+  const json = parseJson(body.toString(), body)
+  if (status >= 300) return refused(status, failureOfStatus(status, headers, json), body)
+  const error = withoutId(json) ? errorInPlaceOf(json) : undefined
+  if (error !== undefined) return refused(statusOfError(error), failureOfError(error, headers), body)
+  return { end: { kind: 'served' }, result: { kind: 'answered', status, headers, body } }
+}
 
-  finish(): SendEnd {
-    const status = this.#exchange.status ?? 0
-    const body = this.#body.take()
-    const json = parseJson(body.toString(), body)
-    if (status >= 300) return this.#refused(status, failureOfStatus(status, this.#headers, json), body)
-    const error = withoutId(json) ? errorInPlaceOf(json) : undefined
-    if (error !== undefined)
-      return this.#refused(statusOfError(error), failureOfError(error, this.#headers), body)
-    return { kind: 'served', result: { kind: 'answered', status, headers: this.#headers, body } }
-  }
+/** @param status the status that the answer has, or that the error in its place names. */
+function refused(status: number, { unknownPath: _, ...failure }: Failure, body: Buffer): Received {
+  // Most refusals of a request about a task are not the line's fault.
+  const lineFault = status >= 500 || status === 429
+  return { end: failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
+}
 
-  /** @param status the status that the answer has, or that the error in its place names. */
-  #refused(status: number, { unknownPath: _, ...failure }: Failure, body: Buffer): SendEnd {
-    // Most refusals of a request about a task are not the line's fault.
-    const lineFault = status >= 500 || status === 429
-    return { ...failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
-  }
+function brokenOff({ connected: sent }: DispatchExchange, failure: Failure): Received {
+  return { end: failed(failure, failure.fault !== null), result: { kind: 'failed', failure, sent } }
+}
 
-  breakOff(failure: Failure): SendEnd {
-    return {
-      ...failed(failure, failure.fault !== null),
-      result: { kind: 'failed', failure, sent: this.#exchange.connected },
-    }
-  }
-
-  /** Handles an aborted signal: the sender's timeout ran out, or the sender no longer waits. */
-  abandon(): SendEnd {
-    const { reason } = this.#signal
-    const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
-    const failure = isLate
-      ? timedOut('total', performance.now() - this.#exchange.startedAt)
-      : malformed('nobody waits for the answer any more')
-    return {
-      kind: 'abandoned',
-      failure,
-      result: { kind: 'failed', failure, sent: this.#exchange.connected },
-    }
-  }
+/** Handles an aborted signal: the sender's timeout ran out, or the sender no longer waits. */
+function unanswered({ connected: sent, startedAt }: DispatchExchange, { reason }: AbortSignal): Received {
+  const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
+  const failure = isLate
+    ? timedOut('total', performance.now() - startedAt)
+    : malformed('nobody waits for the answer any more')
+  return { end: { kind: 'abandoned', failure }, result: { kind: 'failed', failure, sent } }
 }
 
 /** Whether an answer is about no task: a task that failed has an error, too. */

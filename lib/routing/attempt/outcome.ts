@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
+import { contextReason, reasonOf } from './refusal-reason.ts'
 import { cappedWait, retryAfterOf } from './retry-after.ts'
 import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
@@ -36,14 +37,47 @@ function judge(status: number, error: UpstreamError, headers: IncomingHttpHeader
 }
 
 /** Returns the status that says what an upstream means: some 4xx are not the request's fault. */
-function meantBy(status: number, { type }: UpstreamError): number {
+function meantBy(status: number, error: UpstreamError): number {
+  const { type } = error
   if (status === 408) return 504
+  if (namesOverload(error)) return 503
+  if (status >= 400 && status < 500 && namesEmptyAccount(error)) return 402
   // Groq's, for capacity.
   if (status === 498) return 503
-  // Those of Bedrock.
+  // The next ones are Bedrock's.
   if (status === 424 && /^Model(?:Stream)?ErrorException$/.test(type)) return 502
   return status === 400 && type === 'ServiceQuotaExceededException' ? 429 : status
 }
+
+/**
+ * The names by which upstreams report an overload of their servers, often with a 429: Ark, Kimi, Anthropic, OpenAI and
+ * Cerebras, and Zhipu by number. A rate limit is ours, so a rest of the line would be the wrong answer to an overload.
+ */
+const OVERLOAD =
+  /^(?:server_?overloaded|server_is_overloaded|engine_overloaded(?:_error)?|overloaded(?:_error)?|model_overloaded|queue_exceeded|1305)$/i
+
+function namesOverload({ type, code }: UpstreamError): boolean {
+  return OVERLOAD.test(code) || OVERLOAD.test(type)
+}
+
+/**
+ * The names by which upstreams report that an account of ours is empty, unpaid, suspended or at its spending limit:
+ * OpenAI, Kimi, Ark, Qwen, DeepSeek and OpenRouter, and Zhipu by number. A wait does not help; the account
+ * has to be topped up.
+ */
+const EMPTY_ACCOUNT =
+  /^(?:insufficient_quota|quota_exceeded|exceeded_current_quota_error|billing_(?:not_active|hard_limit_reached|error)|access_terminated(?:_error)?|account_deactivated|AccountOverdueError|Arrearage|insufficient_(?:balance|credits|funds)|payment_required|credits_required|AllocationQuota\.FreeTierOnly|1113)$/i
+/** How upstreams say so whose code says less: Anthropic, Zhipu and Grok. */
+const EMPTY_ACCOUNT_TEXT =
+  /^\W*(?:your credit balance is|insufficient (?:account )?balance\b|your team .{1,80} has (?:either )?used all available credits)/i
+
+function namesEmptyAccount({ type, code, param, message }: UpstreamError): boolean {
+  if (EMPTY_ACCOUNT.test(code) || EMPTY_ACCOUNT.test(type)) return true
+  return param === undefined && EMPTY_ACCOUNT_TEXT.test(message)
+}
+
+/** Ark's codes for a model whose quota we have used up, or that our own limit has paused. */
+const MODEL_QUOTA = /^(?:QuotaExceeded|SetLimitExceeded)$/
 
 /** Whether an upstream says anything about an error. */
 function hasWords({ type, code, message, param }: UpstreamError): boolean {
@@ -81,6 +115,8 @@ const CONTEXT_CODES = new Set([
   'string_above_max_length',
   // Ark's.
   'OutofContextError',
+  // llama.cpp's, which is a type.
+  'exceed_context_size_error',
 ])
 const CONTEXT_TEXT = new RegExp(
   [
@@ -147,6 +183,7 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
         unknownPath: !/model|deployment/i.test(wordsOf(error)),
       }
     case 429:
+      if (MODEL_QUOTA.test(error.code)) return { ...passing, code: 'upstream_error', fault: 'model' }
       return { ...passing, code: 'upstream_rate_limited', fault: null }
     case 400:
     case 413:
@@ -155,9 +192,11 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
       if (UNKNOWN_MEMBER.test(error.message)) return invalid
-      if (exceedsContext(error)) return { ...final, code: 'context_too_long' }
+      if (exceedsContext(error)) return { ...final, code: 'context_too_long', reason: contextReason(error) }
       if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
-      return status === 413 ? { ...final, code: 'request_too_large' } : invalid
+      return status === 413
+        ? { ...final, code: 'request_too_large', reason: reasonOf(error) }
+        : { ...invalid, reason: reasonOf(error) }
     case 412:
       return refusesUs(error) ? { ...passing, code: 'upstream_error', fault: 'line' } : invalid
     default:
@@ -168,9 +207,9 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
 /** The members that can fill a context. A name or an id that is too long fills none. */
 const PROMPT_MEMBER = /(?:^|\.)(?:content|text|input|prompt|instructions|output|arguments)(?:\[\d+\])*$/
 
-function exceedsContext({ code, param, message }: UpstreamError): boolean {
+function exceedsContext({ type, code, param, message }: UpstreamError): boolean {
   if (code === 'string_above_max_length') return param === undefined || PROMPT_MEMBER.test(param)
-  return CONTEXT_CODES.has(code) || CONTEXT_TEXT.test(message)
+  return CONTEXT_CODES.has(code) || CONTEXT_CODES.has(type) || CONTEXT_TEXT.test(message)
 }
 
 /** Whether the code of an error is that of moderation, or its type, as Kimi's. */
@@ -178,7 +217,7 @@ function namesPolicy({ type, code }: Pick<UpstreamError, 'type' | 'code'>): bool
   return POLICY_CODES.has(code) || POLICY_CODES.has(type) || POLICY_CODE.test(code)
 }
 
-/** What stands for the credentials and the account that the gateway has at the upstream. */
+/** Matches names of the credentials and the account that the gateway has at the upstream. */
 const OUR_ACCOUNT =
   /\b(?:api[ _-]?)?keys?\b|\bcredentials?\b|\btokens?\b|\b(?:un)?authori[sz]|\bauthenticat|\baccounts?\b|\borgani[sz]ations?\b|\bprojects?\b|\bsubscriptions?\b|\bworkspaces?\b|billing|payment|\bcredits?\b|\bbalance\b|\bquota\b|permission|\bsignatures?\b|\baccess\b|not allowed to/i
 
@@ -187,9 +226,9 @@ function namesOurAccount(error: UpstreamError): boolean {
   return OUR_ACCOUNT.test(wordsOf(error))
 }
 
-/** What upstreams begin with that refuse our key or account by a 400. Behind a name of the request's it would be about that. */
+/** Matches the beginning of a 400 that refuses our key or account. Behind a name of the request's it would be about that. */
 const ACCOUNT_REFUSED =
-  /^\W*(?:your credit balance is|you have reached your specified api usage|billing hard limit has|access denied, please make sure your account|(?:incorrect|invalid) api key\b|api key (?:not|expired)\b|(?:this |your )?(?:account|organi[sz]ation) (?:[\w-]{1,100} )?(?:is|was|has been) (?:not|suspended|disabled|deactivated)\b)/i
+  /^\W*(?:you have reached your specified api usage|billing hard limit has|access denied, please make sure your account|(?:incorrect|invalid) api key\b|api key (?:not|expired)\b|(?:this |your )?(?:account|organi[sz]ation) (?:[\w-]{1,100} )?(?:is|was|has been) (?:not|suspended|disabled|deactivated)\b)/i
 
 /** How OpenAI, Anthropic and Gemini refuse the country or address that the gateway sends from. */
 const PLACE_REFUSED =

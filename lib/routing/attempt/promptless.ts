@@ -50,7 +50,7 @@ function tokensOf(message: string): readonly Token[] {
   })
 }
 
-/** The words that hold sentences together. One alone tells nothing of a prompt. */
+/** The words that hold sentences together. One alone shows nothing of a prompt. */
 const GLUE: ReadonlySet<string> = new Set(
   `a an and are as be been but by can did do does for from had has have in is it its more must no not of on only or should
   s t than that the their these this those to was we were when which will with without you your`.split(/\s+/),

@@ -22,7 +22,7 @@ export function retryAfterOf(headers: IncomingHttpHeaders, body: unknown): numbe
   return said.find((ms) => ms > 0) ?? SENSELESS_MS
 }
 
-/** Returns the wait that callers are told of, for the one that an upstream asks for. */
+/** Returns the wait that is sent to callers, for the one that an upstream asks for. */
 export function cappedWait(askedMs: number | undefined): number | undefined {
   return askedMs && Math.min(askedMs, MAX_TOLD_MS)
 }

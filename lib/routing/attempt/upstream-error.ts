@@ -9,6 +9,8 @@ export interface UpstreamError {
   readonly param: string | undefined
   /** The HTTP status that the object names; undefined if it names none. */
   readonly status: number | undefined
+  /** The tokens that it counted and the most that it takes, if they are members of their own, as llama.cpp has them. */
+  readonly counted?: { readonly input: number; readonly limit: number } | undefined
 }
 
 /** Parses the body of an error. Some upstreams answer a call for a stream with one, whatever its status is. */
@@ -34,6 +36,7 @@ export function errorIn(body: unknown, headers: IncomingHttpHeaders = {}): Upstr
     message: nested?.message ? text(`${message}: ${nested.message}`) : message,
     param: nonEmpty(source.param) ?? faults.param ?? nested?.param,
     status: statusIn(source) ?? (holder !== source ? statusIn(holder) : undefined),
+    counted: countedIn(source),
   }
 }
 
@@ -42,6 +45,11 @@ const NO_MEMBERS: JsonObject = {}
 /** Anthropic names the faults of threads there. */
 function detailsIn({ details }: JsonObject): JsonObject {
   return isJsonObject(details) ? details : NO_MEMBERS
+}
+
+function countedIn({ n_prompt_tokens: input, n_ctx: limit }: JsonObject): UpstreamError['counted'] {
+  const isCounted = Number.isSafeInteger(input) && Number.isSafeInteger(limit)
+  return isCounted ? { input: input as number, limit: limit as number } : undefined
 }
 
 /** Gemini wraps the body in a list. */

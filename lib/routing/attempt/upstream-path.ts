@@ -1,5 +1,5 @@
 import type { Line } from '../../core/catalog/index.ts'
-import { endpointOf } from '../../core/operations/native-lines.ts'
+import { endpointOf } from '../../core/operations/by-path.ts'
 import type { Operation } from '../../core/operations/operation.ts'
 
 /** Returns the path of a model call to a line whose paths or query differ from its protocol's. */

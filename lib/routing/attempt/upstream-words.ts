@@ -43,7 +43,7 @@ const MAX_KEPT = 200
 const WORD = /[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g
 const IDENTIFIER = /^[A-Za-z]+(?:(?:_|-|\.|\[\]\.?)[A-Za-z]+)*$/
 
-/** What stands in quotes, or behind a quote that was cut. An apostrophe within a word is none. */
+/** Matches quoted text, and text behind a quote that was cut. An apostrophe within a word is none. */
 const QUOTED = /"[^"]*(?:"|$)|`[^`]*(?:`|$)|(?<![\p{L}\p{N}])'[^']*(?:'|$)/gu
 
 /**

@@ -6,14 +6,13 @@ import {
   priceOn,
   windowOn,
 } from '../../core/catalog/index.ts'
-import { servesNatively } from '../../core/operations/native-lines.ts'
+import { servesNatively } from '../../core/operations/by-path.ts'
 import type { Operation } from '../../core/operations/operation.ts'
-import { type Translation, translationsOf } from '../../core/translate/index.ts'
 import type { Failure } from '../attempt/failure.ts'
-import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
-import type { LineState, ModelState } from '../lines/line-state.ts'
-import { RollingCounts } from '../lines/rolling-counts.ts'
+import type { LineState, ModelState, Rest } from '../lines/line-state.ts'
+import { RecentCounts } from '../lines/recent-counts.ts'
+import { missingEndpoint } from './endpoint-fit.ts'
 
 /** A line that may serve a call. Strategies order candidates. */
 export interface Candidate {
@@ -24,20 +23,21 @@ export interface Candidate {
   readonly contextWindow: number | undefined
   /** Load and speed of the line in this process. */
   readonly state: LineState
-  /** Circuit and rest of the model on the line. */
+  /** The circuit of the model on the line. */
   readonly modelState: ModelState
+  /** The rest that keeps the call from the line, and that a 429 begins: that of the model, or that of look-ups. */
+  readonly rest: Rest
   /** Whether the line has the caller's endpoint. If not, calls are translated for it. */
   readonly native: boolean
   /** Why the line cannot serve the caller's endpoint at all; undefined if it can. */
   readonly missing: string | undefined
 }
 
-/** The candidates of a model for one endpoint, with the retry budget and the translations that its calls share. */
+/** The candidates of a model for one endpoint, with the retry budget that its calls share. */
 export interface CandidateList {
   /** Sorted by priority, native lines first, then by weight, then in the order of the config. */
   readonly candidates: readonly Candidate[]
   readonly budget: RetryBudget
-  readonly translations: readonly Translation[]
 }
 
 /** Builds and keeps the candidates of each model of a catalogue. */
@@ -87,20 +87,20 @@ export class CandidateTable {
       )
     const budget = this.#budgets.get(model.id) ?? new RetryBudget()
     this.#budgets.set(model.id, budget)
-    const needed = ({ to }: Translation): boolean =>
-      candidates.some(({ line, native }) => !native && servesNatively(line, to))
-    return { candidates, budget, translations: translationsOf(operation).filter(needed) }
+    return { candidates, budget }
   }
 
   #candidate(model: Model, line: Line, operation: Operation): Candidate {
     const state = this.#registry.stateOf(line)
+    const modelState = state.modelState(model.id)
     return {
       line,
       upstreamModel: line.models.get(model.id) ?? model.id,
       price: priceOn(model, line),
       contextWindow: windowOn(model, line),
       state,
-      modelState: state.modelState(model.id),
+      modelState,
+      rest: modelState,
       native: servesNatively(line, operation),
       missing: missingEndpoint(line, operation),
     }
@@ -114,7 +114,7 @@ const FREE_PER_SECOND = 10
 const MAX_SHARE = 0.2
 
 /** Limits retries, so that an outage of all lines does not multiply the requests. It counts all calls, and marks retries. */
-export class RetryBudget extends RollingCounts {
+export class RetryBudget extends RecentCounts {
   constructor() {
     super(1000, WINDOW_SECONDS)
   }
@@ -134,9 +134,9 @@ export class RetryBudget extends RollingCounts {
  */
 export function isFreeMove(
   [first, ...others]: readonly Failure[],
-  { state, modelState }: Candidate,
+  { state, modelState, rest }: Candidate,
   account: string,
 ): boolean {
-  if (!first?.cheap || others.length > 0 || modelState.recovering) return false
+  if (!first?.cheap || others.length > 0 || rest.recovering) return false
   return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
 }

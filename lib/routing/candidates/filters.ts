@@ -3,11 +3,16 @@ import { type Line, type Price, priceAt } from '../../core/catalog/index.ts'
 import { tierIn } from '../../core/catalog/service-tier.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import { threadDetails } from '../../core/errors/thread-details.ts'
-import { type PriceCeiling, type ProviderConstraint, windowNeeded } from '../../core/operations/index.ts'
+import {
+  contextReason,
+  type PriceCeiling,
+  type ProviderConstraint,
+  windowNeeded,
+} from '../../core/operations/index.ts'
 import type { Untranslatable } from '../../core/translate/index.ts'
 import type { Circuit } from '../lines/circuit.ts'
-import { missingEndpointOf } from '../lines/endpoint-fit.ts'
 import type { Candidate } from './candidate.ts'
+import { missingEndpointOf } from './endpoint-fit.ts'
 
 /** The parts of a call that filters read. */
 export interface FilteredCall {
@@ -15,7 +20,7 @@ export interface FilteredCall {
   readonly pin: Pin | null
 }
 
-/** What a call demands of a line. */
+/** The demands of a call on a line. */
 export interface FilteredRequest {
   /** The request, or null for a call that is passed on unread; filters that read the request then do not apply. */
   readonly request: CallRequest | null
@@ -61,7 +66,8 @@ export function filterCandidates(
     } else kept?.push(candidate)
   }
   const left = kept ?? candidates
-  if (left.length === 0) throw noCandidateError(candidates, eliminated, call.principal?.accountId ?? '')
+  if (left.length === 0)
+    throw noCandidateError(candidates, eliminated, call.principal?.accountId ?? '', undefined, asked.request)
   return left
 }
 
@@ -122,10 +128,10 @@ function removalByRequest(
 
 /** Returns why a line cannot be tried now: it rests, or a circuit is open. Undefined if it can. */
 export function unavailable(
-  { line, state, modelState }: Candidate,
+  { line, state, modelState, rest }: Candidate,
   account: string,
 ): Elimination | undefined {
-  const { restMs } = modelState
+  const { restMs } = rest
   if (restMs > 0) return removal(line, 'resting', `asked to be left alone for another ${restMs} ms`)
   if (!state.circuit.admits(account))
     return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
@@ -135,7 +141,7 @@ export function unavailable(
 
 function shutDetail(circuit: Circuit, account: string): string {
   if (circuit.stateFor(account) !== 'open') return 'half-open, and another call has the probe'
-  return circuit.isFollowing ? 'open, as another process found' : 'open'
+  return circuit.isFollowing(account) ? 'open, as another process found' : 'open'
 }
 
 /** The most characters of a detail, which may quote the caller and is kept once for each line. */
@@ -151,29 +157,45 @@ function removal({ id }: Line, reason: EliminationReason, detail: string): Elimi
  * with the wait if it is known.
  *
  * @param candidates all candidates of the model.
- * @param account the caller's, whose circuits tell the wait.
+ * @param account the caller's, whose circuits determine the wait.
  * @param untranslatable the member of the request that could not be translated for a line.
+ * @param request the request that did not fit; null for a call that is passed on unread.
  */
 export function noCandidateError(
   candidates: readonly Candidate[],
   eliminated: readonly Elimination[],
   account: string,
   untranslatable?: Untranslatable,
+  request: CallRequest | null = null,
 ): GatewayError {
   const lastFilter = CODES.findLast(([reason]) => eliminated.some((removed) => removed.reason === reason))
   if (!lastFilter) return new GatewayError('no_candidate')
   const [reason, code] = lastFilter
   if (reason === 'protocol' && untranslatable) return untranslatableMember(untranslatable)
   const words = WORDS[reason]
+  if (reason === 'context_window' && request)
+    return new GatewayError(code, { reason: contextReason(request, widestOf(candidates, eliminated)) })
   return new GatewayError(code, {
     retryAfterMs: waitFor(reason, candidates, eliminated, account),
     ...(words !== undefined && { message: `${words} ${SEE_TRACE}` }),
   })
 }
 
+/** Returns the widest window among the lines that were removed for theirs. */
+function widestOf(candidates: readonly Candidate[], eliminated: readonly Elimination[]): number {
+  const removed = new Set(removedBy('context_window', eliminated))
+  return Math.max(
+    ...candidates.map(({ line, contextWindow }) => (removed.has(line.id) ? (contextWindow ?? 0) : 0)),
+  )
+}
+
+function removedBy(reason: EliminationReason, eliminated: readonly Elimination[]): string[] {
+  return eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : []))
+}
+
 const SEE_TRACE = 'The routing trace in the call log says what removed each line.'
 
-/** What a caller is told whose lines were removed for something else than its provider constraint. */
+/** The messages to callers whose lines were removed for another reason than their provider constraint. */
 const WORDS: Readonly<Partial<Record<EliminationReason, string>>> = {
   pinned: 'The line that keeps what this request names is not there any more. Send the request without it.',
   disabled: 'The lines that are left for this model are switched off. Choose another model.',
@@ -202,10 +224,10 @@ export function waitFor(
   eliminated: readonly Elimination[],
   account: string,
 ): number | undefined {
-  // Only the lines that this filter removed tell when a retry makes sense.
-  const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
+  // Only the lines that this filter removed show when a retry makes sense.
+  const removed = new Set(removedBy(reason, eliminated))
   const waiting = candidates.filter(({ line }) => removed.has(line.id))
-  if (reason === 'resting') return shortest(waiting.map(({ modelState }) => modelState.restMs))
+  if (reason === 'resting') return shortest(waiting.map(({ rest }) => rest.restMs))
   if (reason !== 'circuit_open') return undefined
   // Both circuits must let the call through.
   const waits = waiting.map(({ state, modelState }) =>

@@ -1,10 +1,15 @@
 import type { Call } from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
-import { catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
-import { anObjectWith, aString, aWholeNumber, type OptionRules } from '../../core/options/index.ts'
+import {
+  anObjectWith,
+  aString,
+  aWholeNumber,
+  catalogFrom,
+  neededCatalog,
+  type OptionRules,
+} from '../../core/options/index.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
-import { ownStrategy } from './own-strategy.ts'
-import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
+import { ownStrategy, STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
 
 /** The options that `route`, `forward` and `LineAccess` share. */
 export interface RoutingOptions {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Call, CallRequest } from '../../core/call/index.ts'
 import { type Line, priceAt } from '../../core/catalog/index.ts'
 import { tierIn } from '../../core/catalog/service-tier.ts'
+import { checkedFunction } from '../../core/options/index.ts'
 import type { Candidate } from './candidate.ts'
 import { names } from './filters.ts'
 
@@ -92,6 +93,19 @@ export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
   price,
   affinity,
 }
+const CANDIDATES = { be: 'an array of the candidates that it was given', accepts: Array.isArray }
+
+/** Returns a strategy of the app that orders a list of its own, and returns nothing but what was in it. */
+export function ownStrategy(own: Strategy): Strategy {
+  const order = checkedFunction('the strategy', CANDIDATES, own)
+  return (candidates, call) => {
+    const ordered = [...order([...candidates], call)]
+    const given = new Set(candidates)
+    if (ordered.every((each) => given.has(each))) return ordered
+    throw new TypeError(`the strategy must return ${CANDIDATES.be}, and returned something else in it`)
+  }
+}
+
 const SORTS = { price, latency, throughput } as const
 
 /** Orders the candidates of a call. The caller's `sort` replaces the strategy, and lines of its `order` come first. */

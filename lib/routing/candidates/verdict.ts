@@ -38,11 +38,15 @@ function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   const param = failure.param !== undefined && isOwnMember(failure.param, body) ? failure.param : undefined
   if (failure.code === 'not_found')
     return new GatewayError('not_found', { param, message: goneMessage(param) })
-  if (failure.code !== 'invalid_request') return new GatewayError(failure.code)
+  const { reason } = failure
+  if (failure.code !== 'invalid_request') return new GatewayError(failure.code, { reason })
   return new GatewayError('invalid_request', {
     param,
+    reason,
     details: threadDetailsOf(failure, body),
-    message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
+    message: reason
+      ? undefined
+      : `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
   })
 }
 

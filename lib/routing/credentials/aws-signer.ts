@@ -1,10 +1,9 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 import type { AwsCredential, SignableRequest } from '../../core/catalog/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
-import { missing } from './missing-package.ts'
+import { missingPackages, UnsentError } from '../attempt/failure.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 
-const PACKAGES = '@smithy/signature-v4 @aws-sdk/credential-provider-node'
+const PACKAGES = '@smithy/signature-v4 @smithy/eventstream-codec @aws-sdk/credential-provider-node'
 
 /** Signs by AWS Signature Version 4, with the credentials that the AWS SDKs would find. */
 export class AwsSigner implements LineSigner {
@@ -43,7 +42,7 @@ export class AwsSigner implements LineSigner {
   }
 }
 
-/** What is signed, in the form of the AWS SDKs. */
+/** A request to sign, in the form of the AWS SDKs. */
 interface AwsRequest {
   readonly method: string
   readonly protocol: string
@@ -61,7 +60,7 @@ async function load({ region, service }: AwsCredential): Promise<Sign> {
   const [{ SignatureV4 }, { defaultProvider }] = await Promise.all([
     import('@smithy/signature-v4'),
     import('@aws-sdk/credential-provider-node'),
-  ]).catch(missing(PACKAGES))
+  ]).catch(missingPackages(PACKAGES))
   // The provider keeps the credentials until shortly before their end.
   const signer = new SignatureV4({ service, region, credentials: defaultProvider(), sha256: Sha256 })
   return (request) => signer.sign(request)

@@ -1,12 +1,11 @@
 import type { GoogleCredential } from '../../core/catalog/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { missingPackages, UnsentError } from '../attempt/failure.ts'
 import type { ConnectedLine } from '../lines/line-connect.ts'
-import { missing } from './missing-package.ts'
 import type { FetchedToken } from './token-cache.ts'
 import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** The life of a token that does not tell it; Google's live for an hour. */
+/** The life of a token whose answer does not name it; Google's live for an hour. */
 const UNTOLD_LIFE_MS = 300_000
 
 /** Fetches a token of a Google account, by google-auth-library: a service account, a workload identity, the machine's. */
@@ -15,7 +14,7 @@ export async function googleToken(
   line: ConnectedLine,
   signal: AbortSignal,
 ): Promise<FetchedToken> {
-  const { GoogleAuth } = await import('google-auth-library').catch(missing('google-auth-library'))
+  const { GoogleAuth } = await import('google-auth-library').catch(missingPackages('google-auth-library'))
   try {
     return await withLineAgent(line, async ({ fetch }, dispatcher) => {
       const fetchWithAgent = (url: string | URL | Request, init: RequestInit = {}): Promise<Response> =>
@@ -39,7 +38,7 @@ export async function googleToken(
   }
 }
 
-/** What the endpoint answered, by its status and the code of the standard alone. */
+/** Returns the error of a token endpoint that answered with a refusal; it names the status alone. */
 function refusalIn(error: unknown): UnsentError | undefined {
   const { status } = (error as { response?: { status?: unknown } }).response ?? {}
   return typeof status === 'number' ? new UnsentError(`the token endpoint answered ${status}`) : undefined

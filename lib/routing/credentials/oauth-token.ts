@@ -1,12 +1,12 @@
 import type { OAuthCredential } from '../../core/catalog/index.ts'
 import { isJsonObject, parseJson } from '../../core/json/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { UnsentError } from '../attempt/failure.ts'
 import type { ConnectedLine } from '../lines/line-connect.ts'
 import type { FetchedToken } from './token-cache.ts'
 import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const MAX_ANSWER_BYTES = 64 * 1024
-/** The life of a token whose endpoint does not tell it. */
+/** The life of a token whose endpoint does not name it. */
 const UNTOLD_LIFE_S = 300
 
 /**

@@ -1,6 +1,6 @@
 import { isHeaderName, isHeaderValue } from '../../core/catalog/header-text.ts'
 import type { SignableRequest, SignRequest } from '../../core/catalog/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { UnsentError } from '../attempt/failure.ts'
 import { upstreamWords } from '../attempt/upstream-words.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 

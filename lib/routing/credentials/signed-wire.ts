@@ -1,14 +1,14 @@
 import type { Dispatcher } from 'undici'
 import type { Line } from '../../core/catalog/index.ts'
-import { within } from '../../core/time-limit/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { within } from '../../core/timing/index.ts'
+import { UnsentError } from '../attempt/failure.ts'
 import type { ConnectionAware } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 
 /**
  * How long before the connect clock a signature is given up, as a share of that clock and at most. The clock must not come
- * first, also where the process is held up: it could not tell what was waited for.
+ * first, also where the process is held up: its error does not name what the request waited for.
  */
 const BEFORE_CLOCK = { share: 0.2, maxMs: 1000 }
 
@@ -35,7 +35,7 @@ export class SignedWire implements Wire {
   readonly #wire: Wire
   readonly #signer: LineSigner
   readonly #line: SignedLine
-  /** What each exchange was signed with, and whether that was anew. */
+  /** The headers that each exchange was signed with, and whether it was signed anew. */
   readonly #sent = new WeakMap<ConnectionAware, { readonly headers: SignedHeaders; readonly anew: boolean }>()
 
   constructor(wire: Wire, signer: LineSigner, line: SignedLine) {

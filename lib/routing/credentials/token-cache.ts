@@ -1,5 +1,5 @@
-import { within } from '../../core/time-limit/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { within } from '../../core/timing/index.ts'
+import { UnsentError } from '../attempt/failure.ts'
 
 /** A token as its endpoint gave it out. */
 export interface FetchedToken {

@@ -1,5 +1,5 @@
 import type * as Undici from 'undici'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { UnsentError } from '../attempt/failure.ts'
 import { type ConnectedLine, connectorOf } from '../lines/line-connect.ts'
 
 /** Runs requests to a token endpoint, through the line's proxy, over connections that end with them. */
@@ -28,7 +28,7 @@ export function unreachable(error: unknown): UnsentError {
   return new UnsentError('the token endpoint cannot be reached')
 }
 
-/** What a header can hold. */
+/** The characters that a header can hold. */
 const TOKEN = /^[\x21-\x7e]{1,16384}$/
 
 /** @throws {UnsentError} if an answer holds no token. */

@@ -1,62 +1,78 @@
 import type { CircuitSettings } from '../../core/catalog/index.ts'
-import { Breaker, type CircuitState } from './breaker.ts'
-import type { CircuitLink, CircuitOpening, FailureCounts } from './circuit-link.ts'
-import { FailureWindow } from './failure-window.ts'
-import { mayFollow, Probe, VERDICT_MS } from './probe.ts'
+import {
+  AccountBreaker,
+  type BreakerAttempt,
+  type CircuitState,
+  rotationOf,
+  type Verdict,
+} from './account-breaker.ts'
 
-/** What `enter` returns: the epoch of the circuit, or the probe that the attempt is. */
-export type CircuitEntry = number | Probe
+/** How long the end of a trial is worth waiting for, in milliseconds. */
+const VERDICT_MS = 1000
+
+/** The fact that processes share about a circuit: it is open to an account. */
+export interface CircuitOpening {
+  readonly account: string
+  /** Milliseconds until it may be tried. */
+  readonly leftMs: number
+  /** For how long the account had failed when it opened, in milliseconds. */
+  readonly failedForMs: number
+}
 
 /**
- * The circuit of a line, or of one model on a line, as this process sees it. opossum keeps the state and its timer: a circuit
- * that has been open for long enough lets a single probe through, which closes it or opens it again.
- *
- * What one account's calls did never closes the line to the others. A circuit that only one account's failures opened
- * holds for that account. The calls of others go through, and the first of them that fails opens the circuit for all.
- * If a probe of one account fails or stays without a verdict, only that account waits again; others may probe at once.
- *
- * The failures are counted here. opossum counts only what runs through `fire()`: each success would cost 1.1 KB and
- * 5 µs, and attempts report at their first output, so that open streams do not dilute the failure rate.
+ * The circuit of a line, or of one model on a line, as this process sees it. It has a breaker for each account that has
+ * failed there, until the account was quiet for one window; a healthy line has none. A circuit that is open to one account
+ * is open to nobody else. It is open to all if the breakers of two accounts are open. Then any account may make the trial
+ * that closes it, one at a time.
  */
 export class Circuit {
   readonly #settings: CircuitSettings
-  readonly #window: FailureWindow
+  readonly #breakers = new Map<string, AccountBreaker>()
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
-  /** Made when the circuit first opens: there is a circuit for each model on each line. */
-  #breaker: Breaker | undefined
-  /** When it is half open, on the monotonic clock. */
-  #openUntil = 0
-  /** Grows when the circuit closes or opens for all: a report from an earlier epoch is ignored. */
-  #epoch = 0
-  /** The account whose failures alone opened the circuit; undefined if it is open for all. */
-  #holder: string | undefined
-  /** Whether others than the holder may only probe, because the circuit was open for them, too. */
-  #othersProbe = false
-  /** The probe of the holder, or of anybody if the circuit is open for all. */
-  #probe: Probe | undefined
-  #probeOfOthers: Probe | undefined
-  /** The state at the call of `close`; undefined before it. */
-  #last: CircuitState | undefined
-  /** How often this process itself has opened or closed the circuit. */
-  turns = 0
-  /** Whether another process has opened the circuit. */
-  isFollowing = false
-  /** Ties it to the same circuit in other processes; undefined if there is no such tie. */
-  link: CircuitLink | undefined
+  #isOver = false
+  /** The account of the last attempt, and when it began; then when one of another account last began. */
+  #lastAccount: string | undefined
+  #lastAt = -Infinity
+  #othersAt = -Infinity
+  #servedAt = -Infinity
+  /** Called when a breaker opens. */
+  onOpen: (() => void) | undefined
+  /** Called when the circuit is of no use any more. */
+  onEnd: (() => void) | undefined
 
   constructor(settings: CircuitSettings) {
     this.#settings = settings
-    this.#window = new FailureWindow(settings)
   }
 
-  /** The state, for operators: that of the holder, if the circuit is open for one account only. */
+  /** The worst state, for operators. */
   get state(): CircuitState {
-    return this.#last ?? this.#breaker?.state ?? 'closed'
+    const shut = this.#shut
+    if (shut.length === 0) return 'closed'
+    return shut.some(([, { state }]) => state === 'open') ? 'open' : 'half_open'
   }
 
-  /** The account that the circuit is open for; undefined if it is closed, or open for all, also while some may probe before others. */
+  /** The account that alone the circuit is not closed to; undefined if it is closed, open to all, or no other account uses it. */
   get holder(): string | undefined {
-    return this.#othersProbe ? undefined : this.#holder
+    const [first, second] = this.#shut
+    if (!first || second) return undefined
+    const [account, { isFollowing, openedAt }] = first
+    const isShared = this.#lastAccount !== account || this.#othersAt > openedAt - this.#settings.windowMs
+    return isFollowing || isShared ? account : undefined
+  }
+
+  /** Whether it is open, or half open, to everybody who uses it. */
+  get isOpenToAll(): boolean {
+    return this.state !== 'closed' && this.holder === undefined
+  }
+
+  /** The failures that open it, if they are all. */
+  get minimumCalls(): number {
+    return this.#settings.minimumCalls
+  }
+
+  /** Returns whether an attempt has begun since a time of the monotonic clock, if given of another account than one. */
+  isUsedSince(time: number, besides?: string): boolean {
+    return (besides !== undefined && besides === this.#lastAccount ? this.#othersAt : this.#lastAt) > time
   }
 
   /** How often the circuit has entered each state, for metrics. */
@@ -64,205 +80,145 @@ export class Circuit {
     return this.#changes
   }
 
-  /** How the circuit is open; undefined if it is closed. */
-  get opening(): CircuitOpening | undefined {
-    if (this.state === 'closed') return undefined
-    return {
-      holder: this.#holder,
-      othersProbe: this.#othersProbe,
-      leftMs: this.#openUntil - performance.now(),
-      failedForMs: Math.max(0, this.#openUntil - this.#settings.resetMs - this.#window.failsSince),
-    }
+  /** The accounts that this process has found it open to. */
+  get openings(): readonly CircuitOpening[] {
+    const now = performance.now()
+    return this.#shut.flatMap(([account, { openedAt, failedForMs }]) => {
+      const leftMs = openedAt + this.#settings.resetMs - now
+      return leftMs > 0 ? [{ account, leftMs, failedForMs }] : []
+    })
   }
 
-  /** What this process has counted in the window; undefined without a failure, or if the circuit is not closed. */
-  get failures(): FailureCounts | undefined {
-    return this.#last || this.state !== 'closed' ? undefined : this.#window.failures
-  }
-
-  /** Whether a probe of this process runs: one of others than the holder, or one of the holder or anybody. */
-  probes(ofOthers: boolean): boolean {
-    return (ofOthers ? this.#probeOfOthers : this.#probe) !== undefined
-  }
-
-  /** Whether other accounts wait for that probe: not for one that takes longer than they wait for the circuit. */
-  holdsUp(ofOthers: boolean): boolean {
-    const probe = ofOthers ? this.#probeOfOthers : this.#probe
-    return probe !== undefined && performance.now() - probe.startedAt < this.#settings.resetMs
+  /** Milliseconds until the first trial, for operators; 0 if there may be one now, or if it is closed. */
+  get waitMs(): number {
+    const waits = this.#shut.map(([, { openUntil }]) => openUntil - performance.now())
+    return waits.length === 0 ? 0 : Math.max(0, Math.ceil(Math.min(...waits)))
   }
 
   /** Returns the state for the calls of an account. */
   stateFor(account: string): CircuitState {
-    const { state } = this
-    if (state === 'closed' || !this.#isOther(account)) return state
-    return this.#othersProbe ? 'half_open' : 'closed'
+    return this.#breakerFor(account)?.state ?? 'closed'
+  }
+
+  /** Whether it is open to an account only because another process has found it open. */
+  isFollowing(account: string): boolean {
+    return this.#breakerFor(account)?.isFollowing === true
   }
 
   /** Returns whether an attempt of an account would be let through now. */
   admits(account: string): boolean {
-    if (!this.#breaker || this.#mayPass(account)) return true
-    this.link?.wanted(this.#isOther(account))
-    return false
+    const breaker = this.#breakerFor(account)
+    if (!breaker || breaker.state === 'closed') return true
+    return breaker.admits && !(this.#isShutBySeveral && this.#shut.some(([, { isOnTrial }]) => isOnTrial))
   }
 
-  /** Returns the milliseconds until a probe may pass; while one runs, what is worth waiting for its verdict. */
+  /** Returns the milliseconds until a trial may begin; while one runs, the time worth waiting for its end. */
   retryAfterMs(account: string): number {
-    if (this.#mayPass(account)) return 0
-    const leftMs = this.#openUntil - performance.now()
-    return leftMs > 0 ? Math.ceil(leftMs) : Math.min(VERDICT_MS, this.#settings.resetMs)
+    const breaker = this.#breakerFor(account)
+    if (!breaker || this.admits(account)) return 0
+    if (breaker.state !== 'open') return Math.min(VERDICT_MS, this.#settings.resetMs)
+    // The timer of a busy process may be late.
+    return Math.max(1, Math.ceil(breaker.openUntil - performance.now()))
   }
 
-  /** Lets an attempt through, for which `admits` has just returned true. */
-  enter(account: string): CircuitEntry {
-    if (!this.#breaker) return this.#epoch
-    const state = this.stateFor(account)
-    if (state !== 'half_open' || this.#last) return this.#epoch
-    const probe = new Probe(account)
-    // The probe of another account that has run for too long keeps nobody waiting.
-    if (!this.#isOther(account) && this.#probe) this.#reopenFor(this.#probe)
-    if (this.#isOther(account)) this.#probeOfOthers = probe
-    else this.#probe = probe
-    this.link?.changed()
-    return probe
-  }
-
-  /** Counts an attempt that the line answered well, up to its first output. */
-  succeed(entry: CircuitEntry): void {
-    if (typeof entry === 'number') {
-      if ((!this.#breaker || this.state === 'closed') && entry === this.#epoch)
-        this.#window.counts.count(1, 0)
-    } else if (this.#decides(entry)) this.#close()
-  }
-
-  /** Counts an attempt that failed through the fault of what the circuit stands for. */
-  fail(entry: CircuitEntry, account: string): void {
-    if (typeof entry === 'number') {
-      if (entry === this.#epoch) this.#failed(account)
-    } else if (entry === this.#probeOfOthers) this.#openForAll()
-    else if (this.#decides(entry)) this.#reopenFor(entry)
-  }
-
-  /** Counts the failure of an attempt that had succeeded up to its first output, at a time on the monotonic clock. */
-  failLate(entry: CircuitEntry, account: string, succeededAt: number): void {
-    if (entry === this.#epoch) this.#failed(account, succeededAt)
-    else if (typeof entry !== 'number' && this.state === 'closed') this.#failed(account)
-  }
-
-  /** Ends a probe without a verdict. Its account waits again; others do not. */
-  skip(entry: CircuitEntry): void {
-    if (typeof entry === 'number' || !this.#decides(entry)) return
-    if (entry === this.#probeOfOthers) {
-      this.#probeOfOthers = undefined
-      this.link?.changed()
-    } else this.#reopenFor(entry)
-  }
-
-  /** Does as another process has done, which opened or closed the circuit. */
-  follow(opening: CircuitOpening | undefined): void {
-    if (this.#last) return
-    this.isFollowing = opening !== undefined
-    if (!opening) return void this.#turnClosed()
-    if (opening.holder === undefined) this.#epoch++
-    this.#turnOpen(opening.holder, opening.othersProbe, Math.min(opening.leftMs, this.#settings.resetMs))
-  }
-
-  /** Whether an attempt went well here after a time on the monotonic clock, and none has failed since. */
-  wentWellSince(time: number): boolean {
-    return this.#window.wentWellSince(time)
-  }
-
-  /** Opens the circuit if the failures of all processes, those of this one among them, are enough. */
-  judge(): void {
-    if (this.#last || this.state !== 'closed') return
-    const holder = this.#window.verdict(this.link?.elsewhere)
-    if (holder === null) this.#openForAll()
-    else if (holder !== undefined) this.#open(holder, false)
-  }
-
-  /** Ends the timer. Running calls still see the last state, and their reports are ignored. */
-  close(): void {
-    this.#last ??= this.state
-    this.#breaker?.shutdown()
-    this.link?.ended()
-  }
-
-  #mayPass(account: string): boolean {
-    const { state } = this
-    if (state === 'closed') return true
-    const isOther = this.#isOther(account)
-    if (isOther ? !this.#othersProbe : state !== 'half_open') return isOther
-    const isOurs = mayFollow(isOther ? this.#probeOfOthers : this.#probe, account, this.#settings.resetMs)
-    return isOurs && this.link?.mayProbe(isOther) !== false
-  }
-
-  #isOther(account: string): boolean {
-    return this.#holder !== undefined && this.#holder !== account
-  }
-
-  /** Whether a probe is one that the circuit still waits for. */
-  #decides(probe: Probe): boolean {
-    return !this.#last && (probe === this.#probe || probe === this.#probeOfOthers)
-  }
-
-  #failed(account: string, succeededAt?: number): void {
-    if (this.#last) return
-    if (this.state !== 'closed') {
-      // The account that opened the circuit is not alone any more.
-      if (this.#isOther(account) && !this.#othersProbe) this.#openForAll()
-      return
+  /**
+   * Begins an attempt, for which `admits` has just returned true. It must be given to `end`.
+   *
+   * @returns undefined if there is no breaker for it.
+   */
+  begin(account: string): BreakerAttempt | undefined {
+    if (account !== this.#lastAccount) {
+      this.#othersAt = this.#lastAt
+      this.#lastAccount = account
     }
-    this.#window.fail(account, succeededAt)
-    this.judge()
-    this.link?.failed()
+    this.#lastAt = performance.now()
+    return this.#breakerFor(account)?.begin()
   }
 
-  #openForAll(): void {
-    this.#epoch++
-    this.#open(undefined, false)
+  /** Ends an attempt up to its first output. */
+  end(attempt: BreakerAttempt | undefined, account: string, verdict: Verdict): void {
+    if (verdict === 'success') this.#servedAt = performance.now()
+    attempt?.end(verdict)
+    const hasCounted = attempt !== undefined && attempt.breaker === this.#breakers.get(account)
+    if (verdict === 'failure' && !hasCounted) this.fail(account)
   }
 
-  /** Opens the circuit again after a probe that failed or has no verdict. Only its account waits. */
-  #reopenFor({ account }: Probe): void {
-    this.#open(account, this.#holder === undefined || this.#othersProbe)
+  /** Counts a failure that did not run through a breaker: the first one, or one after the first output. */
+  fail(account: string): void {
+    if (!this.#isOver) (this.#breakers.get(account) ?? this.#watch(account, 'closed')).fail()
   }
 
-  #open(holder: string | undefined, othersProbe: boolean): void {
-    this.turns++
-    this.isFollowing = false
-    this.#turnOpen(holder, othersProbe, this.#settings.resetMs)
-    this.link?.changed()
+  /** Is open to an account for as long as another process has found. */
+  follow({ account, leftMs, failedForMs }: CircuitOpening): void {
+    if (this.#isOver) return
+    const openedAt = performance.now() + leftMs - this.#settings.resetMs
+    // Where the line has served meanwhile, the other process is out of order, or its way to the line.
+    if (this.#servedAt > openedAt - failedForMs) return
+    const known = this.#breakers.get(account)
+    const isShut = known !== undefined && known.state !== 'closed'
+    if (known && !isShut) this.#drop(account, known)
+    const breaker = isShut ? known : this.#watch(account, 'half_open')
+    breaker.hold(Math.min(leftMs, this.#settings.resetMs))
   }
 
-  /** @param forMs not above 0: a probe may pass at once. */
-  #turnOpen(holder: string | undefined, othersProbe: boolean, forMs: number): void {
-    this.#holder = holder
-    this.#othersProbe = othersProbe
-    this.#probe = undefined
-    if (!othersProbe) this.#probeOfOthers = undefined
-    this.#openUntil = performance.now() + forMs
-    this.#changes.open++
-    this.#breaker ??= new Breaker(() => {
-      this.#changes.half_open++
-      this.link?.halfOpened()
-    })
-    this.#breaker.open(this.#openUntil)
+  /** Ends all timers. Nothing is watched any more. */
+  close(): void {
+    this.#isOver = true
+    this.#forget()
+    this.onEnd?.()
   }
 
-  #close(): void {
-    this.turns++
-    this.#turnClosed()
-    this.link?.changed()
+  get #shut(): readonly (readonly [string, AccountBreaker])[] {
+    return [...this.#breakers].filter(([, { state }]) => state !== 'closed')
   }
 
-  #turnClosed(): void {
-    this.#epoch++
-    this.#holder = undefined
-    this.#othersProbe = false
-    this.#probe = undefined
-    this.#probeOfOthers = undefined
-    // With the counts from before the outage, one more failure would open the circuit again.
-    this.#window.clear()
-    this.#changes.closed++
-    this.#breaker?.close()
+  get #isShutBySeveral(): boolean {
+    return this.#shut.length > 1
+  }
+
+  /** Returns the breaker that an attempt of an account runs through: its own, or one that keeps the circuit open to all. */
+  #breakerFor(account: string): AccountBreaker | undefined {
+    if (this.#breakers.size === 0) return undefined
+    const own = this.#breakers.get(account)
+    const shut = this.#shut
+    if (shut.length < 2 || (own && own.state !== 'closed')) return own
+    const breakers = shut.map(([, breaker]) => breaker)
+    return (
+      breakers.find(({ admits }) => admits) ??
+      breakers.reduce((first, other) => (other.openUntil < first.openUntil ? other : first))
+    )
+  }
+
+  #watch(account: string, state: 'closed' | 'half_open'): AccountBreaker {
+    const breaker = new AccountBreaker(this.#settings, state, (to) => this.#changed(to))
+    if (this.#breakers.size === 0) rotationOf(this.#settings.windowMs).on('rotate', this.#sweep)
+    this.#breakers.set(account, breaker)
+    return breaker
+  }
+
+  #changed(to: CircuitState): void {
+    this.#changes[to]++
+    if (to === 'open') this.onOpen?.()
+    // One trial that went well closes it to all, and their failures of before are over.
+    else if (to === 'closed') this.#forget()
+  }
+
+  /** Drops the breakers that were quiet for one window. */
+  readonly #sweep = (): void => {
+    for (const [account, breaker] of this.#breakers) {
+      if (!breaker.isQuiet) continue
+      if (breaker.state !== 'closed' && this.#shut.length === 1) this.#changes.closed++
+      this.#drop(account, breaker)
+    }
+  }
+
+  #forget(): void {
+    for (const [account, breaker] of this.#breakers) this.#drop(account, breaker)
+  }
+
+  #drop(account: string, breaker: AccountBreaker): void {
+    breaker.close()
+    this.#breakers.delete(account)
+    if (this.#breakers.size === 0) rotationOf(this.#settings.windowMs).off('rotate', this.#sweep)
   }
 }

@@ -6,7 +6,7 @@ import { openTunnel } from './tunnel.ts'
 /** The members of a line that decide how it is connected to. */
 export type ConnectedLine = Pick<Line, 'proxy' | 'tls' | 'timeouts'>
 
-/** What TLS to a line needs. */
+/** The options of TLS to a line. */
 interface TlsOptions {
   readonly ca?: string[]
   readonly cert?: string

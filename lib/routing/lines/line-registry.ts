@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
 import { LineState, type StateSharing } from './line-state.ts'
@@ -12,12 +13,12 @@ import {
   readingOf,
   statusOf,
 } from './line-status.ts'
-import { upstreamOf } from './upstream-key.ts'
 import { loadUndici } from './upstream-pool.ts'
 
 const UNUSED: LineReading = {
   inFlight: 0,
   connections: 0,
+  availability: 'unknown',
   circuit: 'closed',
   circuitChanges: { closed: 0, open: 0, half_open: 0 },
 }
@@ -41,7 +42,7 @@ export class LineRegistry {
   #sharing: StateSharing | undefined
 
   constructor() {
-    // A failure is told by the requests that need it.
+    // The requests that need it report a failure.
     loadUndici().catch(() => {})
   }
 
@@ -119,7 +120,7 @@ export class LineRegistry {
 
   #switch(state: LineState): void {
     const enabled = this.#switches.get(state.line.id) ?? state.line.enabled
-    // Whoever switches a line on wants it to be tried at once.
+    // An operator who switches a line on wants it to be tried at once.
     if (enabled && !state.enabled) state.liftRests()
     state.enabled = enabled
   }
@@ -137,7 +138,11 @@ export class LineRegistry {
     const gone = new Set(this.#inUse)
     for (const line of lines) {
       const state = this.#inUseAs(line)
-      if (!state) continue
+      if (!state) {
+        // The state of a line that was gone and comes back has ended.
+        this.#states.delete(line)
+        continue
+      }
       state.adopt(line)
       this.#switch(state)
       this.#states.set(line, state)
@@ -164,4 +169,29 @@ export class LineRegistry {
 /** Whether two lines share a state: same address, same credentials, same circuit settings. */
 function sameUpstream(one: Line, other: Line): boolean {
   return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
+}
+
+/** Returns what of a line decides where its requests go and how they are let in, and when its circuits open. */
+function upstreamOf({ timeouts, ...line }: Line): object {
+  const { protocol, origin, basePath, paths, query, apiKey, credential, sign, headers, proxy, tls, circuit } =
+    line
+  const access = [apiKey, credential, sign, headers, proxy, tls]
+  return { protocol, origin, basePath, paths, query, access, connectMs: timeouts.connectMs, circuit }
+}
+
+const upstreamKeys = new WeakMap<Line, string>()
+
+/** Returns a short text that is the same for lines with the same upstream, in all processes. It reveals no secret. */
+export function upstreamKey(line: Line): string {
+  const key = upstreamKeys.get(line) ?? digest(JSON.stringify(upstreamOf(line), plain))
+  upstreamKeys.set(line, key)
+  return key
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 12)
+}
+
+function plain(_name: string, value: unknown): unknown {
+  return value instanceof Map || value instanceof Set ? [...value] : value
 }

@@ -1,18 +1,16 @@
 /** A note that one process leaves for the others. */
 export interface LineNote {
-  /** What the note is about, and by whom. */
+  /** Names the subject of the note and its author. */
   readonly id: string
   readonly value: string
   /** How long it stands, in milliseconds. 0 takes away the note that stands. */
   readonly lifeMs: number
   /**
    * When it takes the place of the note that stands under its id:
-   * - `always`;
    * - `unchanged`: the value that stands is `base`, or none stands and `base` is undefined;
-   * - `free`: none stands, or one with the same value;
    * - `longer`: none stands, or one that ends earlier.
    */
-  readonly when: 'always' | 'unchanged' | 'free' | 'longer'
+  readonly when: 'unchanged' | 'longer'
   readonly base?: string | undefined
 }
 
@@ -23,7 +21,7 @@ export interface StandingNote {
   readonly leftMs: number
 }
 
-/** Keeps what processes tell each other about their lines. Each process has a handle of its own. */
+/** Keeps the notes that processes exchange about their lines. Each process has a handle of its own. */
 export interface LineStateStore {
   /**
    * Leaves notes, each if its condition holds, and returns all that stand then, by their ids. All at once: nobody else's
@@ -31,10 +29,64 @@ export interface LineStateStore {
    */
   exchange(notes: readonly LineNote[]): Promise<ReadonlyMap<string, StandingNote>>
   /**
-   * Calls a function soon after the exchange of another handle has changed what stands; notes left `always`, and repeated
-   * ones, change nothing. Calls may get lost.
+   * Calls a function soon after the exchange of another handle has changed what stands; repeated notes change nothing. Calls
+   * may get lost.
    *
    * @returns a function that ends it.
    */
   watch(changed: () => void): () => void
+}
+
+/**
+ * Keeps the notes that the registries of one process exchange about their lines, such as those of two gateways
+ * in one app.
+ *
+ * @example
+ * const store = new MemoryLineStateStore()
+ * new LineSharing({ store, lines: new LineRegistry() })
+ */
+export class MemoryLineStateStore implements LineStateStore {
+  readonly #board: Board
+
+  /** @param beside a handle of the same store; without one the store is new. */
+  constructor(beside?: MemoryLineStateStore) {
+    this.#board = beside ? beside.#board : { notes: new Map(), watchers: new Map() }
+  }
+
+  async exchange(notes: readonly LineNote[]): Promise<ReadonlyMap<string, StandingNote>> {
+    const now = performance.now()
+    const { notes: standing, watchers } = this.#board
+    for (const [id, { endsAt }] of standing) if (endsAt <= now) standing.delete(id)
+    let hasChanged = false
+    for (const note of notes) {
+      const known = standing.get(note.id)
+      if (!mayTakePlace(note, known, now)) continue
+      if (note.lifeMs === 0 ? known : known?.value !== note.value) hasChanged = true
+      if (note.lifeMs === 0) standing.delete(note.id)
+      else standing.set(note.id, { value: note.value, endsAt: now + note.lifeMs })
+    }
+    if (hasChanged) for (const [changed, store] of watchers) if (store !== this) setImmediate(changed)
+    return new Map([...standing].map(([id, { value, endsAt }]) => [id, { value, leftMs: endsAt - now }]))
+  }
+
+  watch(changed: () => void): () => void {
+    const { watchers } = this.#board
+    watchers.set(changed, this)
+    return () => void watchers.delete(changed)
+  }
+}
+
+interface Kept {
+  readonly value: string
+  readonly endsAt: number
+}
+
+interface Board {
+  readonly notes: Map<string, Kept>
+  readonly watchers: Map<() => void, MemoryLineStateStore>
+}
+
+function mayTakePlace({ when, base, lifeMs }: LineNote, known: Kept | undefined, now: number): boolean {
+  if (when === 'unchanged') return known?.value === base
+  return known === undefined || known.endsAt < now + lifeMs
 }

@@ -2,8 +2,9 @@ import type { CircuitSettings, Line } from '../../core/catalog/index.ts'
 import { signerOf } from '../credentials/line-signer.ts'
 import { SignedWire } from '../credentials/signed-wire.ts'
 import type { LineSigner } from '../credentials/signer.ts'
+import { FailureStreak } from './availability.ts'
 import { Circuit } from './circuit.ts'
-import { RollingCounts } from './rolling-counts.ts'
+import { RecentCounts } from './recent-counts.ts'
 import { UpstreamPool, type Wire } from './upstream-pool.ts'
 
 /** The time constant of measurements: after it a measurement weighs 1/e. */
@@ -23,6 +24,8 @@ export interface StateSharing {
   addLine(state: LineState): void
   /** Runs when a model gets a state on a line. */
   addModel(state: LineState, id: string, model: ModelState): void
+  /** Runs when the look-ups of a path get a rest. */
+  addLookUps(state: LineState, path: string, rest: Rest): void
 }
 
 /** The state of a line in this process: connections, circuits, rests, load and speed. */
@@ -31,15 +34,18 @@ export class LineState {
   line: Line
   /** Stands for what concerns all models: connections, and what the line holds of our account. */
   readonly circuit: Circuit
+  readonly streak = new FailureStreak()
   /** The states of its models, by model id; '' for requests that name none. */
   readonly models = new Map<string, ModelState>()
+  /** The rests of look-ups, by path. A 429 of a look-up keeps nothing from the line but look-ups of the same path. */
+  readonly #lookUps = new Map<string, Rest>()
   /** Sends requests, with the line's credentials where these are no fixed text. */
   readonly wire: Wire
   /** Gives requests those credentials; undefined if there are none. */
   readonly signer: LineSigner | undefined
   readonly #pool: UpstreamPool
   /** Counts the attempts of the last minute, and marks those that failed through the line's fault. */
-  readonly recent = new RollingCounts(10_000, 6)
+  readonly recent = new RecentCounts(10_000, 6)
   /** Whether the line is on. Operators can switch it; it starts as configured. */
   enabled: boolean
   inFlight = 0
@@ -74,11 +80,22 @@ export class LineState {
     return state
   }
 
+  /** Returns the rest of the look-ups of a path, and makes it if there is none yet. */
+  lookUpRest(path: string): Rest {
+    const known = this.#lookUps.get(path)
+    if (known) return known
+    const rest = new Rest()
+    this.#lookUps.set(path, rest)
+    if (!this.#isOver) this.#sharing?.addLookUps(this, path, rest)
+    return rest
+  }
+
   /** Ties this state, and those of its models, to other processes. */
   share(sharing: StateSharing): void {
     this.#sharing = sharing
     sharing.addLine(this)
     for (const [id, model] of this.models) sharing.addModel(this, id, model)
+    for (const [path, rest] of this.#lookUps) sharing.addLookUps(this, path, rest)
   }
 
   /** Follows a changed catalogue. The state of a model that the line has no more, or under another name, ends. */
@@ -91,9 +108,9 @@ export class LineState {
     this.line = line
   }
 
-  /** Ends the rests of all models. */
+  /** Ends the rests of all models, and of look-ups. */
   liftRests(): void {
-    for (const state of this.models.values()) state.lift()
+    for (const rest of [...this.models.values(), ...this.#lookUps.values()]) rest.lift()
   }
 
   /** Peak-sensitive moving average of the time to first byte, in milliseconds; undefined before the first answer. */
@@ -147,32 +164,28 @@ export class LineState {
     this.#isOver = true
     this.circuit.close()
     for (const model of this.models.values()) model.close()
+    for (const rest of this.#lookUps.values()) rest.close()
   }
 }
 
-/** Ties the rest of a model to its rests in other processes. */
+/** Ties a rest to the same one in other processes. */
 export interface RestLink {
   /** A rest has begun here. `unsaidMs` is its length if the upstream did not say one, else 0. */
   rested(unsaidMs: number): void
   /** The rest was ended here. */
   lifted(): void
-  /** The model is of no use any more. */
+  /** The rest is of no use any more. */
   ended(): void
 }
 
-/** The state of one model on a line in this process: its circuit, and its rest after a 429. */
-export class ModelState {
-  readonly circuit: Circuit
+/** The rests of a line after 429s, for one model or one path of look-ups. */
+export class Rest {
   #restUntil = 0
-  /** The length of the last rest that the upstream did not ask for; 0 if the model has answered since. */
+  /** The length of the last rest that the upstream did not ask for; 0 if there was an answer since. */
   #unsaidMs = 0
 
   /** Ties the rest to other processes; undefined if there is no such tie. */
   link: RestLink | undefined
-
-  constructor(settings: CircuitSettings) {
-    this.circuit = new Circuit(settings)
-  }
 
   /** Whole milliseconds until the rest ends; 0 if there is none. */
   get restMs(): number {
@@ -181,13 +194,13 @@ export class ModelState {
     return Math.max(0, Math.ceil(this.#restUntil - performance.now() - CLOCK_ERROR_MS))
   }
 
-  /** Whether the model has answered nothing but 429 since its last rest began. */
+  /** Whether there was nothing but 429 since the last rest began. */
   get recovering(): boolean {
     return this.#unsaidMs > 0
   }
 
   /**
-   * Rests the model after a 429.
+   * Begins a rest after a 429.
    *
    * @param saidMs how long the upstream asks to wait; undefined if it does not say. The rests then double while the
    * 429s go on.
@@ -226,7 +239,22 @@ export class ModelState {
   }
 
   close(): void {
-    this.circuit.close()
     this.link?.ended()
+  }
+}
+
+/** The state of one model on a line in this process: its circuit, its failures, and its rest after a 429. */
+export class ModelState extends Rest {
+  readonly circuit: Circuit
+  readonly streak = new FailureStreak()
+
+  constructor(settings: CircuitSettings) {
+    super()
+    this.circuit = new Circuit(settings)
+  }
+
+  override close(): void {
+    this.circuit.close()
+    super.close()
   }
 }

@@ -1,9 +1,10 @@
 import type { Line } from '../../core/catalog/index.ts'
-import type { CircuitState } from './breaker.ts'
+import type { CircuitState } from './account-breaker.ts'
+import { type Availability, availabilityOf } from './availability.ts'
 import type { Circuit } from './circuit.ts'
 import type { LineState } from './line-state.ts'
 
-/** What callers see of a line. It holds no address, no secret, and nothing that tells how much others use the line. */
+/** The part of a line that callers see. It holds no address, no secret, and nothing about the use by others. */
 export interface LineOutline {
   readonly id: string
   readonly provider: string
@@ -28,9 +29,10 @@ export interface LineStatus extends LineOutline {
 
 /** The status of a line with the figures that only operators see. */
 export interface LineFigures extends LineStatus {
+  readonly availability: Availability
   /** Attempts in this process that ended in the last minute, without those that callers left. */
   readonly recent_attempts: number
-  /** Those attempts that failed through the line's fault, 429s and empty answers included. */
+  /** The attempts that failed through the line's fault, 429s and empty answers included. */
   readonly recent_failures: number
   /** The share of failures among the attempts; null if there were none. */
   readonly error_share: number | null
@@ -49,11 +51,11 @@ export interface ModelRest {
 
 /** A circuit of a line that is not closed. */
 export interface OpenCircuit {
-  /** What it stands for: all models of the line, or one; null for requests that name none. */
+  /** The scope of the circuit: all models of the line, or one; null for requests that name none. */
   readonly scope: 'line' | 'model'
   readonly model: string | null
   readonly state: Exclude<CircuitState, 'closed'>
-  /** The account whose failures alone opened it, and that it is open for; null if it is open for all. */
+  /** The only account that it is open to while others use it; null if it is open to all. */
   readonly account: string | null
   /** Milliseconds until the next probe may pass; null if one may pass now. */
   readonly retry_after_ms: number | null
@@ -64,6 +66,7 @@ export interface LineReading {
   readonly inFlight: number
   /** Open connections; those of one request only are left out. */
   readonly connections: number
+  readonly availability: Availability
   readonly circuit: CircuitState
   /** How often the circuit has entered each state. */
   readonly circuitChanges: Readonly<Record<CircuitState, number>>
@@ -101,6 +104,7 @@ export function figuresOf(line: Line, state: LineState): LineFigures {
   const { all: attempts, marked: failures } = state.recent.totals
   return {
     ...statusOf(line, state),
+    availability: availabilityOf(state),
     recent_attempts: attempts,
     recent_failures: failures,
     error_share: attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000,
@@ -116,7 +120,13 @@ export function readingOf(state: LineState): LineReading {
     for (const to of WORST_FIRST) changes[to] += circuit.changes[to]
   }
   const { inFlight, connections } = state
-  return { inFlight, connections, circuit: worstState(state), circuitChanges: changes }
+  return {
+    inFlight,
+    connections,
+    availability: availabilityOf(state),
+    circuit: worstState(state),
+    circuitChanges: changes,
+  }
 }
 
 const WORST_FIRST = ['open', 'half_open', 'closed'] as const
@@ -144,8 +154,8 @@ function openCircuits({ circuit, models }: LineState): readonly OpenCircuit[] {
   return all.flatMap(({ scope, model, circuit }) => {
     const { state, holder = null } = circuit
     if (state === 'closed') return []
-    const wait = circuit.retryAfterMs(holder ?? '')
-    return [{ scope, model, state, account: holder, retry_after_ms: wait > 0 ? wait : null }]
+    const { waitMs } = circuit
+    return [{ scope, model, state, account: holder, retry_after_ms: waitMs > 0 ? waitMs : null }]
   })
 }
 

@@ -13,7 +13,7 @@ import type { LineRegistry } from './line-registry.ts'
 
 /** Options of {@link LineSwitches}. */
 export interface LineSwitchesOptions {
-  /** The store of the switches: a `MemoryLineSwitchStore`, a `SqlLineSwitchStore`, or an object with these methods. */
+  /** The store of the switches: a `SqlLineSwitchStore`, or an object with these methods. */
   store: {
     /** Returns whether each line that operators have switched is on. */
     all(): Promise<ReadonlyMap<string, boolean>>
@@ -31,7 +31,7 @@ export interface LineSwitchesOptions {
 }
 
 const RULES: OptionRules<LineSwitchesOptions> = {
-  store: required(anObjectWith('a LineSwitchStore, such as a MemoryLineSwitchStore', 'all', 'lifts')),
+  store: required(anObjectWith('a LineSwitchStore, such as a SqlLineSwitchStore', 'all', 'lifts')),
   lines: required(anObjectWith('the LineRegistry that route has', 'liftRests')),
   pollMs: aPollTime,
   logger: aLogger,
@@ -65,6 +65,7 @@ export class LineSwitches {
     this.#lines = lines
     this.#guard = new StoreGuard({
       name: 'line switches',
+      effect: 'lines stay switched as they are',
       logger,
       timeoutMs: STORE_TIMEOUT_MS,
       ...(onStoreChange && { onChange: onStoreChange }),

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { http } from '../../core/call/node-http.ts'
 import { lookupAny } from '../../core/public-address/index.ts'
-import { timeLimit } from '../../core/time-limit/index.ts'
-import { UnsentError } from '../attempt/unsent-error.ts'
+import { timeLimit } from '../../core/timing/index.ts'
+import { UnsentError } from '../attempt/failure.ts'
 
 /** The host that a tunnel leads to. */
 export interface TunnelEnd {
@@ -10,7 +10,7 @@ export interface TunnelEnd {
   readonly port: number
 }
 
-/** What a tunnel is opened with. */
+/** The options of a tunnel. */
 export interface TunnelOptions {
   /** The URL of the proxy, which may hold a name and a password. */
   readonly proxy: string

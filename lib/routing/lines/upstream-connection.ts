@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { type buildConnector, Client, type Dispatcher } from 'undici'
 
 export { buildConnector, Pool } from 'undici'
 
-/** A kept-alive connection that closes this soon after the last byte of a request was dead before. */
-const DEAD_AT_ONCE_MS = 100
 /** The begin of the head of an interim answer. */
 const INTERIM = 'HTTP/1.1 1'
 /** The first digit of the status in the bytes of a head. */
@@ -13,12 +12,16 @@ const SUCCESS = 0x32
 /** A longer interim head is left to undici, which takes it for broken. */
 const MAX_INTERIM_BYTES = 64 * 1024
 
-/** What an exchange knows of the connection that carries it. */
+/** The connection that carries an exchange, as the exchange sees it. */
 export interface WatchedConnection {
-  /** Notes that a request goes out. Returns whether the connection has carried one before. */
-  begin(bodyBytes: number): boolean
-  /** Whether a connection that closed now was dead before the request: it has said nothing, and closed at once. */
-  readonly wasDead: boolean
+  /** Notes that a request goes out. */
+  begin(): void
+  /** Whether the system has taken the last byte of the request. */
+  readonly hasSent: boolean
+  /** How many requests have gone out on it. */
+  readonly requests: number
+  /** Whether anything has come since the request went out. */
+  readonly hasHeard: boolean
   /** Closes the connection if a part of the request has not left: the next request would wait behind it. */
   closeUnsent(): void
 }
@@ -30,28 +33,25 @@ export interface ConnectionAware extends Dispatcher.DispatchHandler {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
-/** A connection that counts its requests, and takes interim answers (1xx) out of what it reads. */
+/** A client of undici that watches its connection. */
 export class UpstreamConnection extends Client implements WatchedConnection {
-  #carried = 0
-  #socket: Socket | undefined
-  /** When the last byte of the request was written; Infinity before that. */
-  #sentAt = 0
-  #heard = false
-  #atHead = false
-  #head: Buffer | undefined
+  readonly #current: { socket: WatchedSocket | undefined }
 
   constructor(origin: string, options: Client.Options, connect: buildConnector.connector) {
-    const watched: { by?: UpstreamConnection } = {}
+    const current: { socket: WatchedSocket | undefined } = { socket: undefined }
     super(origin, {
       ...options,
-      connect: (target, done) =>
+      connect: (target, done) => {
+        current.socket = undefined
         connect(target, (...[error, socket]: Parameters<buildConnector.Callback>) => {
           if (error) return done(error, null)
-          if (watched.by) watched.by.#watch(socket as Socket)
-          done(null, socket as Socket)
-        }),
+          current.socket = new WatchedSocket(socket as Socket)
+          // undici reads and writes it as any other stream.
+          done(null, current.socket.stream as Duplex as Socket)
+        })
+      },
     })
-    watched.by = this
+    this.#current = current
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -59,46 +59,79 @@ export class UpstreamConnection extends Client implements WatchedConnection {
     return super.dispatch(options, handler)
   }
 
-  begin(bodyBytes: number): boolean {
-    this.#heard = false
-    this.#atHead = true
-    this.#head = undefined
-    // A longer body is written in parts. The socket says when the last one has left.
-    const isLong = bodyBytes >= (this.#socket?.writableHighWaterMark ?? 0)
-    this.#sentAt = isLong ? Infinity : performance.now()
-    return this.#carried++ > 0
+  begin(): void {
+    this.#current.socket?.begin()
   }
 
-  get wasDead(): boolean {
-    return !this.#heard && performance.now() - this.#sentAt <= DEAD_AT_ONCE_MS
+  get hasSent(): boolean {
+    return this.#current.socket?.hasSent ?? false
+  }
+
+  get requests(): number {
+    return this.#current.socket?.requests ?? 0
+  }
+
+  get hasHeard(): boolean {
+    return this.#current.socket?.hasHeard ?? false
   }
 
   closeUnsent(): void {
-    if (this.#socket && this.#socket.writableLength > 0) this.#socket.destroy()
+    const { socket } = this.#current
+    if (socket && !socket.hasSent) socket.stream.destroy()
   }
+}
 
-  #watch(socket: Socket): void {
-    this.#carried = 0
-    this.#socket = socket
-    const read = socket.read.bind(socket)
-    socket.read = (size?: number): Buffer | null => {
-      const chunk: Buffer | null = read(size)
-      if (!chunk || !this.#atHead) return chunk
-      this.#heard = true
-      // Nearly every answer begins as one that is no interim one.
-      this.#atHead = this.#head !== undefined || chunk[STATUS_AT] !== SUCCESS
-      return this.#atHead ? this.#withoutInterim(chunk) : chunk
-    }
-    socket.on('drain', () => {
-      if (this.#sentAt === Infinity) this.#sentAt = performance.now()
+/**
+ * A connection, and the stream that undici has in its place. The stream passes everything on but interim answers (1xx), at
+ * one of which, an unasked 100, undici would close the connection.
+ */
+class WatchedSocket {
+  readonly stream: Duplex
+  hasSent = true
+  hasHeard = false
+  requests = 0
+  /** Whether the next bytes belong to the head of an answer, or of an interim one. */
+  #atHead = false
+  #head: Buffer | undefined
+
+  constructor(socket: Socket) {
+    const stream = new SocketStream(socket, () => {
+      this.hasSent = true
     })
+    let hasEnded = false
+    socket
+      .on('data', (chunk: Buffer) => {
+        const rest = this.#hear(chunk)
+        if (rest && !stream.push(rest)) socket.pause()
+      })
+      .on('end', () => {
+        hasEnded = true
+        stream.push(null)
+      })
+      .on('error', (error) => stream.destroy(error))
+      // After a regular end, the stream may have bytes that nobody has read yet.
+      .on('close', () => hasEnded || stream.destroy())
+    this.stream = stream
   }
 
-  /**
-   * Takes interim answers away: undici closes a connection that says 100 unasked. Returns null while it is unknown what
-   * the bytes are.
-   */
-  #withoutInterim(chunk: Buffer): Buffer | null {
+  begin(): void {
+    this.requests++
+    this.hasSent = false
+    this.hasHeard = false
+    this.#atHead = true
+    this.#head = undefined
+  }
+
+  #hear(chunk: Buffer): Buffer | undefined {
+    this.hasHeard = true
+    if (!this.#atHead) return chunk
+    // Nearly every answer begins as one that is no interim one.
+    this.#atHead = this.#head !== undefined || chunk[STATUS_AT] !== SUCCESS
+    return this.#atHead ? this.#withoutInterim(chunk) : chunk
+  }
+
+  /** Takes interim answers away. Returns undefined while it is unknown what the bytes are. */
+  #withoutInterim(chunk: Buffer): Buffer | undefined {
     let rest = this.#head ? Buffer.concat([this.#head, chunk]) : chunk
     this.#head = undefined
     while (rest.length > 0) {
@@ -110,11 +143,55 @@ export class UpstreamConnection extends Client implements WatchedConnection {
       }
       if (end < 0) {
         this.#head = rest
-        return null
+        return undefined
       }
       rest = rest.subarray(end + 4)
     }
-    return null
+    return undefined
+  }
+}
+
+/** A stream whose other end is a socket. Its readable side is filled by its owner. */
+class SocketStream extends Duplex {
+  readonly #socket: Socket
+
+  /** @param onSent called when the socket has sent all that was written. */
+  constructor(socket: Socket, onSent: () => void) {
+    const written =
+      (stream: Duplex, done: (error?: Error | null) => void) =>
+      (error?: Error | null): void => {
+        done(error)
+        if (!error && stream.writableLength === 0) onSent()
+      }
+    super({
+      allowHalfOpen: false,
+      decodeStrings: false,
+      read: () => void socket.resume(),
+      write(chunk, encoding, done) {
+        socket.write(chunk, encoding, written(this, done))
+      },
+      writev(chunks, done) {
+        socket.cork()
+        for (const [i, { chunk, encoding }] of chunks.entries())
+          socket.write(chunk, encoding, i === chunks.length - 1 ? written(this, done) : undefined)
+        socket.uncork()
+      },
+      final: (done) => void socket.end(done),
+      destroy: (error, done) => {
+        if (socket.closed) done(error)
+        else socket.once('close', () => done(error)).destroy()
+      },
+    })
+    this.#socket = socket
+  }
+
+  /** Undici lets a process end while its connections are idle. */
+  ref(): void {
+    this.#socket.ref()
+  }
+
+  unref(): void {
+    this.#socket.unref()
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Line } from '../../core/catalog/index.ts'
-import { endpointOf, servesNatively } from '../../core/operations/native-lines.ts'
+import { endpointOf, servesNatively } from '../../core/operations/by-path.ts'
 import type { Operation } from '../../core/operations/operation.ts'
 import { translationOf, translationsOf } from '../../core/translate/index.ts'
 

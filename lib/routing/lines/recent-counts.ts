@@ -1,11 +1,10 @@
 /** Counts events over a rolling window, and the marked ones among them. */
-export class RollingCounts {
+export class RecentCounts {
   readonly #bucketMs: number
   readonly #all: number[]
   readonly #marked: number[]
   /** The number of the current bucket since the start of the clock. */
   #span = 0
-  #unmarkedAt = -Infinity
 
   /** The window consists of `buckets` spans of `bucketMs` milliseconds, the current one included. */
   constructor(bucketMs: number, buckets: number) {
@@ -21,21 +20,6 @@ export class RollingCounts {
     const bucket = this.#span % this.#all.length
     this.#all[bucket] = (this.#all[bucket] as number) + all
     this.#marked[bucket] = (this.#marked[bucket] as number) + marked
-    if (all > marked) this.#unmarkedAt = now
-  }
-
-  /** Takes back an event that was counted at a time on the monotonic clock, and not marked, if the window still has it. */
-  takeBack(at: number): void {
-    const span = Math.floor(at / this.#bucketMs)
-    const buckets = this.#all.length
-    const bucket = span % buckets
-    const all = this.#all[bucket] as number
-    if (span > this.#span - buckets && all > (this.#marked[bucket] as number)) this.#all[bucket] = all - 1
-  }
-
-  /** When an event that is not marked was last counted, on the monotonic clock. */
-  get unmarkedAt(): number {
-    return this.#unmarkedAt
   }
 
   get totals(): { readonly all: number; readonly marked: number } {
@@ -47,11 +31,6 @@ export class RollingCounts {
   get markedNow(): number {
     this.#moveTo(performance.now())
     return this.#marked[this.#span % this.#marked.length] as number
-  }
-
-  clear(): void {
-    this.#all.fill(0)
-    this.#marked.fill(0)
   }
 
   /** Makes the span of a time the current one, and clears the buckets that have left the window. */
