@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assemble } from '../../examples/gateway/app.ts'
-import { openLimitStores } from '../../examples/gateway/limit-stores.ts'
-import { Readiness } from '../../examples/gateway/readiness.ts'
-import { openDurableStores } from '../../examples/gateway/stores.ts'
+import { Readiness } from '../../examples/gateway/serving/readiness.ts'
+import { openLimitStores } from '../../examples/gateway/stores/limit-stores.ts'
+import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import type { ProtocolName } from '../../lib/core/protocols/index.ts'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
@@ -15,12 +15,12 @@ import type { Endpoint } from '../support/endpoints.ts'
 import type { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import type { Caller } from './refusals.ts'
 
-/** What every call here is held for and costs. */
+/** The amount that every call here is held for and costs. */
 export const PRICE = '0.01'
 
 /** The assembled gateway, asked over one endpoint. */
 export interface AssembledGateway {
-  /** Nothing can be spent, or held, until it is told otherwise. */
+  /** Takes the ledger away: nothing can be spent or held until the function that it returns is called. */
   takeLedgerAway(): () => void
   /** Sends the smallest request of the endpoint. */
   send(headers?: Readonly<Record<string, string>>): Promise<Response>
@@ -28,12 +28,12 @@ export interface AssembledGateway {
   entryOf(response: Response): Promise<CallLogEntry>
 }
 
-/** What stands around an endpoint. */
+/** The setting of an endpoint. */
 export interface AssembledOptions {
   readonly endpoint: Endpoint
   readonly upstream: ScriptedUpstream
   readonly caller?: Caller
-  /** What the one line speaks. Defaults to what the endpoint does. */
+  /** The protocol of the one line. Defaults to the protocol of the endpoint. */
   readonly lineProtocol?: ProtocolName
 }
 
@@ -75,6 +75,7 @@ export async function startAssembled(
     server.closeAllConnections()
     server.close()
     await gateway.close()
+    await durable.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.path}`
   return {

@@ -13,7 +13,6 @@ import {
   callOf,
   errorEnvelope,
   idempotency,
-  KeptThings,
   LeasePool,
   LineRegistry,
   loadConfig,
@@ -27,6 +26,7 @@ import {
   references,
   route,
   telemetry,
+  UpstreamResources,
 } from '../../lib/index.ts'
 import { serveApp } from '../support/app-server.ts'
 import { catalog } from '../support/one-line-catalog.ts'
@@ -76,7 +76,7 @@ const MIDDLEWARES: Record<string, { handlers: RequestHandler[]; body?: string; s
   idempotency: { handlers: [idempotency()] },
   'idempotency, a late store': { handlers: [idempotency({ store: late(new MemoryIdempotencyStore()) })] },
   references: {
-    handlers: [readRequest({ catalog }), references({ kept: new KeptThings() })],
+    handlers: [readRequest({ catalog }), references({ kept: new UpstreamResources() })],
     body: chat('hi'),
   },
   rateLimit: { handlers: [rateLimit({ levels })] },
@@ -179,7 +179,7 @@ describe('AsyncLocalStorage holds', () => {
     const seen: string[] = []
     const look: RequestHandler = (req, _res, next) => {
       const note = (what: string) => void seen.push(`${what} in ${context.getStore() ?? 'none'}`)
-      callOf(req).onProve(() => note('proved'))
+      callOf(req).onAssertOwnsClaim(() => note('proved'))
       callOf(req).onSettle(() => note('settled'))
       next()
     }

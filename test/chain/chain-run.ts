@@ -11,7 +11,7 @@ import { type ScriptedUpstream, startUpstream, type UpstreamScript } from '../su
 import { until } from '../support/until.ts'
 import type { ChainStores } from './backends.ts'
 
-/** A second API key of the account, without limits of its own: its headers tell the account's counts. */
+/** A second API key of the account, without limits of its own: its headers report the account's counts. */
 export const SIBLING_KEY = 'sk-test-sibling'
 
 /** Of the first key, and of the account. The account has one slot. */
@@ -22,7 +22,7 @@ export const LIMITS = {
 
 export interface ChainSetting {
   readonly mode: Mode
-  /** What the line `main` of the model "chat" does. The model "spare" has a line of its own that always answers. */
+  /** The script of the line `main` of the model "chat". The model "spare" has a line of its own that always answers. */
   readonly script?: UpstreamScript
   /** Members of the line `main`. */
   readonly line?: Record<string, unknown>
@@ -40,7 +40,7 @@ export class ChainRun {
   readonly upstream: ScriptedUpstream
   /** The Idempotency-Key of this run. */
   readonly key = randomUUID()
-  /** What admitted calls asked for, by whom. */
+  /** The requests and tokens of admitted calls, by key and account. */
   readonly #booked = { own: { requests: 0, tokens: 0 }, account: { requests: 0, tokens: 0 } }
 
   constructor(mode: Mode, gateway: LimitedGateway, upstream: ScriptedUpstream) {
@@ -119,7 +119,7 @@ export class ChainRun {
     return got
   }
 
-  /** What is counted, at both levels, is what was booked; the two calls that find it out are booked themselves. */
+  /** Asserts that the counts of both levels are what was booked; its own two calls are booked, too. */
   async assertCounted(): Promise<void> {
     const own = await this.passes()
     this.#assertLeft(own, LIMITS.key, this.#booked.own)

@@ -36,7 +36,7 @@ export interface EditsGateway {
   readonly second: ScriptedUpstream
   readonly served: AssembledGateway
   post(body: FormData | string, headers?: Record<string, string>, key?: string): Promise<Response>
-  /** What an account has spent. */
+  /** The amount that an account has spent. */
   spent(key?: string): Promise<number>
 }
 

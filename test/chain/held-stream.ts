@@ -1,7 +1,7 @@
 import { eventsOf, type Mode } from '../support/exchange.ts'
 import { stream, type UpstreamScript } from '../support/scripted-upstream.ts'
 
-/** A stream that is held behind its first words until it is told to `go` on to its regular end. */
+/** A stream that is held behind its first words until the test calls `go`, and then comes to its regular end. */
 export function heldStream(mode: Mode): { script: UpstreamScript; go(): void } {
   const held = Promise.withResolvers<void>()
   const events = eventsOf(mode, ['Hello', 'again'])

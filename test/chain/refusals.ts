@@ -13,7 +13,7 @@ export interface Refusal {
   readonly caller?: Caller
   /** The headers that carry the key. Defaults to the caller's own. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What happens before the call that is refused. */
+  /** The event before the call that is refused. */
   readonly before?: 'a call' | 'a running call' | 'the ledger goes away'
   /** Refused for its money, so that what is free is not. */
   readonly money?: true

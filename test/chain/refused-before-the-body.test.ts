@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
-import { MemoryBudgetStore } from '../../lib/endpoints/admin/index.ts'
-import { Budgets, LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
+import { Budgets, LeasePool } from '../../lib/ledger/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { type RateLimitOptions, rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
 import { route } from '../../lib/middleware/route/index.ts'
+import { openDatabase, SqlBudgetStore, SqlLedger, seedAccountsAndKeys } from '../../lib/stores/sql/index.ts'
 import { charge } from '../contracts/ledger-money.ts'
 import { rawClient } from '../support/app-server.ts'
 import { serveChain } from '../support/chain-server.ts'
@@ -31,13 +31,15 @@ async function startGateway(
 ) {
   const upstream = await startUpstream(options.script)
   t.after(() => upstream.close())
-  const ledger = new MemoryLedger({
+  const db = await openDatabase('sqlite::memory:')
+  await seedAccountsAndKeys(db, {
     accounts: [{ id: 'acme', balance: options.balance ?? '1' }],
-    keys: [{ id: 'key_acme' }],
+    keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
   })
+  const ledger = new SqlLedger(db)
   const pool = new LeasePool({ ledger })
   t.after(() => pool.close())
-  const budgetStore = new MemoryBudgetStore({ ledger, accounts: { get: () => ({}) } })
+  const budgetStore = new SqlBudgetStore(db)
   const budgets = new Budgets({ store: budgetStore })
   t.after(() => budgets.close())
   const config = loadConfig({
@@ -57,6 +59,7 @@ async function startGateway(
     app.use(errorEnvelope())
   })
   t.after(() => chain.close())
+  t.after(() => db.destroy())
   const { port } = chain.server.address() as AddressInfo
   const post = async (extra: Record<string, unknown> = {}, tags = '') => {
     const response = await fetch(chain.url + PATH, {
@@ -148,7 +151,7 @@ test('a balance known to be spent does so until a deposit, which counts at once'
   const refused = await post(LARGE)
   assert.equal(refused.status, 402)
   assert.equal((await entry(refused.headers.get('x-request-id'))).error_code, 'insufficient_balance')
-  await ledger.deposit('acme', 1_000_000_000n, 'more')
+  await ledger.deposit('acme', 1_000_000_000n, 'more', Date.now())
   assert.equal((await post(LARGE)).status, 200)
 })
 
@@ -164,7 +167,7 @@ test('a budget known to be spent does so for the calls that it counts, until it 
   for (const body of [{}, LARGE]) assert.equal((await post(body, 'team=search')).status, 402)
   const call = { account: 'acme', key: null, user: null, tags: { team: 'search' } }
   const wallets = budgets.matching(call, Date.now()).map(({ wallet }) => wallet)
-  ledger.settle([charge('acme', 1n, { budgets: wallets })])
+  await ledger.settle([charge('acme', 1n, { budgets: wallets })])
   const refused = await post({}, 'team=search')
   assert.equal(refused.status, 402)
   assert.match(
@@ -177,11 +180,12 @@ test('a budget known to be spent does so for the calls that it counts, until it 
     assert.match(answer, /^HTTP\/1\.1 402 [\s\S]*"code":"key_quota_exhausted"/)
   }
   for (const tags of ['team=ads', '']) assert.equal((await post(LARGE, tags)).status, 200)
-  await budgetStore.change('b1', (now) => ({ ...now, amount: 200_000_000n }), origin)
+  const raised = { ...origin, requestId: 'req_2' }
+  await budgetStore.change('b1', (now) => ({ ...now, amount: 200_000_000n }), raised)
   assert.equal((await post(LARGE, 'team=search')).status, 200)
 })
 
-test('what may be free is read, whatever the balance is', async (t) => {
+test('a request that may be free is read, whatever the balance is', async (t) => {
   const { post } = await startGateway(t, { balance: '0', price: { outputPerMillion: '1' } })
   assert.equal((await post(LARGE)).status, 402)
   const free = await startGateway(t, { balance: '0', price: {} })

@@ -29,7 +29,7 @@ onEveryBackend('a request refused by a limit takes nothing', (fresh) => {
       it(`${kind} of the ${level}: its Idempotency-Key is free (${modeName(mode)})`, async (t) => {
         const run = await ChainRun.start(t, fresh(), { mode, limits })
         const first = await run.passes()
-        // Twice with the same key: the second is refused by the limit again, and not told of the first.
+        // The same key is sent twice: the limit refuses the second call again, and the first call is not mentioned.
         for (let i = 0; i < 2; i++) {
           const refused = await run.exchange(run.body(), { key: run.key })
           run.assertCode(refused, 'rate_limited', 429)

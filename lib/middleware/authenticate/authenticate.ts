@@ -3,6 +3,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal, readTags } from '../../core/call/index.ts'
 import { compileAllowList, hashSecret, NO_TAGS } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
 import {
   aFunction,
   aNumber,
@@ -15,7 +16,6 @@ import {
 import { CheckedDirectory } from './checked-directory.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
-import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 import { SessionKeys } from './session-keys.ts'
 
 /** Options of {@link authenticate}. */
@@ -63,7 +63,7 @@ interface ResolvedKey {
   readonly principal: Principal
   /** Undefined if every address is allowed. */
   readonly mayCallFrom: ((ip: string | null) => boolean) | undefined
-  /** When its use was told last. */
+  /** The time when its use was last reported. */
   notedAt: number
 }
 
@@ -233,7 +233,7 @@ function otherKeys(headers: IncomingHttpHeaders): readonly string[] {
 function isConsoleToken(secret: string): boolean {
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(secret)) return false
   try {
-    // What has no members throws, as what is no JSON does.
+    // `in` throws for a value that is no object, and `JSON.parse` for a text that is no JSON.
     return 'alg' in JSON.parse(Buffer.from(secret.slice(0, secret.indexOf('.')), 'base64url').toString())
   } catch {
     return false

@@ -1,5 +1,5 @@
-import { within } from '../../core/time-limit/index.ts'
-import type { KeyDirectory, KeyRecord } from './key-directory.ts'
+import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
+import { within } from '../../core/timing/index.ts'
 
 type Found = KeyRecord | undefined
 

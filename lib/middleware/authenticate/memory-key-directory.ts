@@ -1,13 +1,6 @@
 import { hashSecret, tagsOf } from '../../core/catalog/index.ts'
-import type { ParsedAccount, ParsedKey } from '../../core/config/index.ts'
+import type { AccountRecord, KeyDirectory, KeyRecord, KeySeed } from '../../core/key-directory/index.ts'
 import { aListOf, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
-import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
-
-/** Keys and accounts as in a config. Members with a default may be left out. */
-export interface KeySeed {
-  accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
-  keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
-}
 
 const RULES: OptionRules<KeySeed> = {
   accounts: required(aListOf("an array of accounts, such as [{ id: 'acme' }]", 'id')),

@@ -1,7 +1,7 @@
 import type { Call, KeyWatch } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
-import { within } from '../../core/time-limit/index.ts'
-import type { KeyDirectory, KeyRecord } from './key-directory.ts'
+import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
+import { within } from '../../core/timing/index.ts'
 
 /** A running call that ends with its key. */
 interface Session {
@@ -30,7 +30,7 @@ export class SessionKeys implements KeyWatch {
   readonly #check: Check
   /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
   readonly #sessions: Session[] = []
-  /** The keys in use, as the directory last told of them. */
+  /** The keys in use, as the directory last returned them. */
   #known: ReadonlyMap<string, KeyRecord> = new Map()
   #timer: NodeJS.Timeout | undefined
 
@@ -92,7 +92,7 @@ export class SessionKeys implements KeyWatch {
       this.#known = await within(this.#lookupMs, this.#findAll(hashes), late)
       return true
     } catch {
-      // New requests tell of it.
+      // The failure is reported by new requests, whose keys are looked up as well.
       return false
     }
   }

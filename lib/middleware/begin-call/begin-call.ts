@@ -1,14 +1,14 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, type CallOptions, openCall, quietLogger } from '../../core/call/index.ts'
 import {
-  type Call,
-  type CallOptions,
-  openCall,
-  quietLogger,
-  UNASKED,
-  type Unasked,
-} from '../../core/call/index.ts'
-import { aFunction, aLogger, checkOptions, type OptionRules } from '../../core/options/index.ts'
-import { checkedFunction, dropFailure, errorOf } from '../../core/own-functions/index.ts'
+  aFunction,
+  aLogger,
+  catchRejection,
+  checkedFunction,
+  checkOptions,
+  errorOf,
+  type OptionRules,
+} from '../../core/options/index.ts'
 import type { Protocol } from '../../core/protocols/index.ts'
 
 /** Options of {@link beginCall}. */
@@ -51,7 +51,7 @@ export function beginCall(options: BeginCallOptions = {}): RequestHandler {
   let isWatched = Object.keys(options).length > 0
   return function beginCall(req: Request, res: Response, next: NextFunction): void {
     const call = openCall(req, res, opening)
-    if (isWatched && (req as Unasked)[UNASKED]) {
+    if (isWatched && call.isImplicit) {
       isWatched = false
       logger.warn({ requestId: call.id }, TOO_LATE)
     }
@@ -63,7 +63,7 @@ export function beginCall(options: BeginCallOptions = {}): RequestHandler {
     }
     // It may refuse the call at once, and not later.
     if (told !== undefined)
-      dropFailure(told, (error) => {
+      catchRejection(told, (error) => {
         call.logger.error({ err: error, requestId: call.id }, '"onBegin" failed when the call had begun')
       })
     next()

@@ -1,21 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-const unread = new WeakMap<IncomingMessage, ServerResponse>()
+/** The events of a readable stream to which its readers listen: pipes, iterators and parsers use them, too. */
+const READING: ReadonlySet<unknown> = new Set(['data', 'readable'])
 
 /**
- * Answers `Expect: 100-continue` when the body is first read, whoever reads it, and not before. If the response begins
- * earlier, no 100 is sent, and Node closes the connection behind the response: nobody knows whether the body still comes.
+ * Answers `Expect: 100-continue` when the body is first read, that is when the first listener for it is attached, and not
+ * before. If the response begins earlier, no 100 is sent, and Node closes the connection after the response, because it does
+ * not know whether the body will still come.
  */
 export function continueOnRead(req: IncomingMessage, res: ServerResponse): void {
-  unread.set(req, res)
-  req._read = readContinued
-}
-
-/** One function for all requests, which holds none of them. */
-function readContinued(this: IncomingMessage, size: number): void {
-  const res = unread.get(this)
-  // From here on the request has the method of its class again.
-  Reflect.deleteProperty(this, '_read')
-  if (res && !res.headersSent) res.writeContinue()
-  this._read(size)
+  const onListener = (event: unknown): void => {
+    if (!READING.has(event)) return
+    req.off('newListener', onListener)
+    if (!res.headersSent) res.writeContinue()
+  }
+  req.on('newListener', onListener)
 }

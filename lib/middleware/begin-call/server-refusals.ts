@@ -7,7 +7,6 @@ import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { continueOnRead } from './continue-on-read.ts'
 import { requireApp, responseOn } from './upgrade-handler.ts'
-import { writeRefusal } from './write-refusal.ts'
 
 /** Listeners for the events by which an HTTP server lets others refuse what it would refuse itself, without an envelope. */
 export interface ServerRefusals {
@@ -28,6 +27,29 @@ export interface ServerRefusals {
 
 const refusals = new WeakMap<IncomingMessage, GatewayError>()
 
+/** The last request of a connection. */
+interface LastRequest {
+  /** Its answer; undefined once that has been given. */
+  res: ServerResponse | undefined
+  /** Whether the answer was given before the whole request had come. */
+  isCutShort: boolean
+  /** The listener for the end of an answer. */
+  readonly onClose: (this: ServerResponse) => void
+}
+
+function noRequest(): LastRequest {
+  const last: LastRequest = {
+    res: undefined,
+    isCutShort: false,
+    onClose() {
+      if (last.res !== this) return
+      last.res = undefined
+      last.isCutShort = !this.req.complete
+    },
+  }
+  return last
+}
+
 /**
  * Refuses a request that {@link serverRefusals} passes on, and no other. Mount it behind `beginCall` and `callLog` and in
  * front of `errorEnvelope`.
@@ -41,8 +63,9 @@ export function refuseUnparsed(): RequestHandler {
 /**
  * Passes on to an app what Node's HTTP server would refuse itself: broken requests (400), headers that are too large (431)
  * or late (408), unknown expectations (417) and tunnels. Then these refusals, too, have an envelope, a request id and an
- * entry in the call log. Nothing is written to a connection that is gone, or on which an answer has begun. Callers that
- * wait for a 100 get it when their body is first read: who is refused before that need not send it.
+ * entry in the call log. Where the body of a request breaks or does not come in time, its call is ended with the refusal.
+ * Nothing is written to a caller that has closed its connection, or into an answer that has begun. Callers that wait for a
+ * 100 get it when their body is first read: who is refused before that need not send it.
  *
  * @param app serves all other requests.
  * @param refused a chain for these only, with {@link refuseUnparsed}.
@@ -55,12 +78,28 @@ export function refuseUnparsed(): RequestHandler {
 export function serverRefusals(app: RequestListener, refused: RequestListener): ServerRefusals {
   requireApp('serverRefusals', app)
   requireApp('serverRefusals', refused)
+  const connections = new WeakMap<Duplex, LastRequest>()
+  function note(req: IncomingMessage, res: ServerResponse): void {
+    let last = connections.get(req.socket)
+    if (last === undefined) {
+      last = noRequest()
+      connections.set(req.socket, last)
+    }
+    last.res = res
+    last.isCutShort = false
+    res.on('close', last.onClose)
+  }
   function pass(error: GatewayError, req: IncomingMessage, res: ServerResponse): void {
     refusals.set(req, error)
     refused(req, res)
   }
+  function passOn(socket: Socket, error: GatewayError, req: IncomingMessage): void {
+    const res = responseOn(socket, req)
+    if (res) pass(error, req, res)
+  }
   return {
     request(req, res) {
+      note(req, res)
       if (req.headers.host !== undefined || req.httpVersion !== '1.1') app(req, res)
       else {
         res.shouldKeepAlive = false
@@ -68,33 +107,29 @@ export function serverRefusals(app: RequestListener, refused: RequestListener): 
       }
     },
     clientError(fault, socket) {
-      // A connection that sent nothing asked for nothing.
-      const isGone = fault.code === 'ECONNRESET' || !socket.writable
-      if (isGone || !(socket instanceof Socket) || socket.bytesRead === 0) {
-        socket.destroy()
-        return
-      }
-      const error = refusalOf(fault.code)
-      const running = runningOn(socket)
-      if (running) refuseRunning(error, running, socket)
-      else {
+      const last = connections.get(socket)
+      if (!(socket instanceof Socket) || isClosed(fault, socket) || last?.isCutShort) socket.destroy()
+      else if (last?.res === undefined) {
         const req = requestOf(socket, fault.rawPacket)
-        pass(error, req, responseOn(socket, req))
-      }
+        passOn(socket, refusalOf(fault.code), req)
+      } else if (last.res.req.complete) {
+        // The request is complete, and the bytes behind it are broken: its call ends as one whose caller has left.
+        socket.destroy()
+      } else callOf(last.res.req).abort(refusalOf(fault.code))
     },
     checkContinue(req, res) {
       continueOnRead(req, res)
       this.emit('request', req, res)
     },
     checkExpectation(req, res) {
+      note(req, res)
       res.shouldKeepAlive = false
       pass(new GatewayError('invalid_request', { status: 417, message: NOT_EXPECTED }), req, res)
     },
     connect(req, socket) {
       // It names a host in place of a path.
       req.url = '/'
-      if (socket instanceof Socket)
-        pass(new GatewayError('not_found', { message: NO_TUNNEL }), req, responseOn(socket, req))
+      if (socket instanceof Socket) passOn(socket, new GatewayError('not_found', { message: NO_TUNNEL }), req)
       else socket.destroy()
     },
   }
@@ -122,21 +157,14 @@ function refusalOf(code: string | undefined): GatewayError {
   }
 }
 
-/** Returns the response that is being made on a connection. */
-function runningOn(socket: Socket): ServerResponse | null | undefined {
-  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
-}
-
 /**
- * Refuses a request whose body is broken. Its call, which has begun, has the entry. If the request is whole, what follows
- * it is broken: the connection is cut, so that the call ends as one whose caller has left.
+ * Whether a connection was closed by its caller, in the middle of a request too, or has sent nothing and so asked for
+ * nothing.
  */
-function refuseRunning(error: GatewayError, res: ServerResponse, socket: Socket): void {
-  if (res.headersSent || res.req.complete) socket.destroy()
-  else {
-    writeRefusal(res, callOf(res.req), error)
-    socket.destroySoon()
-  }
+function isClosed({ code }: NodeJS.ErrnoException, socket: Socket): boolean {
+  return (
+    code === 'HPE_INVALID_EOF_STATE' || code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0
+  )
 }
 
 const REQUEST_LINE = /^([A-Z-]{3,20}) (\/[^\s?]{0,500})/

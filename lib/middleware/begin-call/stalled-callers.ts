@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { aNumber, checkOptions, kindOf } from '../../core/options/index.ts'
 
@@ -8,24 +8,37 @@ export interface StalledCallersOptions {
   afterMs?: number
 }
 
-/** What a connection had taken when it was last looked at. */
-interface Progress {
+/** The progress of a connection when it was last checked. */
+export interface Progress {
   /** The bytes whose write was done. */
   done: number
-  /** The bytes of the running write that the system had not taken. */
-  queued: number
-  /** How often that was seen again. */
+  /** How many checks in a row have found bytes that wait, and no write that has ended since the one before. */
   again: number
 }
 
-/** How often a caller is looked at, at least, in the time that it has. */
-const LOOKS = 4
+interface Caller {
+  readonly progress: Progress
+  /** The running answer; undefined between answers, and on an upgraded connection. */
+  res: ServerResponse | undefined
+  /** The bytes that the caller had sent when its last write ended. */
+  read: number
+  /** How many timeouts of the socket have followed each other, and when the last one was. */
+  timeouts: number
+  timeoutAt: number
+}
+
+/** How many checks there are, at least, in the time that a caller has. */
+const MIN_CHECKS = 4
 const MAX_INTERVAL_MS = 5000
 
 /**
  * Cuts the connections of callers that take no byte of their answer for a while. Their calls end as if the caller had
  * left, so that slots, money, memory and upstream connections are free again. It holds for every answer and WebSocket
  * of the server. A caller that reads slowly, and one to whom nothing is sent, is not cut.
+ *
+ * A whole answer can be a single write, which ends with its last byte. Only Node's own timeout of sockets knows whether a
+ * part of it was taken, so that timeout is used while a write takes long. It is also put off by bytes that the caller
+ * sends; then only writes that end count.
  *
  * @throws TypeError if an option is unusable, or the server is none, such as an app.
  * @example
@@ -39,42 +52,69 @@ export function cutStalledCallers(server: Server, options: StalledCallersOptions
       `cutStalledCallers: it needs the server, such as createServer(app) or what app.listen() returns, not ${kindOf(server)}`,
     )
   const { afterMs = 60_000 } = options
-  const open = new Map<Socket, Progress>()
+  // Checks are counted, and not the time: a process that was stopped has seen nothing of what its callers took.
+  const checks = Math.max(MIN_CHECKS, Math.ceil(afterMs / MAX_INTERVAL_MS))
+  const intervalMs = Math.ceil(afterMs / checks)
+  const callers = new Map<Socket, Caller>()
+
   server.on('connection', (socket: Socket) => {
-    // No count is like this one: its time begins when it is first looked at.
-    open.set(socket, { done: -1, queued: 0, again: 0 })
-    socket.once('close', () => open.delete(socket))
+    callers.set(socket, {
+      progress: { done: -1, again: 0 },
+      res: undefined,
+      read: 0,
+      timeouts: 0,
+      timeoutAt: 0,
+    })
+    socket.once('close', () => callers.delete(socket))
   })
-  const looks = Math.max(LOOKS, Math.ceil(afterMs / MAX_INTERVAL_MS))
-  // Looks are counted, and not the time: what callers take shows only while this process runs, which can be stopped.
-  const look = (): void => {
-    for (const [socket, progress] of open) {
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    const caller = callers.get(req.socket)
+    if (!caller) return
+    caller.res = res
+    res.on('timeout', (socket: Socket) => onTimeout(caller, socket, res))
+    res.on('close', () => {
+      if (caller.res === res) caller.res = undefined
+    })
+  })
+
+  function check(): void {
+    for (const [socket, caller] of callers) {
+      const { progress, res } = caller
       noteProgress(socket, progress)
-      if (progress.again >= looks) socket.destroy()
+      if (progress.again === 0) {
+        caller.read = socket.bytesRead
+        caller.timeouts = 0
+        continue
+      }
+      const isSending = socket.bytesRead !== caller.read
+      if (progress.again >= checks && (res === undefined || isSending)) socket.destroy()
+      else if (progress.again === 1 && res) socket.setTimeout(intervalMs)
     }
   }
-  const timer = setInterval(look, Math.min(MAX_INTERVAL_MS, afterMs / LOOKS)).unref()
+
+  /** Node puts a timeout off without an event when a part of the running write was taken. */
+  function onTimeout(caller: Caller, socket: Socket, res: ServerResponse): void {
+    if (socket.timeout !== intervalMs) {
+      // A timeout of the server: where nobody listens to it, the connection is closed.
+      const listeners = [server, res.req, res].map((each) => each.listenerCount('timeout'))
+      if (listeners.join() === '0,0,1') socket.destroy()
+      return
+    }
+    if (caller.progress.again === 0) return
+    const now = performance.now()
+    caller.timeouts = now - caller.timeoutAt < 1.5 * intervalMs ? caller.timeouts + 1 : 1
+    caller.timeoutAt = now
+    if (caller.timeouts >= checks) socket.destroy()
+    else socket.setTimeout(intervalMs)
+  }
+
+  const timer = setInterval(check, intervalMs).unref()
   server.once('close', () => clearInterval(timer))
 }
 
-/** Notes what the caller has taken, and whether something waits for it and it has taken no byte since the last look. */
-function noteProgress(socket: Socket, progress: Progress): void {
-  const queued = queuedBytes(socket)
+/** Notes which writes have ended, and whether something waits although none has ended since the last check. */
+export function noteProgress(socket: Socket, progress: Progress): void {
   const done = socket.bytesWritten - socket.writableLength
-  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) {
-    progress.again++
-    return
-  }
+  progress.again = socket.writableLength > 0 && done === progress.done ? progress.again + 1 : 0
   progress.done = done
-  progress.queued = queued
-  progress.again = 0
-}
-
-/**
- * Returns how much of the running write the system has not taken yet. A whole answer is one write, which is done only
- * with its last byte. Node's own timeouts of sockets go by the same figure.
- */
-function queuedBytes(socket: Socket): number {
-  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null }
-  return handle?.writeQueueSize ?? 0
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { noteUpgrade, openCall, type Upgrade } from '../../core/call/index.ts'
+import { noteUpgrade, openCall, type Upgrade, writeRefusal } from '../../core/call/index.ts'
 import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { kindOf } from '../../core/options/index.ts'
-import { writeRefusal } from './write-refusal.ts'
 
 /** The close frame of a gateway that stops. */
 const GOING_AWAY = 1001
@@ -59,6 +58,7 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
     socket.once('close', () => open.delete(upgrade))
     noteUpgrade(req, upgrade)
     const res = responseOn(socket, req)
+    if (!res) return
     if (isWebSocketRequest(req)) app(req, res)
     else refuseOther(req, res, socket)
   }
@@ -89,11 +89,20 @@ export function requireApp(owner: string, app: unknown): void {
     )
 }
 
-/** Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. */
-export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
+/**
+ * Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. If the
+ * request before has not been answered, the connection is cut, and there is no response.
+ */
+export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse | undefined {
   const res = new http.ServerResponse(req)
   res.shouldKeepAlive = false
-  res.assignSocket(socket)
+  try {
+    res.assignSocket(socket)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_SOCKET_ASSIGNED') throw error
+    socket.destroy()
+    return undefined
+  }
   const onDrain = (): void => void res.emit('drain')
   socket.on('drain', onDrain)
   res.once('finish', () => {

@@ -14,8 +14,7 @@ import { type CallUsage, usageOfCall } from '../../core/usage/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type BilledDeps, holdPart, type PartsOf } from './billed-part.ts'
-import { boundedCost } from './bounded-cost.ts'
-import { type Cost, costOf } from './cost.ts'
+import { boundedCost, type Cost, costOf } from './cost.ts'
 import { concludeClaim, keptBill } from './kept-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
@@ -69,20 +68,22 @@ export class BilledCall implements Bill, PartsOf {
   /**
    * Returns a promise that the end of an answer must wait for; undefined if nothing has to wait, as for an error.
    *
-   * @throws {GatewayError} (or rejects with) the error to answer instead.
+   * @throws {GatewayError} (as a rejection) the error to answer instead.
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
     const { statusCode: status } = this.#res
-    if (status < 400 && !this.#call.settling) {
-      const settling = this.#call.settle({
-        outcome: { status, errorCode: null, finish: 'completed' },
-        unsent: null,
-      })
-      if (settling) return settling
-    }
-    if (this.#call.ended) this.#giveBack()
+    const settling =
+      status < 400 && !this.#call.settling
+        ? this.#call.settle({ outcome: { status, errorCode: null, finish: 'completed' }, unsent: null })
+        : undefined
+    if (settling) return settling.then(() => this.#giveBackIfEnded())
+    this.#giveBackIfEnded()
     return undefined
+  }
+
+  #giveBackIfEnded(): void {
+    if (this.#call.ended) this.#giveBack()
   }
 
   /**
@@ -113,8 +114,8 @@ export class BilledCall implements Bill, PartsOf {
 
   /** @throws {GatewayError} if the answer must not be finished. */
   #goOn(outcome: SettleOutcome): void {
-    // Another call has the key by now; `prove` throws its refusal.
-    if (outcome === 'fenced') this.#call.prove()
+    // Another call has the key by now; `assertOwnsClaim` throws its refusal.
+    if (outcome === 'fenced') this.#call.assertOwnsClaim()
     if (outcome !== 'unconfirmed') return
     if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
     else this.onResolved('confirmed')

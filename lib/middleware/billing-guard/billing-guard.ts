@@ -1,17 +1,19 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type EarlyRefuser, holdEnd, NO_BILLING } from '../../core/call/index.ts'
 import { type Catalog, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
-import { aCatalog, type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
 import {
+  aCatalog,
   aFunction,
   anObjectWith,
+  type CatalogSource,
+  catalogFrom,
+  checkedFunction,
   checkOptions,
   type OptionRules,
   someMilliseconds,
 } from '../../core/options/index.ts'
-import { checkedFunction } from '../../core/own-functions/index.ts'
 import type { Budgets } from '../../ledger/budgets/budgets.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveClaim, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
@@ -127,7 +129,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     const keyId = key ? key(req, call) : (call.principal?.keyId ?? null)
     if (payer === undefined) return undefined
     const paidBy = { account: payer, key: keyId }
-    // Whoever the user is, whom the body names, and whatever tags it adds: the call counts against these.
+    // The body may name a user and add tags: the call counts against these in any case.
     const claim = { ...paidBy, amount: 1n, budgets: budgetsOf(call, paidBy) }
     const isEmpty = pool.seemsEmpty(claim) ?? req.headers.expect !== undefined
     if (!isEmpty) return undefined

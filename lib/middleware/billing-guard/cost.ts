@@ -1,5 +1,6 @@
 import {
   amountOf,
+  type Call,
   type CallRequest,
   type ChargeItem,
   heldInput,
@@ -20,6 +21,7 @@ import {
 import { greatest } from '../../core/catalog/money.ts'
 import { tierIn } from '../../core/catalog/service-tier.ts'
 import type { PriceUnit } from '../../core/operations/index.ts'
+import type { Reservation } from '../../ledger/pool/reservation.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
 export interface Cost {
@@ -213,10 +215,23 @@ function isVaried(highest: HighestPrices): boolean {
 }
 
 function raise(highest: HighestPrices, price: UnitPrices): void {
-  // What of the input a line writes into its cache is known by its answer.
+  // Only the answer shows how much of the input the line wrote into its cache.
   const input = greatest(price.inputPerMillion, price.cacheWritePerMillion)
   for (const unit of UNITS)
     highest[unit] = greatest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
 }
 
 const UNITS = Object.keys(FREE) as (keyof UnitPrices)[]
+
+/**
+ * Bounds the cost of what upstreams report, so that it leaves the account below zero by at most one reservation. The usage
+ * is marked then, and an item shows what is not charged.
+ */
+export function boundedCost(call: Call, cost: Cost, { most }: Pick<Reservation, 'most'>): Cost {
+  const { usage, billing } = call
+  if (billing?.own !== undefined || !usage || most === undefined || cost.amount <= most) return cost
+  const { source: _, reported, ...counts } = usage
+  call.usage = { ...usage, source: 'bounded', reported: reported ?? counts }
+  const waived = { unit: 'bounded', quantity: 1, price: most - cost.amount } as const
+  return { amount: most, items: [...cost.items, waived] }
+}

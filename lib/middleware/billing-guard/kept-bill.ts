@@ -30,7 +30,7 @@ export function keptBill(bill: Bill, { idempotency }: Call, sent: boolean): Bill
   }
 }
 
-/** Tells a claim that the ledger completes how its charge ended. */
+/** Sets the state of a claim that the ledger completes, by the way its charge ended. */
 export function concludeClaim(claim: RunningClaim, outcome: ChargeOutcome): void {
   if (claim.state === 'settling') claim.state = STATES[outcome]
 }

@@ -1,6 +1,7 @@
-import { withinMemory } from '../../core/bytes/index.ts'
 import { bytesOfEntry, type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
 import { type CallStore, MemoryCallStore } from '../../core/call-store/index.ts'
+import { FairQueue } from '../../core/fair-queue/index.ts'
+import { withinMemory } from '../../core/memory/index.ts'
 import {
   aLogger,
   aNumber,
@@ -10,7 +11,7 @@ import {
   required,
 } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
-import { within } from '../../core/time-limit/index.ts'
+import { within } from '../../core/timing/index.ts'
 import { Retention } from './retention.ts'
 
 /** Options of {@link CallLogWriter}. */
@@ -19,9 +20,9 @@ export interface CallLogWriterOptions {
   store: CallStore
   /** Logs when the store fails or entries are dropped, and when that ends. Defaults to the console. */
   logger?: Logger
-  /** The largest number of entries in the queue; further ones are dropped and counted. Defaults to 10000. */
+  /** The largest number of entries in the queue. Of more, the oldest of the account with the most are dropped and counted. Defaults to 10000. */
   maxQueue?: number
-  /** About the most bytes of entries in the queue; further ones are dropped and counted. Defaults to 64 MiB, less where the process may take less than 1 GiB. */
+  /** About the most bytes of entries in the queue, in the same way. Defaults to 64 MiB, less where the process may take less than 1 GiB. */
   maxQueueBytes?: number
   /** The largest number of entries written at once. Defaults to 500. */
   batchSize?: number
@@ -52,11 +53,17 @@ const THIRTY_DAYS_MS = 30 * 86_400_000
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How often an entry may fail alone while others are written. */
 const MAX_FAILURES = 3
+/** The most accounts whose dropped entries are counted apart. */
+const MAX_NAMED = 20
+const OTHERS = '(others)'
 
 /**
  * Writes call log entries in batches, off the path of requests. While the store fails, queued entries are kept and
  * tried again, fewer at a time. Entries are dropped, and counted, when the queue is full; a single one, when the store
  * refuses it again and again while it takes others.
+ *
+ * Accounts share the queue: the one that has the most waiting loses its oldest entries, and batches take from all in turn.
+ * Entries without an account count as those of one account.
  *
  * Call {@link close} at shutdown: no timer of the writer keeps the process alive.
  *
@@ -73,9 +80,13 @@ export class CallLogWriter {
   readonly #batchSize: number
   readonly #flushMs: number
   readonly #retention: Retention | undefined
-  readonly #queue: CallLogEntry[] = []
-  #queuedBytes = 0
+  readonly #queue: FairQueue<CallLogEntry>
+  /** Entries that failed alone. Each is tried alone again, in turn with batches of others. */
+  #suspects: CallLogEntry[] = []
+  #suspectsTurn = false
   #accepted = 0
+  /** How many of the accepted entries are written or dropped. */
+  #ended = 0
   #written = 0
   #dropped = 0
   #timer: NodeJS.Timeout | undefined
@@ -87,8 +98,8 @@ export class CallLogWriter {
   readonly #failures = new WeakMap<CallLogEntry, { times: number; written: number }>()
   /** Ends the pause before the next retry. */
   #retryNow: (() => void) | undefined
-  /** The count of dropped entries when the outage began; undefined without an outage. */
-  #droppedAtOutage: number | undefined
+  /** The entries dropped in the present outage, by account; undefined without an outage. */
+  #droppedInOutage: Map<string, number> | undefined
   #closed = false
 
   constructor(options: CallLogWriterOptions) {
@@ -103,6 +114,7 @@ export class CallLogWriter {
     this.#logger = logger
     this.#maxQueue = maxQueue
     this.#maxQueueBytes = maxQueueBytes
+    this.#queue = new FairQueue({ maxItems: maxQueue, maxBytes: maxQueueBytes })
     this.#batchSize = batchSize
     this.#atOnce = batchSize
     this.#flushMs = flushMs
@@ -116,27 +128,26 @@ export class CallLogWriter {
 
   /** The number of entries that wait to be written. */
   get queued(): number {
-    return this.#queue.length
+    return this.#queue.size
   }
 
   /** About how many bytes these take. */
   get queuedBytes(): number {
-    return this.#queuedBytes
+    return this.#queue.bytes
   }
 
   /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
-    const bytes = bytesOfEntry(entry)
-    const isFull = this.#queue.length >= this.#maxQueue || this.#queuedBytes + bytes > this.#maxQueueBytes
-    if (this.#closed || isFull) {
-      if (!this.#closed)
-        this.#beginOutage({ queued: this.#queue.length }, 'call log: the queue is full, entries are dropped')
+    if (this.#closed) {
       this.#dropped++
       return
     }
-    this.#queue.push(entry)
-    this.#queuedBytes += bytes
     this.#accepted++
+    const dropped = this.#queue.add(entry.account ?? '', entry, bytesOfEntry(entry))
+    if (dropped.length > 0) {
+      this.#beginOutage({ queued: this.#queue.size }, 'call log: the queue is full, entries are dropped')
+      for (const each of dropped) this.#noteDropped(each)
+    }
     this.#schedule()
   }
 
@@ -149,7 +160,7 @@ export class CallLogWriter {
   async flush(): Promise<void> {
     const target = this.#accepted
     this.#retryNow?.()
-    while (this.#written < target) {
+    while (this.#ended < target) {
       this.#writing ??= this.#writeBatch()
       await this.#writing
     }
@@ -166,19 +177,18 @@ export class CallLogWriter {
     this.#retention?.stop()
     clearTimeout(this.#timer)
     await within(timeoutMs, this.flush(), () => {})
-    if (this.#queue.length === 0) return
-    const lost = this.#queue.length
+    const lost = this.#queue.clear()
+    if (lost === 0) return
+    this.#suspects = []
     this.#dropped += lost
-    this.#written += lost
-    this.#queue.length = 0
-    this.#queuedBytes = 0
+    this.#ended += lost
     this.#retryNow?.()
     this.#logger.error({ lost }, 'call log: closed before all entries could be written')
   }
 
   #schedule(): void {
     if (this.#writing || this.#closed) return
-    if (this.#queue.length >= this.#batchSize) this.#writing = this.#writeBatch()
+    if (this.#queue.size >= this.#batchSize) this.#writing = this.#writeBatch()
     else
       this.#timer ??= setTimeout(() => {
         this.#writing ??= this.#writeBatch()
@@ -194,56 +204,49 @@ export class CallLogWriter {
     const batch = this.#nextBatch()
     try {
       await this.#store.append(batch)
-      // The queue is empty by now if `close` timed out.
-      if (this.#queue[0] === batch[0]) {
-        for (let i = 0; i < batch.length; i++) this.#queuedBytes -= bytesOfEntry(batch[i] as CallLogEntry)
-        this.#queue.splice(0, batch.length)
-        this.#written += batch.length
-      }
+      this.#written += this.#end(batch)
       this.#retryMs = 0
       this.#atOnce = Math.min(this.#batchSize, this.#atOnce * 8)
-      if (this.#droppedAtOutage !== undefined) this.#endOutage(this.#droppedAtOutage)
+      if (this.#droppedInOutage) this.#endOutage(this.#droppedInOutage)
     } catch (error) {
-      this.#beginOutage({ err: error, queued: this.#queue.length }, 'call log: the store fails, entries wait')
+      this.#beginOutage({ err: error, queued: this.#queue.size }, 'call log: the store fails, entries wait')
       this.#atOnce = Math.max(1, Math.ceil(batch.length / 8))
       if (batch.length === 1) this.#failedAlone(batch[0] as CallLogEntry, error)
+      else this.#queue.putBack(batch)
       await this.#retryPause()
     } finally {
       this.#writing = undefined
-      if (this.#queue.length > 0) this.#schedule()
+      if (this.#queue.size > 0) this.#schedule()
     }
   }
 
   #nextBatch(): CallLogEntry[] {
-    let bytes = 0
-    let count = 0
-    for (let i = 0; i < this.#queue.length; i++) {
-      const entry = this.#queue[i] as CallLogEntry
-      bytes += bytesOfEntry(entry)
-      if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
-      // One that has failed alone goes alone.
-      const isSuspect = this.#failures.has(entry)
-      if (isSuspect && count > 0) break
-      count++
-      if (isSuspect) break
-    }
-    return this.#queue.slice(0, count)
+    this.#suspectsTurn = !this.#suspectsTurn || this.#queue.waiting === 0
+    if (this.#suspectsTurn && this.#suspects.length > 0) return this.#suspects.splice(0, 1)
+    return this.#queue.take(this.#atOnce, MAX_BATCH_BYTES)
   }
 
-  /** Puts an entry behind all others. Drops it if it keeps failing while others are written. */
+  /** Ends entries that are written or given up; returns how many. The queue is empty by now if `close` timed out. */
+  #end(entries: readonly CallLogEntry[]): number {
+    const before = this.#queue.size
+    this.#queue.done(entries)
+    const ended = before - this.#queue.size
+    this.#ended += ended
+    return ended
+  }
+
+  /** Has an entry tried alone. Drops it if it keeps failing while others are written. */
   #failedAlone(entry: CallLogEntry, error: unknown): void {
     // The queue is empty by now if `close` timed out.
-    if (this.#queue[0] !== entry) return
-    this.#queue.shift()
+    if (this.#queue.size === 0) return
     const { times, written } = this.#failures.get(entry) ?? { times: 0, written: -1 }
     const isAtFault = this.#written > written
     this.#failures.set(entry, { times: isAtFault ? times + 1 : times, written: this.#written })
     if (times < MAX_FAILURES) {
-      this.#queue.push(entry)
+      this.#suspects.push(entry)
       return
     }
-    this.#queuedBytes -= bytesOfEntry(entry)
-    this.#written++
+    this.#end([entry])
     this.#dropped++
     this.#logger.error({ err: error, requestId: entry.id }, 'call log: the store refuses an entry')
   }
@@ -260,17 +263,29 @@ export class CallLogWriter {
     this.#retryNow = undefined
   }
 
+  #noteDropped({ account }: CallLogEntry): void {
+    this.#dropped++
+    this.#ended++
+    const counts = this.#droppedInOutage as Map<string, number>
+    const own = account ?? ''
+    const name = counts.has(own) || counts.size < MAX_NAMED ? own : OTHERS
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+
   #beginOutage(fields: object, message: string): void {
-    if (this.#droppedAtOutage !== undefined) return
-    this.#droppedAtOutage = this.#dropped
+    if (this.#droppedInOutage) return
+    this.#droppedInOutage = new Map()
     this.#logger.error(fields, message)
   }
 
   /** Waits until half the queue is free: a slow store would otherwise be logged with every batch. */
-  #endOutage(droppedBefore: number): void {
-    if (this.#queue.length * 2 > this.#maxQueue || this.#queuedBytes * 2 > this.#maxQueueBytes) return
-    const dropped = this.#dropped - droppedBefore
-    this.#droppedAtOutage = undefined
-    this.#logger.warn({ dropped }, 'call log: entries are written again')
+  #endOutage(counts: ReadonlyMap<string, number>): void {
+    if (this.#queue.size * 2 > this.#maxQueue || this.#queue.bytes * 2 > this.#maxQueueBytes) return
+    const dropped = [...counts.values()].reduce((sum, count) => sum + count, 0)
+    this.#droppedInOutage = undefined
+    this.#logger.warn(
+      { dropped, ...(dropped > 0 && { accounts: Object.fromEntries(counts) }) },
+      'call log: entries are written again',
+    )
   }
 }

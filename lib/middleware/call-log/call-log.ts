@@ -6,7 +6,7 @@ import { anObjectWith, checkOptions, type OptionRules, oneOf, required } from '.
 export interface CallLogOptions {
   /** Receives the entries: a `CallLogWriter`, or an object whose `add` neither throws nor waits. */
   writer: { add(entry: CallLogEntry): void }
-  /** What writes the entries of charged calls: the `writer`, or the `ledger` with the charge. Defaults to `writer`. */
+  /** The writer of the entries of charged calls: `writer`, or the `ledger` with the charge. Defaults to `writer`. */
   settledBy?: 'writer' | 'ledger'
 }
 

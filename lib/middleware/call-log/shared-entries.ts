@@ -24,10 +24,13 @@ const MAX_SUBJECTS = 10_000
  *
  * - look-ups, such as a client that polls: one entry a minute for each key and kind of path;
  * - refused and failed calls: 100 for each key and error at once, then five a second;
+ * - free calls that succeed, such as counts of tokens: the same for each key;
  * - calls without a valid key: 50 for each error at once, then one a second, whoever sends them.
  *
  * Calls beyond that share an entry: `repeats` says for how many more it stands. Calls that were charged, or used something,
- * always have their own. Those that share one are alike in how they ended, and in whether usage counts them by their entry.
+ * always have their own. So do those with an Idempotency-Key, whose entry has the answer for a repetition: beyond that, it has no
+ * user and tags, which take more than the rest. Those that share one are alike in how they ended, and in whether usage counts
+ * them by their entry.
  *
  * @example
  * const entries = new SharedEntries(writer)
@@ -50,9 +53,14 @@ export class SharedEntries {
       return
     }
     const subject = this.#subjectOf(allowance)
+    const now = performance.now()
+    if (isRepeatable(entry)) {
+      this.#writer.add(take(subject, now) ? entry : withoutLabels(entry))
+      return
+    }
     subject.count += subject.waiting ? 1 : 0
     subject.waiting = entry
-    this.#write(subject, performance.now())
+    this.#write(subject, now)
   }
 
   /** Writes what waits. */
@@ -89,11 +97,8 @@ export class SharedEntries {
 
   /** Writes the entry that waits, if its subject may have one. */
   #write(subject: Subject, now: number): void {
-    const refills = Math.floor((now - subject.refilledAt) / subject.everyMs)
-    subject.left = Math.min(subject.burst, subject.left + refills)
-    subject.refilledAt += refills * subject.everyMs
-    if (!subject.waiting || subject.left === 0) return
-    subject.left--
+    refill(subject, now)
+    if (!subject.waiting || !take(subject, now)) return
     this.#writer.add(shared(subject.waiting, subject.count))
     subject.waiting = undefined
     subject.count = 0
@@ -109,6 +114,33 @@ export class SharedEntries {
   }
 }
 
+function refill(subject: Subject, now: number): void {
+  const refills = Math.floor((now - subject.refilledAt) / subject.everyMs)
+  subject.left = Math.min(subject.burst, subject.left + refills)
+  subject.refilledAt += refills * subject.everyMs
+}
+
+/** Takes one of the entries that a subject may have. Returns false if there is none. */
+function take(subject: Subject, now: number): boolean {
+  refill(subject, now)
+  if (subject.left === 0) return false
+  subject.left--
+  return true
+}
+
+/** Whether a repetition of the call is answered with its entry. */
+function isRepeatable({ method, outcome, idempotency_key }: CallLogEntry): boolean {
+  return !isRead(method) && outcome === 'completed' && idempotency_key !== null
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function withoutLabels(entry: CallLogEntry): CallLogEntry {
+  return { ...entry, user: null, tags: {} }
+}
+
 function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
   return repeats === 0 ? entry : { ...entry, repeats }
 }
@@ -117,16 +149,14 @@ function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
 function allowanceOf(entry: CallLogEntry): Allowance | undefined {
   const { key, method, path, status, outcome, error_code: code, billing } = entry
   if (billing !== null && billing.charged !== null && billing.charged !== '0') return undefined
-  if (key === null || outcome !== 'completed') {
-    const share = shareOfEntry(entry)
-    if (share && hasUsed(share)) return undefined
-    const alike = `${outcome} ${code ?? status} ${share !== undefined}`
-    return key === null
-      ? { subject: alike, burst: 50, everyMs: 1000 }
-      : { subject: `${key} ${alike}`, burst: 100, everyMs: 200 }
-  }
-  const isLookup = status === 200 && (method === 'GET' || method === 'HEAD') && !billing?.charged
-  return isLookup ? { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 } : undefined
+  if (key !== null && outcome === 'completed' && status === 200 && isRead(method) && !billing?.charged)
+    return { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 }
+  const share = shareOfEntry(entry)
+  if (share && hasUsed(share)) return undefined
+  const alike = `${outcome} ${code ?? status} ${share !== undefined}`
+  return key === null
+    ? { subject: alike, burst: 50, everyMs: 1000 }
+    : { subject: `${key} ${alike}`, burst: 100, everyMs: 200 }
 }
 
 function hasUsed({ inputTokens, outputTokens, images, seconds, cost }: UsageShare): boolean {

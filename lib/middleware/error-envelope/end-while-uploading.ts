@@ -6,7 +6,7 @@ export interface UploadBounds {
   readonly ms: number
   /** How long the caller has to read the answer when so many bytes came, in milliseconds. */
   readonly graceMs: number
-  /** What a piece counts for at least, in bytes: a piece of one byte takes as much work as a large one. */
+  /** The least number of bytes that a piece counts for: a piece of one byte takes as much work as a large one. */
   readonly perPiece: number
 }
 
@@ -42,9 +42,10 @@ export function endWhileUploading(
     res.end()
   }
   let timer = setTimeout(end, bounds.ms).unref()
-  req.on('data', count).on('end', end).on('close', end)
-  req.resume()
   res.setHeader('connection', 'close')
+  // A caller that waits for a 100 gets it with the first listener for its body, unless its answer has begun.
   if (body) res.write(body)
   else res.flushHeaders()
+  req.on('data', count).on('end', end).on('close', end)
+  req.resume()
 }

@@ -6,15 +6,17 @@ import {
   isHeldBack,
   type Logger,
   noteEnvelope,
+  noteEnvelopeUsed,
+  prepareEnvelope,
   quietLogger,
 } from '../../core/call/index.ts'
-import { type GatewayError, isUnforeseen, toGatewayError } from '../../core/errors/index.ts'
+import { type GatewayError, isUnforeseen, noAnswerReason, toGatewayError } from '../../core/errors/index.ts'
 import { aLogger, checkOptions } from '../../core/options/index.ts'
 import { endWhileUploading, KNOWN_CALLER, UNKNOWN_CALLER } from './end-while-uploading.ts'
 
 /** Options of {@link errorEnvelope}. */
 export interface ErrorEnvelopeOptions {
-  /** Logs unforeseen errors with their stack. Defaults to the call's logger. */
+  /** Logs unforeseen errors with their stack, and requests that a store did not answer. Defaults to the call's logger. */
   logger?: Logger
 }
 
@@ -31,22 +33,24 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
   checkOptions('errorEnvelope', options, { logger: aLogger })
   const own = options.logger && quietLogger(options.logger)
   const handler: ErrorRequestHandler = function errorEnvelope(thrown, req, res, _next): void {
+    noteEnvelopeUsed(handler)
     const call = callOf(req)
     const error = call.stamp(toGatewayError(thrown))
     // A 5xx of another library is unforeseen, too, whatever its status.
     if (isUnforeseen(error) || (error !== thrown && error.status >= 500)) {
       const logger = own ?? call.logger
-      logger.error(
-        { err: error.cause ?? error, requestId: call.id, method: call.method, path: call.shortPath },
-        'unforeseen error',
-      )
+      const cause = error.cause ?? error
+      const about = { requestId: call.id, method: call.method, path: call.shortPath }
+      const reason = noAnswerReason(cause)
+      if (reason === undefined) logger.error({ err: cause, ...about }, 'unforeseen error')
+      else logger.warn({ reason, ...about }, 'a request failed because a store gave no answer')
     }
     // The answer was complete, and only its end is held back, so it stands.
     if (isHeldBack(res)) return
     call.fail(error)
     if (!res.headersSent) sendEnvelope(req, res, call, error)
     else {
-      const waiting = call.lastByte()
+      const waiting = call.prepareLastByte()
       if (waiting) void waiting.then(() => endBroken(res, call, error))
       else endBroken(res, call, error)
     }
@@ -70,13 +74,7 @@ export function unknownPath(options: Record<string, never> = {}): RequestHandler
 }
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
-  const body = Buffer.from(JSON.stringify(call.protocol.errorBody(error, call.id)))
-  for (const name of STALE_HEADERS) res.removeHeader(name)
-  res.statusCode = error.status
-  res.statusMessage = ''
-  for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
-  res.setHeader('content-type', 'application/json; charset=utf-8')
-  res.setHeader('content-length', body.length)
+  const body = prepareEnvelope(res, call, error)
   const sent = req.method === 'HEAD' ? undefined : body
   // Where the caller has left nobody reads it, but `idempotency` keeps it for a repetition.
   if (res.destroyed || !leavesMuchUnread(req)) res.end(sent)
@@ -92,25 +90,6 @@ function isUploading(req: Request, call: Call, error: GatewayError): boolean {
 function hasValidKey({ principal }: Call, { status }: GatewayError): boolean {
   return principal !== null && status !== 401 && status !== 403
 }
-
-/** Headers that a handler may have set for the answer that it did not send. */
-const STALE_HEADERS = [
-  'accept-ranges',
-  'cache-control',
-  'content-digest',
-  'content-disposition',
-  'content-encoding',
-  'content-language',
-  'content-location',
-  'content-range',
-  'etag',
-  'expires',
-  'last-modified',
-  'location',
-  'repr-digest',
-  'trailer',
-  'transfer-encoding',
-]
 
 /** The rest of a refused body is read and discarded up to this size, which is cheaper than a new connection. */
 const MAX_DISCARDED_BYTES = 64 * 1024

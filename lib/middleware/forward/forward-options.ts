@@ -1,8 +1,7 @@
-import { budgetOf } from '../../core/body-budget/index.ts'
 import type { Call } from '../../core/call/index.ts'
 import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
 import { COLLECTION_PATH, collectionOf } from '../../core/config/pass-through-path.ts'
-import { aKeptThings, type KeptThings } from '../../core/kept/index.ts'
+import { budgetOf } from '../../core/memory/index.ts'
 import {
   aNumber,
   anArray,
@@ -10,8 +9,10 @@ import {
   aString,
   checkOptions,
   type OptionRules,
+  oneOf,
   required,
 } from '../../core/options/index.ts'
+import { someUpstreamResources, type UpstreamResources } from '../../core/upstream-resources/index.ts'
 import { type Candidate, type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
 import {
   ROUTING_RULES,
@@ -20,6 +21,7 @@ import {
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import type { ForwardTerms } from './forwarding.ts'
+import { RefusedFiles } from './owned/batch-files.ts'
 
 /** Amounts as decimal strings. */
 interface PassedOnPrice {
@@ -38,7 +40,7 @@ export interface ForwardRule {
    * Hold at least the two for each request. Default to free.
    */
   price?: PassedOnPrice
-  /** What these cost the operator. Defaults to unknown. `perMinute` is counted only where `price` has one. */
+  /** The operator's own cost of these. Defaults to unknown. `perMinute` is counted only where `price` has one. */
   cost?: PassedOnPrice | undefined
   /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
   sessionMs?: number | undefined
@@ -46,6 +48,16 @@ export interface ForwardRule {
   methods?: readonly ForwardMethod[] | undefined
   /** The path of the rule, as Express matches it; needed with `keeps`. */
   path?: string | undefined
+  /**
+   * Whether the path takes raw bytes: a body of a type that is neither JSON nor a form is passed on unread, unless it begins
+   * as JSON. Defaults to whether the path is one at which known upstreams do, such as `/v1/audio/transcriptions`.
+   */
+  raw?: boolean | undefined
+  /**
+   * Whether callers may get credentials of the upstream, such as the ephemeral key of a realtime session. With one, a caller
+   * reaches the provider past the gateway: unlimited, unbilled, in the account of the line's key. Defaults to false.
+   */
+  secrets?: boolean | undefined
   /**
    * The kind of things that the upstream keeps below the path, such as `voice`: a `POST` to the beginning of the path makes
    * one, the segment behind it is the id of one, and a member `voice_id` names one. What OpenAI and Anthropic keep is
@@ -65,11 +77,17 @@ export interface ForwardOptions extends RoutingOptions {
    * Which line keeps what for whom: the same as that of `references`. Without it, ids are passed on unchecked, and all
    * callers share what the lines keep.
    */
-  kept?: KeptThings
-  /** The largest JSON body in bytes. With `kept`, JSON is read before it is passed on. Defaults to 20 MiB. */
+  kept?: UpstreamResources
+  /** The largest body of JSON in bytes. With `kept`, or for a key with `allowModels`, it is read before it is passed on. Defaults to 20 MiB. */
   bodyLimitBytes?: number
   /** The most bytes of JSON bodies that have not come whole, as with `readRequest`, which they share it with. Defaults to 256 MiB, less in a small process. */
   bodyBudgetBytes?: number | undefined
+}
+
+/** The lines of a rule. A 429 of a look-up keeps only other look-ups of its path from a line. */
+interface ForwardLines {
+  readonly all: CandidateList
+  readonly lookUps: CandidateList
 }
 
 /** Longer than a realtime session of the providers. */
@@ -81,7 +99,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const RULES: OptionRules<ForwardOptions> = {
   ...ROUTING_RULES,
   rule: required(anObject("a rule, such as { lines: ['openai-us'] }")),
-  kept: aKeptThings,
+  kept: someUpstreamResources,
   bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
   bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
 }
@@ -95,6 +113,8 @@ const RULE_RULES: OptionRules<ForwardRule> = {
   methods: anArray("an array of methods, such as ['GET', 'POST']"),
   path: aString(),
   keeps: aString(),
+  raw: oneOf(true, false),
+  secrets: oneOf(true, false),
 }
 
 /** @throws TypeError when an option is unusable. */
@@ -114,23 +134,25 @@ export function validateForward(options: ForwardOptions) {
     throw new TypeError(`forward: "keeps" of the rule needs its "path", ${COLLECTION_PATH}`)
   const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const retries = new RetryBudget()
-  const known = new WeakMap<Catalog, CandidateList>()
-  const listFor = (call?: Call): CandidateList => {
+  const known = new WeakMap<Catalog, ForwardLines>()
+  const listFor = (call?: Call): ForwardLines => {
     const current = catalog(call)
-    const list = known.get(current) ?? {
-      candidates: candidatesOf(current, rule, lines, terms.price),
-      budget: retries,
-      translations: [],
+    let found = known.get(current)
+    if (!found) {
+      const candidates = candidatesOf(current, rule, lines, terms.price)
+      const all = { candidates, budget: retries, translations: [] }
+      found = { all, lookUps: forLookUps(all, rule.path ?? '') }
+      known.set(current, found)
     }
-    known.set(current, list)
-    return list
+    return found
   }
   listFor()
-  const { sessionMs = SESSION_MS } = rule
-  const { keeps: kind } = rule
+  const { sessionMs = SESSION_MS, secrets = false, raw, keeps: kind } = rule
   const declared = collection !== undefined && kind !== undefined ? { path: collection, kind } : undefined
-  const owned = kept && { kept, bodyLimitBytes, budget, declared }
-  return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods: methodsOf(rule), owned }
+  const owned = kept && { kept, declared, refusedFiles: new RefusedFiles() }
+  const bounds = { bodyLimitBytes, budget }
+  const methods = methodsOf(rule)
+  return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods, owned, bounds, raw, secrets }
 }
 
 function priceOf({ perRequest = '0', perMinute = '0' }: PassedOnPrice): Price {
@@ -166,6 +188,7 @@ function candidatesOf(
 
 export function candidateOf(line: Line, registry: LineRegistry, model?: string, price = FREE): Candidate {
   const state = registry.stateOf(line)
+  const modelState = state.modelState(model ?? '')
   return {
     line,
     // The body is not changed; a rule with `lines` names no model.
@@ -173,8 +196,15 @@ export function candidateOf(line: Line, registry: LineRegistry, model?: string, 
     price,
     contextWindow: line.contextWindow,
     state,
-    modelState: state.modelState(model ?? ''),
+    modelState,
+    rest: modelState,
     native: true,
     missing: undefined,
   }
+}
+
+/** Returns the same lines for requests that only look something up. */
+function forLookUps(list: CandidateList, path: string): CandidateList {
+  const candidates = list.candidates.map((one) => ({ ...one, rest: one.state.lookUpRest(path) }))
+  return { ...list, candidates }
 }

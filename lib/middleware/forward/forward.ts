@@ -1,25 +1,26 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, readTags } from '../../core/call/index.ts'
+import { type Call, callOf, readTags, upgradeOf } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
+import { returnsCredentials } from '../../core/config/credential-path.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { setNoStore } from '../../core/json-api/no-store.ts'
-import { constraintOf, givenConstraint } from '../../core/operations/body/given-constraint.ts'
+import { constraintOf, givenConstraint } from '../../core/operations/body/provider-constraint.ts'
 import { checkOptions } from '../../core/options/index.ts'
 import { type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
 import { ROUTING_RULES, type RoutingSettings } from '../../routing/candidates/routing-options.ts'
 import { STRATEGIES } from '../../routing/candidates/strategies.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
-import { EarlyEnd } from './early-end.ts'
+import { checkBody } from './body-checks/body.ts'
+import { checkQuery, modelCheck } from './body-checks/model-names.ts'
+import { settleAtPrice } from './charges.ts'
 import { candidateOf, type ForwardOptions, SESSION_MS, validateForward } from './forward-options.ts'
 import { ForwardedCall } from './forwarded-call.ts'
-import type { Forwarding, ForwardTerms } from './forwarding.ts'
-import { BatchLines } from './kept/batch-lines.ts'
-import { judgeQuery, modelJudge } from './kept/named-models.ts'
-import type { OwnList } from './kept/own-list.ts'
-import { OwnedRequest, type OwnedRule } from './kept/owned-request.ts'
-import { queryOf, relayPath } from './relay-path.ts'
-import { settleAtPrice } from './settle-at-price.ts'
+import { EarlyEnd, type Forwarding, type ForwardTerms } from './forwarding.ts'
+import { BatchLines } from './owned/batch-files.ts'
+import type { OwnList } from './owned/own-list.ts'
+import { OwnedRequest, type OwnedRule } from './owned/owned-request.ts'
+import { queryOf, relayPath, takesRawBytes } from './request-path.ts'
 
 /** A request of a rule, which has a price. */
 type Asked = Omit<Forwarding, 'headers'> & { readonly terms: ForwardTerms }
@@ -53,7 +54,9 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { modelId, terms, sessionMs, listFor, methods, owned, ...settings } = validateForward(options)
+  const { modelId, terms, sessionMs, listFor, methods, owned, bounds, raw, secrets, ...settings } =
+    validateForward(options)
+  let hasLogged = false
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -62,6 +65,7 @@ export function forward(options: ForwardOptions): RequestHandler {
 
   async function run(call: Call, req: Request, res: Response): Promise<void> {
     const path = acceptedPath(req, methods)
+    if (!secrets && returnsCredentials(path.replace(/\?.*/s, ''))) throw withheld(call)
     refuseKeyed(req)
     readTags(call, req.headers['x-gateway-tags'])
     const given = givenConstraint(undefined, req.headers['x-gateway-provider'])
@@ -73,54 +77,75 @@ export function forward(options: ForwardOptions): RequestHandler {
     call.routing = newTrace(settings)
     const early = new EarlyEnd(call, sessionMs)
     try {
-      await serve(call, req, res, { path, terms, constraint, early })
+      await serve(call, req, res, {
+        path,
+        terms,
+        constraint,
+        early,
+        ...(!secrets && { withhold: () => withheld(call) }),
+      })
     } finally {
       early.close()
     }
   }
 
-  /** Judges the files that a request has run, before it is passed on. */
-  async function judgeFiles(
+  /** Returns the refusal of what would hand out a credential of the upstream. The log says once how to permit it. */
+  function withheld(call: Call): GatewayError {
+    if (!hasLogged) call.logger.warn({ requestId: call.id, path: call.path }, WITHHELD)
+    hasLogged = true
+    return new GatewayError('not_found')
+  }
+
+  /** Checks the files that a request has run, before it is passed on. */
+  async function checkFiles(
     files: ReadonlySet<string>,
     call: Call,
     rule: OwnedRule,
     lines: CandidateList,
     early: EarlyEnd,
   ): Promise<void> {
-    if (files.size === 0) return
     const { signal } = early
-    const leave = (): void => early.end(new GatewayError('client_closed_request'))
-    call.onLeave(leave)
-    for (const file of files)
-      await tryCandidates(call, lines, settings, new BatchLines(file, { ...rule, call, signal }))
-    call.offLeave(leave)
+    for (const file of files) {
+      rule.refusedFiles.check(call, file)
+      const refusal = await call.limits?.consumeRequests(1)
+      if (refusal) throw refusal()
+      const batch = new BatchLines(file, { ...rule, call, signal })
+      try {
+        await tryCandidates(call, lines, settings, { request: null }, (candidate) => batch.readAt(candidate))
+      } finally {
+        if (batch.refusal) rule.refusedFiles.add(call, file, batch.refusal)
+      }
+    }
     signal.throwIfAborted()
   }
 
   async function serve(call: Call, req: Request, res: Response, asked: Asked) {
-    const lines = listFor(call)
+    const { all, lookUps } = listFor(call)
+    const lines = SAFE_METHODS.has(req.method) && !upgradeOf(req) ? lookUps : all
     const { signal } = asked.early
-    const judgeModel = modelJudge(call, lines.candidates)
-    if (judgeModel) judgeQuery(queryOf(asked.path), judgeModel)
-    const rule = owned && { ...owned, judgeModel }
-    const ownedRequest = rule && (await OwnedRequest.judge(call, req, asked.path, rule, signal))
+    const leave = (): void => asked.early.end(new GatewayError('client_closed_request'))
+    // Not every connection that ends within a body ends the request, too.
+    call.onLeave(leave)
+    const checkModel = modelCheck(call, lines.candidates)
+    if (checkModel) checkQuery(queryOf(asked.path), checkModel)
+    const takesRaw = raw ?? takesRawBytes(asked.path)
+    const bodies = { ...bounds, checkModel, takesRaw, ownedOnly: owned !== undefined }
+    const rule = owned && { ...owned, ...bodies }
+    const ownedRequest = rule && (await OwnedRequest.check(call, req, asked.path, rule, signal))
+    const unowned = !rule && checkModel ? await checkBody(call, req, bodies, signal) : undefined
     signal.throwIfAborted()
-    if (rule && ownedRequest) await judgeFiles(ownedRequest.filesToRun, call, rule, lines, asked.early)
+    if (rule && ownedRequest) await checkFiles(ownedRequest.filesToRun, call, rule, lookUps, asked.early)
     const list = ownedRequest?.listOn({ lines, settings, signal, inbound: req.headers })
     if (list) return sendList(call, res, list, asked)
+    call.offLeave(leave)
     const headers = ownedRequest?.headers ?? {}
-    await tryLines(
-      new ForwardedCall(call, req, res, { ...asked, headers, owned: ownedRequest }),
-      call,
-      lines,
-      settings,
-    )
+    const body = ownedRequest?.body ?? unowned
+    await tryLines(call, req, res, { ...asked, headers, body, owned: ownedRequest }, lines, settings)
   }
 }
 
 /** Answers with a list. Without a line that was asked it costs nothing. */
-async function sendList(call: Call, res: Response, list: OwnList, { terms, early }: Asked): Promise<void> {
-  call.onLeave(() => early.end(new GatewayError('client_closed_request')))
+async function sendList(call: Call, res: Response, list: OwnList, { terms }: Asked): Promise<void> {
   const body = await list.body()
   const { askedLine } = list
   const outcome = { status: 200, errorCode: null, finish: 'completed' } as const
@@ -154,8 +179,10 @@ export function forwardTo(
     call.routing ??= newTrace(settings)
     const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
     const early = new EarlyEnd(call, SESSION_MS)
-    const forwarded = new ForwardedCall(call, req, res, { path, headers, terms: null, early })
-    return holding(call, () => tryLines(forwarded, call, list, settings)).finally(() => early.close())
+    const forwarding = { path, headers, terms: null, early }
+    return holding(call, () => tryLines(call, req, res, forwarding, list, settings)).finally(() =>
+      early.close(),
+    )
   }
 }
 
@@ -171,14 +198,25 @@ async function holding(call: Call, run: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Tries the candidates, and then ends what runs beside the attempts. */
-function tryLines(
-  forwarded: ForwardedCall,
+/** Passes the request on to the first line that can be connected to, and its answer back. */
+async function tryLines(
   call: Call,
+  req: Request,
+  res: Response,
+  forwarding: Forwarding,
   list: CandidateList,
   settings: RoutingSettings,
 ): Promise<void> {
-  return tryCandidates(call, list, settings, forwarded).finally(() => forwarded.close())
+  const forwarded = new ForwardedCall(call, req, res, forwarding)
+  const asked = { request: null, constraint: forwarding.constraint }
+  try {
+    const decided = await tryCandidates(call, list, settings, asked, (candidate, context) =>
+      forwarded.attempt(candidate, context),
+    )
+    if (decided) forwarded.finish(decided.result)
+  } finally {
+    forwarded.close()
+  }
 }
 
 function failureHandler(call: Call, next: NextFunction): (error: unknown) => void {
@@ -189,6 +227,9 @@ function failureHandler(call: Call, next: NextFunction): (error: unknown) => voi
     }
   }
 }
+
+const WITHHELD =
+  'forward: a request was refused whose answer is a credential of the upstream; with "secrets": true in the pass-through rule, callers get it, and reach the provider past the gateway'
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -204,7 +245,7 @@ function acceptedPath(req: Request, methods: ReadonlySet<string>): string {
   return path
 }
 
-/** Refuses an Idempotency-Key: without reading the body nobody can tell a repetition from another request. */
+/** Refuses an Idempotency-Key: without the body, a repetition looks like any other request. */
 function refuseKeyed(req: Request): void {
   if (SAFE_METHODS.has(req.method) || req.headers['idempotency-key'] === undefined) return
   throw new GatewayError('invalid_request', {

@@ -1,23 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  type AttemptRecord,
-  type Call,
-  type CallOutcome,
-  type Upgrade,
-  upgradeOf,
-} from '../../core/call/index.ts'
+import { type Call, type CallOutcome, type Upgrade, upgradeOf } from '../../core/call/index.ts'
 import { http } from '../../core/call/node-http.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { Departure } from '../../routing/attempt/departure.ts'
-import { type ExchangeEnd, malformed } from '../../routing/attempt/failure.ts'
+import { CallerDisconnect } from '../../routing/attempt/caller-disconnect.ts'
+import { type AttemptEnd, malformed } from '../../routing/attempt/failure.ts'
 import { pathOn } from '../../routing/attempt/upstream-path.ts'
-import type { AttemptPass, AttemptPolicy } from '../../routing/attempt-policy.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
+import { signedInTime } from '../../routing/credentials/signed-wire.ts'
+import type { LineSigner, SignedHeaders } from '../../routing/credentials/signer.ts'
+import type { AttemptContext, AttemptResult } from '../../routing/try-candidates.ts'
+import { holdsSecret, mayHoldSecret, readBegin } from './answer-secrets.ts'
+import { PaidMinutes, settleAtPrice } from './charges.ts'
 import type { Forwarding } from './forwarding.ts'
-import { agentOf } from './line-agent.ts'
-import { PaidMinutes } from './paid-minutes.ts'
-import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
+import { type Opening, ProxiedExchange, relayAnswer } from './proxied-exchange.ts'
 import {
   answerHeaders,
   describeNone,
@@ -28,12 +24,17 @@ import {
   lineHeaders,
   requestHeaders,
 } from './relay-headers.ts'
-import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
-import { readAnswer, readError, readFirstEvent, relayAnswer } from './relayed-answer.ts'
+import {
+  failureOfRelayed,
+  NOT_SWITCHED,
+  noWebSocket,
+  readAnswer,
+  readError,
+  readFirstEvent,
+  relayModeOf,
+} from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
-import { settleAtPrice } from './settle-at-price.ts'
-import { signedTarget, UNSIGNABLE } from './signed-target.ts'
-import type { UpstreamTarget } from './upstream-proxy.ts'
+import { agentOf, type UpstreamTarget } from './upstream-proxy.ts'
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
@@ -41,17 +42,11 @@ const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whol
 const REFUSED = 1008
 const FAILED = 1011
 
-/** What is passed on cannot be metered, so the exchange is aborted at once, but for a create that the line has whole. */
-const ABORT = { onDisconnect: 'abort', drainMs: 10_000 } as const
-
 /**
  * One call whose bodies are passed on unread. Another line is tried only if no connection could be made, because
  * nothing of the body has been read then.
  */
-export class ForwardedCall implements AttemptPolicy {
-  readonly request = null
-  readonly constraint: Forwarding['constraint']
-  departure: Departure | undefined
+export class ForwardedCall {
   readonly #call: Call
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
@@ -60,6 +55,7 @@ export class ForwardedCall implements AttemptPolicy {
   readonly #stopWatchingUnread: () => void
   #minutes: PaidMinutes | undefined
   #exchange: ProxiedExchange | undefined
+  #disconnect: CallerDisconnect | undefined
   /** An error that ends the call in place of the line's failure. */
   #error: unknown
 
@@ -68,7 +64,6 @@ export class ForwardedCall implements AttemptPolicy {
     this.#req = req
     this.#res = res
     this.#forwarding = forwarding
-    this.constraint = forwarding.constraint
     this.#upgrade = upgradeOf(req)
     this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
     const { signal } = forwarding.early
@@ -76,10 +71,11 @@ export class ForwardedCall implements AttemptPolicy {
     call.onLeave(() => {
       const exchange = this.#exchange
       if (!exchange || exchange.end) return
-      // The line makes it all the same: its answer tells whose it is, and is charged.
-      const makesUnseen = forwarding.owned?.makes === true && exchange.uploaded && !exchange.committed
-      this.departure = new Departure(ABORT, makesUnseen)
-      this.departure.from(exchange)
+      // A relayed answer cannot be metered, so it is aborted at once. But the line finishes work of which it has the whole request:
+      // its answer is charged, and names what was made.
+      const worksUnseen = forwarding.owned?.works === true && exchange.uploaded && !exchange.committed
+      const { totalMs: drainMs } = exchange.target.line.timeouts
+      this.#disconnect = new CallerDisconnect({ onDisconnect: 'abort', drainMs }, exchange, worksUnseen)
     })
   }
 
@@ -89,28 +85,24 @@ export class ForwardedCall implements AttemptPolicy {
     this.#stopWatchingUnread()
   }
 
-  get record(): AttemptRecord | undefined {
-    return this.#exchange?.record
-  }
-
-  async attempt(candidate: Candidate, pass: AttemptPass): Promise<ExchangeEnd> {
-    const { owned } = this.#forwarding
-    const exchange = new ProxiedExchange(candidate, this.#req, owned?.body)
+  async attempt(candidate: Candidate, context: AttemptContext): Promise<AttemptResult> {
+    const exchange = new ProxiedExchange(candidate, this.#req, this.#forwarding.body)
     this.#exchange = exchange
     if (this.#error !== undefined) exchange.abandon()
     try {
-      await this.#answer(exchange, pass, await this.#open(exchange, candidate))
+      await this.#answer(exchange, context, await this.#open(exchange, candidate))
     } catch (error) {
       this.#error = error
     }
     // Nothing of the exchange outlives its call, whatever was thrown.
     exchange.abandon()
     this.#error ??= exchange.refusal
-    return exchange.ended
+    const end = await exchange.ended
+    return { ...end, record: exchange.record, disconnect: this.#disconnect?.traceOf(end) }
   }
 
   /** @throws {GatewayError} the answer to the caller, or after the first byte the reason why the answer is cut off. */
-  finish(end: ExchangeEnd): undefined {
+  finish(end: AttemptEnd): void {
     if (this.#upgrade?.session && this.#error instanceof GatewayError) {
       this.#call.outcome = { status: 101, errorCode: this.#error.code, finish: 'interrupted' }
       return
@@ -123,7 +115,7 @@ export class ForwardedCall implements AttemptPolicy {
     } else if (end.kind === 'served' && !this.#upgrade && !this.#call.left) this.#res.end()
   }
 
-  /** Ends the call before its answer has ended. A WebSocket is told why by its close frame. */
+  /** Ends the call before its answer has ended. The close frame of a WebSocket has the reason. */
   #endEarly(error: GatewayError): void {
     const session = this.#upgrade?.session
     if (this.#error !== undefined || this.#exchange?.end) return
@@ -161,16 +153,16 @@ export class ForwardedCall implements AttemptPolicy {
     }
   }
 
-  #answer(exchange: ProxiedExchange, pass: AttemptPass, opening: Opening): Promise<void> | undefined {
+  #answer(exchange: ProxiedExchange, context: AttemptContext, opening: Opening): Promise<void> | undefined {
     switch (opening.kind) {
       case 'ended':
         return undefined
       case 'refused':
         return this.#refuse(exchange, opening.response, opening.body)
       case 'switched':
-        return this.#goOnSwitched(exchange, pass, opening)
+        return this.#goOnSwitched(exchange, context, opening)
       case 'answered':
-        return this.#passBack(exchange, pass, opening.response)
+        return this.#passBack(exchange, context, opening.response)
     }
   }
 
@@ -188,16 +180,28 @@ export class ForwardedCall implements AttemptPolicy {
   }
 
   /** Passes the line's answer back, or replaces it by an error of the gateway. */
-  async #passBack(exchange: ProxiedExchange, pass: AttemptPass, response: IncomingMessage): Promise<void> {
+  async #passBack(
+    exchange: ProxiedExchange,
+    context: AttemptContext,
+    response: IncomingMessage,
+  ): Promise<void> {
     const status = response.statusCode ?? 0
     const mode = relayModeOf(status)
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
-    const { owned } = this.#forwarding
+    const { owned, withhold } = this.#forwarding
     const type = mode === 'whole' ? response.headers['content-type'] : undefined
     const body = owned?.mustRead(type) ? await readAnswer(exchange, response) : undefined
     const event = owned?.mustReadEvent(type) ? await readFirstEvent(exchange, response) : undefined
+    const isSearched = withhold !== undefined && mayHoldSecret(type)
+    const begin = isSearched && !body ? await readBegin(exchange, response) : undefined
     if (exchange.end) return
-    this.#commit(exchange, pass)
+    const searched = body ?? begin
+    const encoding = body ? undefined : response.headers['content-encoding']
+    if (isSearched && searched && holdsSecret(searched, encoding, exchange.target.line.apiKey)) {
+      this.#commit(exchange, context)
+      throw withhold()
+    }
+    this.#commit(exchange, context)
     // The line is not waited for until its answer is relayed.
     exchange.pauseClocks()
     const named = body ?? event?.data
@@ -207,16 +211,17 @@ export class ForwardedCall implements AttemptPolicy {
     if (this.#call.left) exchange.complete()
     if (exchange.end) return
     this.#writeHead(status, response, mode === 'whole', body)
-    if (body ?? event) this.#res.write(body ?? event?.bytes)
-    // It was paused behind its first event.
-    if (event) response.resume()
+    const read = searched ?? event?.bytes
+    if (read && read.length > 0) this.#res.write(read)
+    // It was paused behind what was read.
+    if (event ?? begin) response.resume()
     if (mode === 'bare' || body || response.readableEnded) exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
   }
 
   /** Reports a success to the circuit. From here on no other line can be tried. */
-  #commit(exchange: ProxiedExchange, pass: AttemptPass): void {
-    pass.success()
+  #commit(exchange: ProxiedExchange, context: AttemptContext): void {
+    context.reportSuccess()
     exchange.committed = true
   }
 
@@ -232,11 +237,11 @@ export class ForwardedCall implements AttemptPolicy {
   /** Answers the caller's handshake after the line's, and relays both directions until one side ends. */
   async #goOnSwitched(
     exchange: ProxiedExchange,
-    pass: AttemptPass,
+    context: AttemptContext,
     { response, socket }: Extract<Opening, { kind: 'switched' }>,
   ): Promise<void> {
     const upgrade = this.#upgrade as Upgrade
-    this.#commit(exchange, pass)
+    this.#commit(exchange, context)
     await this.#settle(exchange, { status: 101, errorCode: null, finish: 'completed' }, true)
     if (this.#call.left || exchange.end) return
     const { id, protocol } = this.#call
@@ -263,4 +268,21 @@ export class ForwardedCall implements AttemptPolicy {
     await settleAtPrice(this.#call, { line: exchange.target.line.id, ...terms }, outcome)
     if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, terms.price, early.end)
   }
+}
+
+const UNSIGNABLE = 'the line wants whole bodies signed, and this one is passed on unread'
+
+/** Returns the credentials of a request whose body is passed on unread. Rejects with an `UnsentError`. */
+function signedTarget(
+  signer: LineSigner,
+  line: Line,
+  { method, path, headers, lineHeaders }: UpstreamTarget,
+): Promise<SignedHeaders> {
+  const request = {
+    method,
+    url: line.origin + path,
+    headers: { ...headers, ...lineHeaders },
+    body: undefined,
+  }
+  return signedInTime(signer, line, request)
 }

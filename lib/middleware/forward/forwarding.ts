@@ -1,7 +1,8 @@
-import type { ServedBy } from '../../core/call/index.ts'
+import type { Call, ServedBy } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
 import type { ProviderConstraint } from '../../core/operations/index.ts'
-import type { EarlyEnd } from './early-end.ts'
-import type { OwnedRequest } from './kept/owned-request.ts'
+import type { CheckedBody } from './body-checks/body.ts'
+import type { OwnedRequest } from './owned/owned-request.ts'
 
 /** The price of a successful answer, and what it costs the operator. */
 export type ForwardTerms = Omit<ServedBy, 'line'>
@@ -16,8 +17,47 @@ export interface Forwarding {
   readonly terms: ForwardTerms | null
   /** The caller's demands on the lines. */
   readonly constraint?: ProviderConstraint | undefined
-  /** What ends the call before its answer has ended. */
+  /** Ends the call before its answer has ended. */
   readonly early: EarlyEnd
+  /** The body to send, once it was checked. Absent: the caller's, as it comes. */
+  readonly body?: CheckedBody | undefined
+  /** Returns the refusal of an answer with a credential of the upstream. Absent: such answers are passed on. */
+  readonly withhold?: (() => GatewayError) | undefined
   /** Set if the request can only use what its account owns. */
   readonly owned?: OwnedRequest | undefined
+}
+
+/** Ends a call before its answer has ended: with its key, when its time is up, or when money is lacking. */
+export class EarlyEnd {
+  readonly #controller = new AbortController()
+  readonly #total: NodeJS.Timeout
+
+  /** @param totalMs how long the call may take. */
+  constructor(call: Call, totalMs: number) {
+    this.#total = setTimeout(() => this.end(tooLong()), totalMs).unref()
+    call.keyWatch?.follow(call, this.end)
+  }
+
+  /** Aborted when the call must end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Why the call must end; undefined as long as it may go on. */
+  get error(): GatewayError | undefined {
+    return this.signal.aborted ? (this.signal.reason as GatewayError) : undefined
+  }
+
+  readonly end = (error: GatewayError): void => {
+    this.#controller.abort(error)
+  }
+
+  /** Stops the clock. */
+  close(): void {
+    clearTimeout(this.#total)
+  }
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('upstream_timeout', { message: 'The call took longer than this path allows.' })
 }

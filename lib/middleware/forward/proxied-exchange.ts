@@ -1,13 +1,14 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
-import { PieceCount } from '../../core/body-budget/index.ts'
+import { pipeline } from 'node:stream/promises'
+import type { AttemptRecord } from '../../core/call/index.ts'
+import { PieceCount } from '../../core/memory/index.ts'
 import { Exchange } from '../../routing/attempt/exchange.ts'
-import { connectionFailure, type ExchangeEnd, type Failure } from '../../routing/attempt/failure.ts'
+import { type AttemptEnd, connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import type { JudgedBody } from './kept/judged-body.ts'
+import type { CheckedBody } from './body-checks/body.ts'
 import { hasBody } from './relay-headers.ts'
 import { readError } from './relayed-answer.ts'
-import { SpentPieces, SpentReads } from './spent-pieces.ts'
 import { sendUpstream, type UpstreamEvents, type UpstreamTarget, upgradeUpstream } from './upstream-proxy.ts'
 
 /** Smaller pieces that come in one turn of the event loop are sent together: a write costs more than they do. */
@@ -27,19 +28,18 @@ export type Opening =
  * the first byte and silence apply. The call has a clock for
  * the whole of it. Silence counts only while the line is waited for.
  */
-export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEvents {
+export class ProxiedExchange extends Exchange implements UpstreamEvents {
   readonly #caller: IncomingMessage
   readonly #source: Readable
-  readonly #watch: JudgedBody['watch']
+  readonly #watch: CheckedBody['watch']
   readonly #body = new PassThrough()
-  readonly #sent = new SpentPieces(
-    () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
-  )
-  readonly #reads = new SpentReads()
   readonly #pieces = new PieceCount()
   /** The small pieces of this turn. */
   #turn: Buffer[] = []
   readonly #opening = Promise.withResolvers<Opening>()
+  readonly #ended = Promise.withResolvers<AttemptEnd>()
+  /** How the exchange ended; undefined while it runs. */
+  end: AttemptEnd | undefined
   /** Whether the call handles the end itself: the caller has a head, or gets an error of the gateway. */
   committed = false
   /** The refusal of a piece of the body; the line never gets the whole. */
@@ -48,11 +48,11 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   /** A socket of the line that nobody relays yet. Once it has switched, the end of its request does not close it. */
   #unrelayed: Duplex | undefined
 
-  /** @param body the body to send, and how it is judged. Defaults to the caller's, unjudged. */
+  /** @param body the body to send, and how it is checked. Defaults to the caller's, unchecked. */
   constructor(
     candidate: Candidate,
     caller: IncomingMessage,
-    { source, watch }: Partial<Pick<JudgedBody, 'source' | 'watch'>> = {},
+    { source, watch }: Partial<Pick<CheckedBody, 'source' | 'watch'>> = {},
   ) {
     super(
       candidate,
@@ -81,10 +81,14 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     return this.#body.writableEnded
   }
 
-  /** Notes that a piece of the answer's body arrived. */
-  received(piece: Buffer): void {
-    this.#reads.compare(piece)
-    this.noteProgress()
+  /** Resolves when the exchange has ended. Never rejects. */
+  get ended(): Promise<AttemptEnd> {
+    return this.#ended.promise
+  }
+
+  /** The record for the trace. */
+  get record(): AttemptRecord {
+    return this.recordOf(this.end ?? { kind: 'abandoned' })
   }
 
   /** Leaves the end of a switched socket to its relay, which waits for the last bytes. */
@@ -94,28 +98,29 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   /** Ends the exchange because everything was passed on. */
   complete(): void {
-    this.conclude({ kind: 'served' })
+    this.#conclude({ kind: 'served' })
   }
 
   /** Ends the exchange because the caller left. */
   abandon(): void {
-    this.conclude({ kind: 'abandoned' })
+    this.#conclude({ kind: 'abandoned' })
   }
 
   /** Ends the exchange with a failure. Another line may be tried if nothing of the body has been read. */
   breakOff(failure: Failure): void {
     const { committed, connected } = this
     const lineFault = failure.fault !== null
-    this.conclude({ kind: 'failed', failure, committed, elsewhere: !connected, lineFault })
+    this.#conclude({ kind: 'failed', failure, committed, elsewhere: !connected, lineFault })
   }
 
-  protected override conclude(end: ExchangeEnd): boolean {
-    if (!super.conclude(end)) return false
+  #conclude(end: AttemptEnd): void {
+    if (!this.count(end)) return
+    this.end = end
     this.#stopUpload()
     this.#request?.destroy()
     this.#unrelayed?.destroy()
     this.#opening.resolve({ kind: 'ended' })
-    return true
+    this.#ended.resolve(end)
   }
 
   requested(request: ClientRequest): void {
@@ -168,7 +173,6 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   #watchConnecting(request: ClientRequest): void {
     const { socket } = request
-    if (socket) this.#reads.watch(socket)
     if (socket?.connecting) {
       socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => this.#connected())
     } else this.#connected()
@@ -188,7 +192,6 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
       return
     }
     this.#waitFor('caller')
-    this.#request?.on('drain', () => this.#sent.freeWritten())
     this.#source.on('data', this.#onPiece).on('end', this.#onLastPiece)
     this.#body.on('drain', () => {
       if (this.end) return
@@ -215,7 +218,6 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
 
   #pass(bytes: Buffer): void {
     if (!this.#maySend(bytes)) return
-    this.#sent.add(bytes)
     if (this.#body.write(bytes)) return
     this.#source.pause()
     this.#waitFor('line')
@@ -255,5 +257,32 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   #stopUpload(): void {
     this.#source.off('data', this.#onPiece).off('end', this.#onLastPiece)
     this.#body.destroy()
+  }
+}
+
+/**
+ * Passes an answer's body on as fast as the caller reads, and ends the exchange. The response stays open: its end, or the
+ * error that cuts it off, depends on how the exchange ended.
+ */
+export async function relayAnswer(
+  exchange: Pick<
+    ProxiedExchange,
+    'noteProgress' | 'pauseClocks' | 'resumeClocks' | 'complete' | 'abandon' | 'failed'
+  >,
+  response: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  response
+    .on('data', () => exchange.noteProgress())
+    // While it is paused, the caller is waited for, not the line.
+    .on('pause', () => exchange.pauseClocks())
+    .on('resume', () => exchange.resumeClocks())
+  try {
+    await pipeline(response, res, { end: false })
+    exchange.complete()
+  } catch (error) {
+    // A caller that has left is not a failure of the line.
+    if (res.destroyed) exchange.abandon()
+    else exchange.failed(error as Error)
   }
 }

@@ -1,52 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { BodyCollector } from '../../core/bytes/index.ts'
-import { freeSpent } from '../../core/call/index.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import { BodyCollector } from '../../core/memory/index.ts'
 import { endOfFrame, MAX_BLANK_LENGTH, readFrame } from '../../core/protocols/index.ts'
 import { decoded, decoderFor } from '../../routing/attempt/content-decoding.ts'
+import type { Exchange } from '../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../routing/attempt/failure.ts'
+import { failureOfStatus } from '../../routing/attempt/outcome.ts'
 import { parseErrorBody } from '../../routing/attempt/upstream-error.ts'
 
-interface Answering {
-  /** Resolves when the exchange has ended, which may be before its answer was passed on. */
-  readonly ended: Promise<unknown>
-  noteProgress(): void
-}
-
-interface Relaying extends Answering {
-  received(piece: Buffer): void
-  complete(): void
-  pauseClocks(): void
-  resumeClocks(): void
-}
-
-/**
- * Passes an answer's body on as fast as the caller reads. Completes the exchange only if the whole body came; the
- * caller of this function handles any other end.
- */
-export async function relayAnswer(
-  exchange: Relaying,
-  response: IncomingMessage,
-  res: ServerResponse,
-): Promise<void> {
-  const onDrain = (): void => {
-    exchange.resumeClocks()
-    response.resume()
-  }
-  response.on('data', (chunk: Buffer) => {
-    exchange.received(chunk)
-    if (res.write(chunk, () => freeSpent(chunk))) return
-    response.pause()
-    // The caller is waited for, not the line.
-    exchange.pauseClocks()
-  })
-  response.on('end', () => {
-    if (response.complete) exchange.complete()
-  })
-  res.on('drain', onDrain)
-  exchange.resumeClocks()
-  await exchange.ended
-  res.off('drain', onDrain)
-}
+/** The exchange of an answer. It may end before the answer was passed on. */
+type Answering = Pick<Exchange, 'noteProgress'> & { readonly ended: Promise<unknown> }
 
 /** An error body is read only up to this size. */
 const MAX_ERROR_BYTES = 64 * 1024
@@ -163,4 +126,66 @@ async function readBody(
   })
   await Promise.race([ended, exchange.ended])
   return { body: body.take(), isWhole }
+}
+
+/**
+ * How an answer is passed on.
+ *
+ * - `whole`: with its body.
+ * - `bare`: with its status and headers only (304, 412, 416).
+ * - `error`: as an error of the gateway.
+ */
+type RelayMode = 'whole' | 'bare' | 'error'
+
+const BARE: ReadonlySet<number> = new Set([304, 412, 416])
+
+export function relayModeOf(status: number): RelayMode {
+  if (status >= 200 && status < 300) return 'whole'
+  return BARE.has(status) ? 'bare' : 'error'
+}
+
+/** Statuses that are the caller's fault here, because the caller chose the path. */
+const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  404: 'not_found',
+  405: 'not_found',
+  409: 'conflict',
+  410: 'not_found',
+  411: 'invalid_request',
+  414: 'invalid_request',
+  415: 'invalid_request',
+  428: 'invalid_request',
+  431: 'invalid_request',
+}
+
+/**
+ * Classifies an answer that is not a success. A redirect is a failure, too. Redirects, and a 403 that neither names our
+ * account nor checks the content, count against nobody: the caller chose the path.
+ */
+export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
+  // The upstream's text may quote the request, which was not read, so quotations cannot be removed.
+  const detail = `status ${status}`
+  if (status < 400) return { ...malformed(detail), retryable: false, fault: null }
+  const code = CODE_BY_STATUS[status]
+  const failure = failureOfStatus(status, headers, body)
+  const said = failure.error && { error: failure.error }
+  if (code !== undefined) return { code, retryable: false, fault: null, detail, ...said }
+  if (status === 403 && failure.code === 'invalid_request')
+    return { ...malformed(detail), retryable: false, fault: null, ...said }
+  return { ...failure, detail }
+}
+
+/** The failure of a handshake that gets an ordinary answer. It is the caller's fault and must not open the circuit. */
+export const NOT_SWITCHED: Failure = {
+  code: 'invalid_request',
+  retryable: false,
+  fault: null,
+  detail: 'did not switch protocols',
+}
+
+/** The refusal of such a handshake. */
+export function noWebSocket(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'Upgrade',
+    message: 'There is no WebSocket at this path. Send the request without the header Upgrade.',
+  })
 }

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Upgrade, UpgradedSession } from '../../core/call/index.ts'
 import { connectionFailure } from '../../routing/attempt/failure.ts'
-import { closeFrame, FrameBounds } from './frame-bounds.ts'
 import type { ProxiedExchange } from './proxied-exchange.ts'
 
 /** How long a side may take to receive its last bytes once the other has ended, and then to close. */
@@ -14,6 +13,8 @@ const LAST_FRAME_MS = 1000
 const KEEP_ALIVE_MS = 30_000
 /** How long a line may think about what its caller has said before the session counts as idle. */
 const ANSWER_MS = 5000
+/** A caller that says more before its handshake is answered is no client of WebSockets, which wait for the answer. */
+const MAX_EARLY_BYTES = 64 * 1024
 /** The code of a close frame whose sender goes away. */
 const GOING_AWAY = 1001
 
@@ -85,7 +86,7 @@ export class RelayedSocket implements UpgradedSession {
     this.#closing = true
     this.#line.unpipe(this.#caller)
     this.#caller.unpipe(this.#line)
-    // What the caller still says is not passed on; its own close frame is waited for.
+    // Later messages of the caller are not relayed. The gateway waits for the caller's own close frame.
     this.#caller.resume()
     if (this.#toCaller.between) this.#closeCaller(code, reason)
     else this.#closeBehindFrame(code, reason)
@@ -137,19 +138,29 @@ export class RelayedSocket implements UpgradedSession {
 }
 
 /**
- * Closes a socket when the caller ends it before anything is relayed. Nobody reads the socket yet, so its end would
- * go unnoticed. Bytes already received stay in its buffer.
+ * Watches a socket that nobody reads yet, and closes it when its caller ends it. What the caller has said by then is read, since
+ * an end shows only behind it, and is put back for who reads the socket next.
  *
- * @returns a function that ends the watch. Call it before reading from the socket.
+ * @returns a function that ends the watch.
  */
 export function watchUnread(socket: Duplex): () => void {
+  const early: Buffer[] = []
+  let size = 0
   const onReadable = (): void => {
-    // 'end' is emitted only after a read.
-    if (socket.readableLength === 0) socket.read()
+    for (let piece: Buffer | null = socket.read(); piece !== null; piece = socket.read()) {
+      early.push(piece)
+      size += piece.length
+    }
+    if (size > MAX_EARLY_BYTES) socket.destroy()
   }
   const onEnd = (): void => void socket.destroy()
   socket.on('readable', onReadable).on('end', onEnd)
-  return () => socket.off('readable', onReadable).off('end', onEnd)
+  if (socket.readableEnded) onEnd()
+  return () => {
+    socket.off('readable', onReadable).off('end', onEnd)
+    const said = Buffer.concat(early.splice(0))
+    if (said.length > 0 && !socket.destroyed) socket.unshift(said)
+  }
 }
 
 function prepare(socket: Duplex): void {
@@ -191,4 +202,84 @@ function enderOf(side: Duplex): () => void {
       clearTimeout(goodbye)
     })
   }
+}
+
+/** The longest header of a frame: two bytes, eight of length, four of the mask. */
+const MAX_HEADER = 14
+const MASKED = 0x80
+const LENGTH = 0x7f
+const LENGTH_IN_2 = 126
+const LENGTH_IN_8 = 127
+
+/**
+ * Follows the frames of a WebSocket through pieces that begin and end anywhere. A frame of our own must only be sent
+ * between two of theirs.
+ */
+export class FrameBounds {
+  readonly #header = Buffer.alloc(MAX_HEADER)
+  #headerSize = 0
+  /** The bytes of the begun frame's payload that have not come. */
+  #left = 0
+
+  /** Whether all frames that have begun have come whole. */
+  get between(): boolean {
+    return this.#left === 0 && this.#headerSize === 0
+  }
+
+  /** Takes a piece. */
+  follow(piece: Buffer): void {
+    let at = 0
+    while (at < piece.length) at = this.#advance(piece, at)
+  }
+
+  /** Takes a piece up to the end of the begun frame, and returns where that is. */
+  finish(piece: Buffer): number {
+    let at = 0
+    while (at < piece.length && !this.between) at = this.#advance(piece, at)
+    return at
+  }
+
+  #advance(piece: Buffer, from: number): number {
+    if (this.#left > 0) {
+      const taken = Math.min(this.#left, piece.length - from)
+      this.#left -= taken
+      return from + taken
+    }
+    this.#header[this.#headerSize++] = piece[from] as number
+    if (this.#headerSize === headerLength(this.#header, this.#headerSize)) {
+      this.#left = payloadLength(this.#header)
+      this.#headerSize = 0
+    }
+    return from + 1
+  }
+}
+
+/** Returns how long a header is, of which so many bytes have come; unknown before the second. */
+function headerLength(header: Buffer, size: number): number | undefined {
+  if (size < 2) return undefined
+  const second = header[1] as number
+  const length = second & LENGTH
+  const extended = length === LENGTH_IN_2 ? 2 : length === LENGTH_IN_8 ? 8 : 0
+  return 2 + extended + (second & MASKED ? 4 : 0)
+}
+
+function payloadLength(header: Buffer): number {
+  const length = (header[1] as number) & LENGTH
+  if (length === LENGTH_IN_2) return header.readUInt16BE(2)
+  return length === LENGTH_IN_8 ? Number(header.readBigUInt64BE(2)) : length
+}
+
+const FINAL_CLOSE = 0x88
+
+/**
+ * Returns a close frame.
+ *
+ * @param reason at most 123 bytes.
+ * @param masked whether it goes to a server. The mask is zero, which changes nothing in the payload.
+ */
+export function closeFrame(code: number, reason: string, masked: boolean): Buffer {
+  const text = Buffer.from(reason)
+  const head = Buffer.from([FINAL_CLOSE, text.length + 2 + (masked ? MASKED : 0)])
+  const status = Buffer.from([code >> 8, code & 0xff])
+  return Buffer.concat([head, Buffer.alloc(masked ? 4 : 0), status, text])
 }

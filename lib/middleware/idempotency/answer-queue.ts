@@ -1,8 +1,8 @@
-import { SharedBytes, withinMemory } from '../../core/bytes/index.ts'
 import type { Logger } from '../../core/call/index.ts'
+import type { AnswerStore } from '../../core/idempotency/index.ts'
+import { SharedBytes, withinMemory } from '../../core/memory/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
-import { timeLimit } from '../../core/time-limit/index.ts'
-import type { AnswerStore } from './answer-store.ts'
+import { timeLimit } from '../../core/timing/index.ts'
 
 /** The largest number of bytes that wait. */
 const MAX_BYTES = withinMemory(256 * 1024 * 1024)

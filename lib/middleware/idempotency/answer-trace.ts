@@ -5,7 +5,7 @@ import type { AnswerQueue } from './answer-queue.ts'
 /** Larger answers are kept apart: hundreds of shorter ones fit into the transaction of their charges. */
 const MAX_IN_ENTRY = 4096
 
-/** What {@link AnswerTrace} works with. */
+/** The options of {@link AnswerTrace}. */
 export interface AnswerTraceOptions {
   readonly requestId: string
   readonly account: string
@@ -47,7 +47,7 @@ export class AnswerTrace implements IdempotencyTrace {
     if (!pieces) return undefined
     this.partsApart = answers.partsOf(pieces)
     this.#keeping = answers.keep(account, requestId, pieces).then((kept) => {
-      // What went out is not lost for want of its copy.
+      // The answer was sent and only its copy is missing, so the call does not fail.
       if (!kept) this.discard()
       return kept
     })

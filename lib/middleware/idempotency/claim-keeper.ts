@@ -1,12 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IdempotencyClaim, Logger } from '../../core/call/index.ts'
-import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
-import { HeldClaim, momentNow } from './held-claim.ts'
-import { HeldClaims } from './held-claims.ts'
-import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
-import { RecordPruner } from './record-pruner.ts'
-import { booleanIn, recordIn } from './store-answers.ts'
-import { UnconfirmedClaims } from './unconfirmed-claims.ts'
+import type { IdempotencyClaim, Logger, RunningClaim } from '../../core/call/index.ts'
+import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../core/idempotency/index.ts'
+import { BrokenRecord, StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
+
+/** A moment on both clocks. The monotonic clock stands still while the machine sleeps; the wall clock may be set. */
+interface Moment {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+function momentNow(): Moment {
+  return { monotonic: performance.now(), wall: Date.now() }
+}
+
+/** A claim of this process, with the time of its last confirmed renewal. */
+export class HeldClaim implements RunningClaim {
+  readonly id: string
+  readonly owner: string
+  readonly keepMs: number
+  state: RunningClaim['state'] = 'running'
+  /** The answer for repetitions, until the store has confirmed it. */
+  answer: string | undefined
+  #confirmed: Moment
+
+  /** @param askedAt when the claim was requested. Its lease begins then or later. */
+  constructor({ id, owner }: IdempotencyClaim, keepMs: number, askedAt: Moment) {
+    this.id = id
+    this.owner = owner
+    this.keepMs = keepMs
+    this.#confirmed = askedAt
+  }
+
+  /** Notes a confirmed renewal. */
+  confirm(askedAt: Moment): void {
+    this.#confirmed = askedAt
+  }
+
+  /** Milliseconds since the last confirmed renewal was asked for, by the clock that shows more. */
+  get age(): number {
+    const { monotonic, wall } = this.#confirmed
+    return Math.max(performance.now() - monotonic, Date.now() - wall)
+  }
+}
 
 /** Options of a {@link ClaimKeeper}. Times are milliseconds. */
 export interface ClaimKeeperOptions {
@@ -18,14 +53,20 @@ export interface ClaimKeeperOptions {
 }
 
 const RETRY_MS = 1000
+/** The largest number of claims renewed by one operation, to stay far within its time limit. */
+const RENEW_BATCH_SIZE = 500
+const PRUNE_INTERVAL_MS = 60_000
+/** Records are removed so long after they expired, because the clock of the process that has one may be behind. */
+const PRUNE_SPARE_MS = 3_600_000
+const PRUNE_BATCH_SIZE = 500
 /** How often `close` checks whether the store has confirmed everything. */
 const CLOSING_MS = 20
 /** The longest time that one maintenance spends on pruning and on unconfirmed claims, so that renewals do not wait. */
 const MAX_STEP_MS = 1000
 
 /**
- * Makes claims and renews the held ones, with one timer for all of them. Repeats each completion and release until the store
- * has confirmed it.
+ * Makes claims and renews those of running calls, with one timer for all of them. Repeats each completion and release until
+ * the store has confirmed it, and removes expired records.
  */
 export class ClaimKeeper {
   readonly #store: IdempotencyStore
@@ -33,9 +74,15 @@ export class ClaimKeeper {
   readonly #logger: Logger
   readonly #leaseMs: number
   readonly #keepMs: number
-  readonly #held: HeldClaims
-  readonly #unconfirmed: UnconfirmedClaims
-  readonly #pruner: RecordPruner
+  /** The claims of running calls, whose leases are renewed together. */
+  readonly #held = new Set<HeldClaim>()
+  /** Undone claims that the last renewal has found: what was read of their records before may still be on its way. */
+  readonly #undone = new WeakSet<HeldClaim>()
+  /** The claims whose completion or release the store has not confirmed. */
+  readonly #unconfirmed = new Set<HeldClaim>()
+  /** The claims for which the log says that they cannot be settled yet. */
+  readonly #logged = new WeakSet<HeldClaim>()
+  #prunedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
   /** How many claims, completions, releases and maintenances are running. */
@@ -48,9 +95,6 @@ export class ClaimKeeper {
     this.#logger = logger
     this.#leaseMs = leaseMs
     this.#keepMs = keepMs
-    this.#held = new HeldClaims({ store, guard, leaseMs, onLost: (held) => this.#lose(held) })
-    this.#pruner = new RecordPruner(store, guard)
-    this.#unconfirmed = new UnconfirmedClaims({ guard, logger, ask: (held) => this.#askAgain(held) })
   }
 
   /**
@@ -59,7 +103,10 @@ export class ClaimKeeper {
    * @returns the claim, or the record of the call that has the key.
    * @throws {StoreAway} if the store does not answer. A claim that it may have made is released.
    */
-  async claim(claim: IdempotencyClaim, fingerprint: string): Promise<HeldClaim | IdempotencyRecord> {
+  async claim(
+    claim: Pick<ClaimRequest, 'id' | 'owner' | 'scope'>,
+    fingerprint: string,
+  ): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleEarlier(claim.id)
     const askedAt = momentNow()
     const held = new HeldClaim(claim, this.#keepMs, askedAt)
@@ -108,7 +155,7 @@ export class ClaimKeeper {
     for (const unsettled of this.#unconfirmed) {
       if (unsettled.id !== id || unsettled.state !== 'settling') continue
       if (unsettled.age < this.#leaseMs * 0.75) continue
-      await this.#unconfirmed.ask(unsettled)
+      await this.#askAgain(unsettled)
     }
   }
 
@@ -168,7 +215,7 @@ export class ClaimKeeper {
     const until = performance.now() + withinMs
     const isBusy = (): boolean => this.#operations > 0 || this.#unconfirmed.size > 0
     while (isBusy() && performance.now() < until) {
-      if (this.#operations === 0) await this.#succeeds(this.#unconfirmed.askAll(this.#maxStepMs))
+      if (this.#operations === 0) await this.#succeeds(this.#retryUnconfirmed(this.#maxStepMs))
       if (isBusy()) await sleep(CLOSING_MS)
     }
     this.#closed = true
@@ -219,9 +266,9 @@ export class ClaimKeeper {
   /** Renews claims, asks for unconfirmed ones, and prunes. */
   async #maintain(): Promise<void> {
     this.#operations++
-    const renewed = await this.#succeeds(this.#held.renew())
-    await this.#succeeds(this.#unconfirmed.askAll(this.#maxStepMs))
-    await this.#succeeds(this.#pruner.prune(this.#maxStepMs))
+    const renewed = await this.#succeeds(this.#renewAll())
+    await this.#succeeds(this.#retryUnconfirmed(this.#maxStepMs))
+    await this.#succeeds(this.#prune(this.#maxStepMs))
     this.#operations--
     this.#timer = undefined
     if (!renewed || this.#unconfirmed.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
@@ -240,6 +287,70 @@ export class ClaimKeeper {
     }
   }
 
+  /** @throws {StoreAway} when the store does not answer, or its error about a claim. All others are renewed then. */
+  async #renewAll(): Promise<void> {
+    const claims = [...this.#held]
+    const failures: unknown[] = []
+    for (let at = 0; at < claims.length; at += RENEW_BATCH_SIZE) {
+      const batch = claims.slice(at, at + RENEW_BATCH_SIZE)
+      await this.#renewOrHalve(batch).catch((error: unknown) => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
+  /** Renews claims together and, if that fails, in halves: one that cannot be renewed costs no other its lease. */
+  async #renewOrHalve(claims: readonly HeldClaim[]): Promise<void> {
+    try {
+      await this.#renewTogether(claims)
+    } catch (error) {
+      if (claims.length === 1 || this.#guard.away) throw error
+      const half = Math.ceil(claims.length / 2)
+      const renewed = await Promise.allSettled([
+        this.#renewOrHalve(claims.slice(0, half)),
+        this.#renewOrHalve(claims.slice(half)),
+      ])
+      for (const each of renewed) if (each.status === 'rejected') throw each.reason
+    }
+  }
+
+  async #renewTogether(claims: readonly HeldClaim[]): Promise<void> {
+    const askedAt = momentNow()
+    const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
+    for (const [i, claim] of claims.entries()) {
+      // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
+      if (!this.#held.has(claim) || answers[i] === undefined) continue
+      const over = claim.state !== 'running' && claim.state !== 'settling'
+      if (answers[i] && !over) claim.confirm(askedAt)
+      else if (claim.state === 'released' && !this.#undone.delete(claim)) this.#undone.add(claim)
+      else if (claim.state !== 'settling') {
+        this.#held.delete(claim)
+        if (!over) this.#lose(claim)
+      }
+    }
+  }
+
+  /** Repeats each claim's operation by itself. A failed one goes last next time, so that it delays no other. */
+  async #retryUnconfirmed(forMs: number): Promise<void> {
+    const until = performance.now() + forMs
+    for (const held of [...this.#unconfirmed]) {
+      try {
+        await this.#askAgain(held)
+      } catch (error) {
+        this.#unconfirmed.delete(held)
+        this.#unconfirmed.add(held)
+        if (this.#guard.away) return
+        this.#logUnsettled(held, error)
+      }
+      if (performance.now() > until) return
+    }
+  }
+
+  #logUnsettled(held: HeldClaim, error: unknown): void {
+    if (this.#logged.has(held)) return
+    this.#logged.add(held)
+    this.#logger.error({ err: error, requestId: held.owner }, 'idempotency: a claim cannot be settled yet')
+  }
+
   /** @throws {StoreAway} when the store does not answer. */
   async #askAgain(held: HeldClaim): Promise<void> {
     if (held.state === 'settling') {
@@ -249,5 +360,39 @@ export class ClaimKeeper {
       await this.#guard.retry(() => this.#store.release(held))
       held.state = 'released'
     }
+    this.#unconfirmed.delete(held)
   }
+
+  /**
+   * Removes records that expired an hour ago, once a minute.
+   *
+   * @param forMs how long it may take. After a long outage the rest is removed by later runs.
+   * @throws {StoreAway} when the store does not answer.
+   */
+  async #prune(forMs: number): Promise<void> {
+    const startedAt = performance.now()
+    if (startedAt - this.#prunedAt < PRUNE_INTERVAL_MS) return
+    const until = startedAt + forMs
+    let pruned = PRUNE_BATCH_SIZE
+    while (pruned === PRUNE_BATCH_SIZE && performance.now() < until) {
+      const expiredBefore = Date.now() - PRUNE_SPARE_MS
+      pruned = await this.#guard.retry(() => this.#store.prune(expiredBefore, PRUNE_BATCH_SIZE))
+    }
+    if (pruned < PRUNE_BATCH_SIZE) this.#prunedAt = startedAt
+  }
+}
+
+/** @throws {BrokenRecord} if the answer of a store is neither a record nor undefined. */
+function recordIn(answer: IdempotencyRecord | undefined): IdempotencyRecord | undefined {
+  if (answer === undefined) return undefined
+  const { owner, fingerprint, state } = (answer ?? {}) as Partial<IdempotencyRecord>
+  const isRecord = typeof owner === 'string' && typeof fingerprint === 'string'
+  if (isRecord && (state === 'running' || state === 'completed')) return answer
+  throw new BrokenRecord('idempotency: the answer of the store to "claim" is no record')
+}
+
+/** @throws {BrokenRecord} if the answer of a store is not whether the claim is held. */
+function booleanIn(answer: boolean): boolean {
+  if (typeof answer === 'boolean') return answer
+  throw new BrokenRecord('idempotency: the answer of the store is neither true nor false')
 }

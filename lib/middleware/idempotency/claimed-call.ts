@@ -1,17 +1,18 @@
 import type { ServerResponse } from 'node:http'
-import type { Call, IdempotencyTrace } from '../../core/call/index.ts'
-import type { ClaimKeeper } from './claim-keeper.ts'
-import type { HeldClaim } from './held-claim.ts'
+import type { AnswerBytes, Call, IdempotencyTrace, Logger } from '../../core/call/index.ts'
+import type { AnswerBody } from './answer-body.ts'
+import type { ClaimKeeper, HeldClaim } from './claim-keeper.ts'
+import { RecordedAnswer } from './recorded-answer.ts'
 import { refuseLost, refuseUnrecorded } from './refusals.ts'
 
-export interface ClaimedCallOptions {
+interface ClaimedCallOptions {
   readonly keeper: ClaimKeeper
   /** How long a handler may go on after its caller left before its claim is given back, in milliseconds. */
   readonly handlerMs: number
 }
 
 /** A call that holds a claim: at its end the record is completed, or the key freed. Which of them, the subclass says. */
-export abstract class ClaimedCall<Options extends ClaimedCallOptions> {
+abstract class ClaimedCall<Options extends ClaimedCallOptions> {
   protected readonly call: Call
   protected readonly held: HeldClaim
   protected readonly res: ServerResponse
@@ -33,7 +34,7 @@ export abstract class ClaimedCall<Options extends ClaimedCallOptions> {
 
   /** Registers with the call. */
   begin(): void {
-    this.call.onProve(() => this.prove())
+    this.call.onAssertOwnsClaim(() => this.assertOwnsClaim())
     this.call.onFail(() => this.#fail())
     this.call.onEnd('idempotency claim', () => this.endOfCall())
   }
@@ -70,8 +71,15 @@ export abstract class ClaimedCall<Options extends ClaimedCallOptions> {
   protected abstract giveBack(): Promise<void> | undefined
 
   /** @throws {GatewayError} if another call may have the key. */
-  protected prove(): void {
+  protected assertOwnsClaim(): void {
     if (!this.options.keeper.maySend(this.held)) throw refuseLost(this.call)
+  }
+
+  /** Settles a call that has succeeded. @throws {GatewayError} (as a rejection) what must be answered instead. */
+  protected async settleAndCheck(): Promise<void> {
+    const outcome = { status: this.res.statusCode, errorCode: null, finish: 'completed' } as const
+    await this.call.settle({ outcome, unsent: null })
+    this.assertOwnsClaim()
   }
 
   /** @throws {GatewayError} if the key was lost, or the store does not confirm. */
@@ -86,7 +94,7 @@ export abstract class ClaimedCall<Options extends ClaimedCallOptions> {
     if (!kept) throw refuseLost(this.call)
   }
 
-  /** Completes the record behind the end of the call, when nobody can be told of a failure. */
+  /** Completes the record behind the end of the call, when a failure can no longer be sent to the caller. */
   protected completeLate(): Promise<void> {
     return this.options.keeper.complete(this.held).then(ignore, ignore)
   }
@@ -108,3 +116,153 @@ export abstract class ClaimedCall<Options extends ClaimedCallOptions> {
 
 /** Does nothing: the keeper has logged the failure and tries again. */
 function ignore(): void {}
+
+interface KeyedCallOptions extends ClaimedCallOptions {
+  /** Whether this middleware completes the record, and not a ledger in the transaction of the charge. */
+  readonly completesHere: boolean
+}
+
+/** A call that holds a claim and whose repetitions are refused. What has produced nothing frees its key. */
+export class KeyedCall extends ClaimedCall<KeyedCallOptions> {
+  readonly #trace: IdempotencyTrace
+  readonly #body: AnswerBody
+
+  constructor(
+    call: Call,
+    trace: IdempotencyTrace,
+    held: HeldClaim,
+    body: AnswerBody,
+    res: ServerResponse,
+    options: KeyedCallOptions,
+  ) {
+    super(call, trace, held, res, options)
+    this.#trace = trace
+    this.#body = body
+  }
+
+  override begin(): void {
+    super.begin()
+    if (this.options.completesHere) this.call.onSettle(({ unsent }) => this.#settle(unsent))
+  }
+
+  onSend(chunk: unknown, encoding: unknown): void {
+    this.#body.addSent(chunk, encoding)
+  }
+
+  protected endOfAnswer(): Promise<void> | undefined {
+    const { state } = this.held
+    const { statusCode: status } = this.res
+    if (state === 'lost' && status < 400) throw refuseLost(this.call)
+    if (state !== 'running') return undefined
+    if (status >= 400) return this.#produced ? undefined : this.release()
+    return this.settleAndCheck()
+  }
+
+  /** Whether the call has produced output: it has usage, or has sent part of an answer that is not an error. */
+  get #produced(): boolean {
+    if (this.call.usage !== null) return true
+    const { statusCode, headersSent } = this.res
+    return statusCode < 400 && (this.answered || (headersSent && !this.#body.empty))
+  }
+
+  async #settle(unsent: AnswerBytes | null): Promise<void> {
+    if (this.held.state !== 'running' || !this.#produced) return
+    await this.#trace.keepApart(unsent)
+    await this.complete()
+  }
+
+  protected endOfCall(): Promise<void> | undefined {
+    void this.#trace.keepApart(null)
+    if (this.#trace.partsApart === 0) this.#trace.responseBody = this.#body.text()
+    return this.#produced || !this.#mayStillRun ? this.giveBack() : this.leaveToHandler()
+  }
+
+  protected get failureIsEnd(): boolean {
+    return true
+  }
+
+  /** Completes the record of a call that produced something, and frees the key of any other. */
+  protected giveBack(): Promise<void> | undefined {
+    if (this.held.state !== 'running') return undefined
+    return this.#produced ? this.completeLate() : this.release()
+  }
+
+  /** Whether the handler may still run although its caller left. Handlers that route, or hold the call, do not. */
+  get #mayStillRun(): boolean {
+    return this.call.left && !this.answered && !this.failed && this.call.routing === null
+  }
+}
+
+interface ReplayedCallOptions extends ClaimedCallOptions {
+  readonly keepWhen: (status: number) => boolean
+  readonly logger: Logger
+}
+
+/**
+ * A call that holds a claim and whose answer is given again to repetitions. Once its handler has run, only an answer that
+ * `keepWhen` does not want, or a refusal by another middleware, frees the key.
+ */
+export class ReplayedCall extends ClaimedCall<ReplayedCallOptions> {
+  readonly #answer: RecordedAnswer
+
+  constructor(
+    call: Call,
+    trace: IdempotencyTrace,
+    held: HeldClaim,
+    limit: number,
+    res: ServerResponse,
+    options: ReplayedCallOptions,
+  ) {
+    super(call, trace, held, res, options)
+    this.#answer = new RecordedAnswer(res, limit)
+  }
+
+  onSend(chunk: unknown, encoding: unknown): void {
+    this.#answer.add(chunk, encoding)
+  }
+
+  protected endOfAnswer(): Promise<void> | undefined {
+    const { state } = this.held
+    if (state === 'lost') throw refuseLost(this.call)
+    if (state !== 'running') return undefined
+    return this.#isKept ? this.#finish() : this.release()
+  }
+
+  async #finish(): Promise<void> {
+    if (this.res.statusCode < 400) await this.settleAndCheck()
+    else this.assertOwnsClaim()
+    this.held.answer = this.#answer.encode()
+    await this.complete()
+  }
+
+  get #isKept(): boolean {
+    const { statusCode } = this.res
+    // The handler has not run, or has not got what it needs.
+    if (this.call.refusal?.status === statusCode) return false
+    try {
+      return this.options.keepWhen(statusCode)
+    } catch (error) {
+      this.options.logger.error({ err: error, requestId: this.call.id }, 'idempotency: "keepWhen" has thrown')
+      return true
+    }
+  }
+
+  /** The caller has left, or the answer broke off. The handler may still go on to answer. */
+  protected endOfCall(): Promise<void> | undefined {
+    if (this.answered) return undefined
+    if (this.call.routing !== null && !this.res.headersSent) return this.release()
+    if (this.failed || this.call.routing !== null) return this.giveBack()
+    return this.leaveToHandler()
+  }
+
+  /** An error answer can still be sent, and recorded, unless a part of another answer was sent. */
+  protected get failureIsEnd(): boolean {
+    return this.res.headersSent
+  }
+
+  /** Uses the key up without an answer: it is not known what the handler has done. */
+  protected giveBack(): Promise<void> | undefined {
+    if (this.answered || this.held.state !== 'running') return undefined
+    return this.completeLate()
+  }
+}

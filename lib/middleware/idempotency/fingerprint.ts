@@ -11,7 +11,7 @@ const PIECES_LENGTH = 8192
  */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
   const sink = new PieceHash()
-  // Last in, first out. Keys are hashed like any string; the number of members before them tells them from values.
+  // Last in, first out. Keys are hashed like any string; the number of members before them separates them from values.
   const ahead: unknown[] = [body, path, method]
   while (ahead.length > 0) {
     const value = ahead.pop()

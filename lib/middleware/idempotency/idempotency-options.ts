@@ -1,5 +1,7 @@
 import type { Request } from 'express'
 import { type Call, type Logger, quietLogger } from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import type { AnswerStore, IdempotencyStore } from '../../core/idempotency/index.ts'
 import {
   aFunction,
   aKeepTime,
@@ -7,18 +9,16 @@ import {
   aNumber,
   anObjectWith,
   aWholeNumber,
+  checkedFunction,
   checkOptions,
   MAX_TIMER_MS,
   type OptionRules,
   oneOf,
   someMilliseconds,
 } from '../../core/options/index.ts'
-import { checkedFunction } from '../../core/own-functions/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 import { AnswerQueue } from './answer-queue.ts'
-import type { AnswerStore } from './answer-store.ts'
 import { ClaimKeeper } from './claim-keeper.ts'
-import type { IdempotencyStore } from './idempotency-store.ts'
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts'
 
 /** Options of {@link idempotency}. Times are milliseconds. */
@@ -70,6 +70,12 @@ export interface IdempotencyOptions {
    * taken, up to 1500.
    */
   storeTimeoutMs?: number
+  /**
+   * Returns the refusal of a repetition while the key is taken, from the request id of the first request. It is for work
+   * that goes on after its request was answered with an error, such as a video that may have been begun: the repetition
+   * then gets the same answer. Undefined, also for a failure: `idempotency_key_in_use`. Defaults to that.
+   */
+  unresolved?: (requestId: string) => Promise<GatewayError | undefined>
   /** Runs when an outage of the store begins and ends, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
   /** Receives outages and lost claims. Defaults to the console. */
@@ -88,6 +94,7 @@ const RULES: OptionRules<IdempotencyOptions> = {
   handlerMs: someMilliseconds,
   completedBy: oneOf('store', 'ledger'),
   storeTimeoutMs: someMilliseconds,
+  unresolved: aFunction('a function of a request id that returns a promise'),
   onStoreChange: aFunction('a function of whether the store is away'),
   logger: aLogger,
 }
@@ -112,6 +119,7 @@ export function validate(options: IdempotencyOptions) {
     )
   const guard = new StoreGuard({
     name: 'idempotency',
+    effect: 'calls with an Idempotency-Key are refused with internal_error',
     logger,
     ...(storeTimeoutMs === undefined ? { farTimeoutMs: FAR_TIMEOUT_MS } : { timeoutMs: storeTimeoutMs }),
     rejectsAlone: true,
@@ -124,6 +132,7 @@ export function validate(options: IdempotencyOptions) {
     answerLimitBytes,
     answers: options.answers && new AnswerQueue(options.answers, logger),
     handlerMs,
+    unresolved: options.unresolved,
     replay,
     keepWhen: options.keepWhen ?? isOutcome,
     logger,

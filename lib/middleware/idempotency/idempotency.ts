@@ -1,18 +1,17 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
 import { AnswerBody } from './answer-body.ts'
 import { AnswerTrace } from './answer-trace.ts'
-import type { ClaimKeeper } from './claim-keeper.ts'
+import { HeldClaim } from './claim-keeper.ts'
+import { KeyedCall, ReplayedCall } from './claimed-call.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { HeldClaim } from './held-claim.ts'
 import { readKey, recordId } from './idempotency-key.ts'
 import { type IdempotencyOptions, validate } from './idempotency-options.ts'
-import { KeyedCall } from './keyed-call.ts'
 import { sendAgain } from './recorded-answer.ts'
 import { refuseFor, refuseUnchecked } from './refusals.ts'
-import { ReplayedCall } from './replayed-call.ts'
-import { uploadsOf } from './uploads.ts'
+import { contentOf } from './request-content.ts'
 
 /** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
@@ -42,7 +41,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TR
  * app.post('/orders', express.json(), idempotency(), (req, res) => res.status(201).json(placeOrder(req.body)))
  */
 export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandler {
-  const { keeper, scope, answerLimitBytes, answers, replay, ...settings } = validate(options)
+  const { keeper, scope, answerLimitBytes, answers, unresolved, replay, ...settings } = validate(options)
   const keyed = { keeper, ...settings }
   let warnsOfScope = replay && options.scope === undefined
 
@@ -59,14 +58,28 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       next()
       return
     }
-    try {
-      run(call, readKey(req, header), req, res, next)
-    } catch (error) {
-      next(error instanceof GatewayError ? call.stamp(error) : error)
-    }
+    runOnce(call, header, req, res, next).then(
+      (runs) => {
+        if (runs) next()
+      },
+      (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+    )
   }
 
-  function run(call: Call, key: string, req: Request, res: Response, next: NextFunction): void {
+  /**
+   * Claims the key of a request.
+   *
+   * @returns whether its handler runs now; false if it has been answered, again or by an earlier middleware.
+   * @throws {GatewayError} the refusal.
+   */
+  async function runOnce(
+    call: Call,
+    header: string | string[],
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): Promise<boolean> {
+    const key = readKey(req, header)
     const body = new AnswerBody(answerLimitBytes)
     const trace = new AnswerTrace(key, {
       requestId: call.id,
@@ -78,7 +91,8 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     call.idempotency = trace
     // An app may accept other spellings of an endpoint's path, such as one with a slash at its end.
     const path = call.request?.operation.path ?? call.path
-    const id = recordId(scope(req, call), call.method, path, key)
+    const ownScope = scope(req, call)
+    const id = recordId(ownScope, call.method, path, key)
     const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
 
     if (warnsOfScope && isSomebody(req, call)) {
@@ -86,64 +100,50 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       settings.logger.warn({ requestId: call.id }, SHARED_SCOPE)
     }
 
-    const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | 'over' | undefined => {
-      if (res.writableEnded) {
-        if (claimed instanceof HeldClaim) void keeper.release(claimed)
-        return 'over'
-      }
-      if (!(claimed instanceof HeldClaim)) {
-        trace.originalRequestId = claimed.owner
-        if (replay && !res.headersSent && sendAgain(claimed, fingerprint, res)) return 'over'
-        return refuseFor(call, claimed, fingerprint)
-      }
-      if (call.left) {
-        void keeper.release(claimed)
-        return call.refuse('client_closed_request')
-      }
-      const keyedCall = replay
-        ? new ReplayedCall(call, trace, claimed, answerLimitBytes, res, keyed)
-        : new KeyedCall(call, trace, claimed, body, res, keyed)
-      keyedCall.begin()
-      holdEnd(res, keyedCall, next)
+    const claim = { id, owner: call.id, scope: ownScope }
+    const claimed = await keeper.claim(claim, fingerprint).catch((error: unknown) => {
+      throw refuseUnchecked(call, error)
+    })
+    const isClaimed = claimed instanceof HeldClaim
+    if (isClaimed && (res.writableEnded || call.left)) void keeper.release(claimed)
+    // An earlier middleware, such as a timeout, has answered meanwhile.
+    if (res.writableEnded) return false
+    if (!isClaimed) {
+      trace.originalRequestId = claimed.owner
+      if (replay && !res.headersSent && sendAgain(claimed, fingerprint, res)) return false
+      throw (await unresolvedFor(call, claimed, fingerprint)) ?? refuseFor(call, claimed, fingerprint)
+    }
+    if (call.left) throw call.refuse('client_closed_request')
+    const claimedCall = replay
+      ? new ReplayedCall(call, trace, claimed, answerLimitBytes, res, keyed)
+      : new KeyedCall(call, trace, claimed, body, res, keyed)
+    claimedCall.begin()
+    holdEnd(res, claimedCall, next)
+    return true
+  }
+
+  /** Returns the answer that the first request got, if it was an error and its work goes on. */
+  async function unresolvedFor(
+    call: Call,
+    { owner, state, fingerprint: first }: IdempotencyRecord,
+    fingerprint: string,
+  ): Promise<GatewayError | undefined> {
+    if (!unresolved || state !== 'running' || first !== fingerprint) return undefined
+    try {
+      const refusal = await unresolved(owner)
+      if (refusal) refusal.headers['x-original-request-id'] = owner
+      return refusal
+    } catch (error) {
+      settings.logger.error({ err: error, requestId: call.id }, 'idempotency: "unresolved" failed')
       return undefined
     }
-    void keeper
-      .claim({ id, owner: call.id }, fingerprint)
-      .then(begin, (error: unknown) => refuseUnchecked(call, error))
-      .then((refusal) => {
-        // The answer has been given: again, or by an earlier middleware, such as a timeout.
-        if (refusal !== 'over') next(refusal)
-      }, next)
   }
-}
-
-/**
- * Returns the value of the request's body.
- *
- * @throws TypeError if no parser is mounted: then nobody can tell a repetition from another request.
- */
-function contentOf(req: Request, call: Call): unknown {
-  if (call.request) return call.request.body.json
-  const uploads = uploadsOf(req)
-  if (uploads) return { body: req.body, uploads }
-  if (req.body !== undefined) return req.body
-  const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers
-  if (coding === undefined && length === '0') return undefined
-  // A parser of Express leaves the property behind also where the type of the body is not its own.
-  if (!('body' in req))
-    throw new TypeError(
-      'idempotency: the body was not read; mount the parser, such as express.json(), before idempotency',
-    )
-  throw new GatewayError('invalid_request', {
-    message:
-      'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
-  })
 }
 
 const SHARED_SCOPE =
   'idempotency: with "replay" and without "scope" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "scope", such as (req) => req.user.id'
 
-/** Whether a request says who sends it, and nobody has told us. */
+/** Whether a request names its sender, and no middleware has set `call.principal`. */
 function isSomebody({ headers }: Request, call: Call): boolean {
   return !call.principal && (headers.authorization !== undefined || headers.cookie !== undefined)
 }

@@ -1,5 +1,9 @@
-export type { AnswerStore } from './answer-store.ts'
+export type {
+  AnswerStore,
+  ClaimRequest,
+  IdempotencyRecord,
+  IdempotencyStore,
+} from '../../core/idempotency/index.ts'
 export { type IdempotencyHandler, idempotency } from './idempotency.ts'
 export type { IdempotencyOptions } from './idempotency-options.ts'
-export type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './memory-idempotency-store.ts'

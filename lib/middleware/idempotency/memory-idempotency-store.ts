@@ -1,23 +1,24 @@
-import { withinMemory } from '../../core/bytes/index.ts'
 import type { IdempotencyClaim } from '../../core/call/index.ts'
-import { aNumber, checkOptions } from '../../core/options/index.ts'
+import { FairQueue } from '../../core/fair-queue/index.ts'
 import {
   type ClaimRequest,
   type IdempotencyRecord,
   type IdempotencyStore,
   PINNED_UNTIL,
-} from './idempotency-store.ts'
+} from '../../core/idempotency/index.ts'
+import { withinMemory } from '../../core/memory/index.ts'
+import { aNumber, checkOptions } from '../../core/options/index.ts'
 
 /** Options of {@link MemoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
   /**
-   * The largest number of completed records. Beyond it the oldest are dropped, freeing their keys. Defaults to
-   * 200000.
+   * The largest number of completed records. Beyond it the oldest of the scope with the most are dropped, freeing their keys.
+   * Defaults to 200000.
    */
   maxCompleted?: number
   /**
-   * The most memory that answers for repetitions take, in characters. Beyond it the oldest are dropped: their keys stay used
-   * up. Defaults to 64 Mi, less where the process may take less than 1 GiB.
+   * The most memory that answers for repetitions take, in characters. Beyond it the oldest of the scope with the most are
+   * dropped: their keys stay used up. Defaults to 64 Mi, less where the process may take less than 1 GiB.
    */
   maxAnswerLength?: number
 }
@@ -30,16 +31,13 @@ export interface MemoryIdempotencyStoreOptions {
  * app.use(idempotency({ store: new MemoryIdempotencyStore({ maxCompleted: 50_000 }) }))
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  readonly #maxCompleted: number
-  readonly #maxAnswerLength: number
-  readonly #running = new Map<string, IdempotencyRecord>()
+  readonly #running = new Map<string, ScopedRecord>()
   /** Completed records, in the order of their completion. */
-  readonly #completed = new Map<string, IdempotencyRecord>()
-  /** The answers of completed records, in the order of their completion. */
+  readonly #completed = new Map<string, ScopedRecord>()
+  /** The answers of completed records. */
   readonly #answers = new Map<string, string>()
-  #answerLength = 0
-  /** Reused, because a new iterator would walk over all deleted entries. */
-  readonly #oldest = this.#completed.keys()
+  readonly #completedOrder: FairQueue<string>
+  readonly #answerOrder: FairQueue<string>
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
     checkOptions<MemoryIdempotencyStoreOptions>('MemoryIdempotencyStore', options, {
@@ -47,8 +45,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       maxAnswerLength: aNumber('a number of characters from 0 up', 0),
     })
     const { maxCompleted = 200_000, maxAnswerLength = withinMemory(64 * 1024 * 1024) } = options
-    this.#maxCompleted = maxCompleted
-    this.#maxAnswerLength = maxAnswerLength
+    this.#completedOrder = new FairQueue({ maxItems: maxCompleted })
+    this.#answerOrder = new FairQueue({ maxBytes: maxAnswerLength })
   }
 
   /** The number of records, expired ones that were not pruned yet included. */
@@ -56,15 +54,16 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return this.#running.size + this.#completed.size
   }
 
-  async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
-    const existing = this.#running.get(id) ?? this.#completed.get(id)
+  async claim({ id, owner, scope = '', fingerprint, now, leaseUntil }: ClaimRequest) {
+    const found = this.#running.get(id) ?? this.#completed.get(id)
+    const existing = found && recordOf(found)
     const own = existing?.state === 'running' && existing.owner === owner
     if (existing && existing.expiresAt > now && !own) {
       const answer = this.#answers.get(id)
       return answer === undefined ? existing : { ...existing, answer }
     }
     this.#forget(id)
-    this.#running.set(id, { owner, fingerprint, state: 'running', expiresAt: leaseUntil })
+    this.#running.set(id, { owner, scope, fingerprint, state: 'running', expiresAt: leaseUntil })
     return undefined
   }
 
@@ -100,11 +99,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (record?.owner !== owner) return false
     this.#running.delete(id)
     this.#completed.set(id, { ...record, state: 'completed', expiresAt: keepUntil })
-    if (answer !== undefined) this.#keep(id, answer)
-    if (this.#completed.size > this.#maxCompleted) {
-      const oldest = this.#oldest.next().value
-      if (oldest !== undefined) this.#forget(oldest)
-    }
+    for (const dropped of this.#completedOrder.add(record.scope, id)) this.#forget(dropped)
+    if (answer !== undefined && this.#completed.has(id)) this.#keep(record.scope, id, answer)
     return true
   }
 
@@ -130,23 +126,26 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return forgotten
   }
 
-  #keep(id: string, answer: string): void {
-    this.#dropAnswer(id)
+  #keep(scope: string, id: string, answer: string): void {
+    this.#answerOrder.delete(scope, id)
     this.#answers.set(id, answer)
-    this.#answerLength += answer.length
-    for (const [oldest] of this.#answers) {
-      if (this.#answerLength <= this.#maxAnswerLength) return
-      this.#dropAnswer(oldest)
-    }
+    for (const dropped of this.#answerOrder.add(scope, id, answer.length)) this.#answers.delete(dropped)
   }
 
   #forget(id: string): void {
+    const record = this.#completed.get(id)
+    if (!record) return
     this.#completed.delete(id)
-    this.#dropAnswer(id)
-  }
-
-  #dropAnswer(id: string): void {
-    this.#answerLength -= this.#answers.get(id)?.length ?? 0
+    this.#completedOrder.delete(record.scope, id)
+    this.#answerOrder.delete(record.scope, id)
     this.#answers.delete(id)
   }
+}
+
+interface ScopedRecord extends IdempotencyRecord {
+  readonly scope: string
+}
+
+function recordOf({ scope: _, ...record }: ScopedRecord): IdempotencyRecord {
+  return record
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { IdempotencyRecord } from './idempotency-store.ts'
+import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
 
 /** An answer as a store keeps it, as JSON. */
 interface KeptAnswer {

@@ -1,6 +1,6 @@
 import type { Call } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
-import type { IdempotencyRecord } from './idempotency-store.ts'
+import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
 
 /** The Retry-After of refusals that end soon. */
 const RETRY_MS = 2000

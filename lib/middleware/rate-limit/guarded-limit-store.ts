@@ -1,9 +1,9 @@
 import type { Logger } from '../../core/call/index.ts'
+import type { Count, Demand, LimitStore, Verdict } from '../../core/limit-store/index.ts'
 import { StoreAway, StoreGuard } from '../../core/store-guard/index.ts'
-import type { Count, Demand, LimitStore, Verdict } from './limit-store.ts'
 
 /**
- * A limit store of the app. What it does wrong costs the call that asked it an error in time, and nothing else: it may throw,
+ * A limit store of the app. Its mistakes cost the call that asked it an error in time, and nothing else: it may throw,
  * reject at any time, never answer, or answer something that is no verdict.
  */
 export class GuardedLimitStore implements LimitStore {
@@ -17,59 +17,60 @@ export class GuardedLimitStore implements LimitStore {
     this.#guard = new StoreGuard({ name: 'limits', logger })
   }
 
-  admit(demand: Demand): Verdict | Promise<Verdict> {
-    const asked: unknown = this.#store.admit(demand)
-    return isPromise(asked) ? this.#inTime(demand, asked) : verdictIn(asked, demand)
+  async admit(demand: Demand): Promise<Verdict> {
+    const asked = startedBy(() => this.#store.admit(demand))
+    let isLate = false
+    asked.then(() => {
+      if (isLate) void this.release(demand)
+    }, ignore)
+    try {
+      return verdictIn(await this.#inTime(asked), demand)
+    } catch (error) {
+      isLate = true
+      throw error
+    }
+  }
+
+  async peek(demand: Demand): Promise<Verdict> {
+    if (!this.#store.peek) return { refusedBy: undefined, waitMs: 0, counts: [] }
+    return verdictIn(await this.#inTime(startedBy(() => this.#store.peek?.(demand))), demand)
   }
 
   hold(demand: Demand): void {
-    this.#quietly(() => this.#store.hold(demand))
+    void this.#logged(() => this.#store.hold(demand))
   }
 
-  release(demand: Demand): Promise<void> | undefined {
-    return this.#quietly(() => this.#store.release(demand))
+  release(demand: Demand): Promise<void> {
+    return this.#logged(() => this.#store.release(demand))
   }
 
-  ended(sender: string): void {
-    this.#quietly(() => this.#store.ended?.(sender))
+  book(key: string, points: number, windowMs: number): Promise<void> {
+    return this.#logged(() => this.#store.book?.(key, points, windowMs))
   }
 
   /** @throws the store's own error, or {@link StoreAway} if it does not answer in time. */
-  async #inTime(demand: Demand, asked: PromiseLike<unknown>): Promise<Verdict> {
-    const answered = Promise.resolve(asked)
-    let isLate = false
-    answered.then(
-      () => {
-        // Whoever was refused meanwhile has given back what had not been taken yet.
-        if (isLate) this.release(demand)
-      },
-      () => {},
-    )
+  async #inTime(asked: Promise<unknown>): Promise<unknown> {
     try {
-      // Not an outage: other calls may well be answered.
-      return verdictIn(await this.#guard.retry(() => answered), demand)
+      // One call without an answer is no outage: others may well be answered.
+      return await this.#guard.retry(() => asked)
     } catch (error) {
-      isLate = true
       throw error instanceof StoreAway && error.cause !== undefined ? error.cause : error
     }
   }
 
-  /** Runs what no call is refused for. Returns a promise that resolves when it is done, has failed, or takes too long. */
-  #quietly(run: () => unknown): Promise<void> | undefined {
-    const tell = (error: unknown): void => this.#logger.error({ err: error }, 'rate limits: the store failed')
+  /** Runs an operation that no call is refused for. Resolves when it is done, has failed, or takes too long. */
+  async #logged(run: () => unknown): Promise<void> {
     try {
-      const running = run()
-      if (!isPromise(running)) return undefined
-      return this.#guard.retry(() => Promise.resolve(running)).then(() => {}, tell)
-    } catch (error) {
-      tell(error)
-      return undefined
+      await this.#inTime(startedBy(run))
+    } catch (err) {
+      this.#logger.error({ err }, 'rate limits: the store failed')
     }
   }
 }
 
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
+/** Runs an operation at once, and returns its answer or error as a promise. */
+async function startedBy<T>(run: () => T): Promise<Awaited<T>> {
+  return await run()
 }
 
 /**
@@ -94,3 +95,5 @@ function isCount(count: Partial<Count> | null | undefined): boolean {
 function isAmount(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY
 }
+
+function ignore(): void {}

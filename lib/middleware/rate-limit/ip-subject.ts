@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import ipaddr from 'ipaddr.js'
+import { clientAddress, networkOf } from '../../core/client-address/index.ts'
 import { aWholeNumber, checkOptions } from '../../core/options/index.ts'
 
 /** Options of {@link ipSubject}. */
@@ -12,8 +12,9 @@ export interface IpSubjectOptions {
 }
 
 /**
- * Returns a function for the address of a request, for `by` of a level. An IPv6 address counts with its network, an
- * IPv4 address in IPv6 form as IPv4. The address is `req.ip`: set Express's `trust proxy` if there is a proxy in front.
+ * Returns a function for the address of a request, for `by` of a level. An IPv6 address counts with its network, and an
+ * IPv4 address in IPv6 form as IPv4. Ports and zones do not count. The address is `req.ip`: set Express's `trust proxy` if
+ * there is a proxy in front. Texts of the proxy that are not an address count as one.
  *
  * @throws TypeError when an option is unusable.
  * @example
@@ -23,19 +24,11 @@ export function ipSubject(options: IpSubjectOptions = {}): (req: Request) => str
   checkOptions('ipSubject', options, {
     ipv6Prefix: aWholeNumber('a whole number of bits from 1 to 128', 1, 128),
   })
-  const { ipv6Prefix = 56 } = options
+  const { ipv6Prefix } = options
   return function subjectOf({ ip }: Request): string | undefined {
-    // IPv4, or a name that a trusted proxy has sent.
-    if (ip === undefined || !ip.includes(':') || !ipaddr.IPv6.isValid(ip)) return ip
-    const address = ipaddr.IPv6.parse(ip)
-    if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString()
-    const bytes = address.toByteArray().map((byte, i) => byte & maskOf(ipv6Prefix - 8 * i))
-    const network = new ipaddr.IPv6(bytes).toString()
-    return ipv6Prefix === 128 ? network : `${network}/${ipv6Prefix}`
+    if (ip === undefined) return undefined
+    const address = clientAddress(ip)
+    // A proxy may have sent any text. If each counted by itself, a caller could have as many windows as it likes.
+    return address === undefined ? 'unknown' : networkOf(address, ipv6Prefix)
   }
-}
-
-/** Returns the mask of a byte of which the first bits belong to the network. */
-function maskOf(bits: number): number {
-  return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff
 }

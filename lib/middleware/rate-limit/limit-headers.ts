@@ -1,4 +1,4 @@
-import type { Count, Demand, Limit, Verdict } from './limit-store.ts'
+import type { Count, Demand, Limit, Verdict } from '../../core/limit-store/index.ts'
 
 /** The form of the limit headers: that of a provider's API, of draft-ietf-httpapi-ratelimit-headers-11, or no headers. */
 export type HeaderStyle = 'openai' | 'anthropic' | 'ietf' | 'none'

@@ -5,208 +5,269 @@ import {
   type EarlyRefuser,
   holdLastByte,
   holdLastByteOf,
+  type Logger,
   quietLogger,
   upgradeOf,
 } from '../../core/call/index.ts'
-import type { GatewayError } from '../../core/errors/index.ts'
-import { kindOf } from '../../core/options/index.ts'
-import { errorOf, settled } from '../../core/own-functions/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import {
+  type Count,
+  type Demand,
+  type Limit,
+  type LimitStore,
+  MAX_WINDOW_MS,
+  type Verdict,
+  WINDOW_END_MS,
+} from '../../core/limit-store/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  aString,
+  aWholeNumber,
+  checkOptions,
+  kindOf,
+  type OptionRule,
+  type OptionRules,
+  oneOf,
+  required,
+  settled,
+} from '../../core/options/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
-import { type DemandPlan, demandOf, impossibleLimit, LATER } from './demand.ts'
-import { demandLater } from './demand-later.ts'
+import { type MaybePromise, then } from '../../core/timing/index.ts'
+import {
+  accountLevel,
+  type DemandPlan,
+  demandOf,
+  impossibleLimit,
+  keyLevel,
+  type LimitLevel,
+  type LimitValue,
+  type OfRequest,
+} from './demand.ts'
 import { GuardedLimitStore } from './guarded-limit-store.ts'
+import { ipSubject } from './ip-subject.ts'
 import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
-import { refuse, refuseForGood, shown } from './limit-refusals.ts'
-import { type Demand, type LimitStore, PARDON_MS, type Verdict } from './limit-store.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
-import { planOf, type RateLimitOptions } from './rate-limit-plan.ts'
-import { SpentWindows, slotVerdict } from './spent-windows.ts'
+import { refuse, refuseForGood, showHeaders } from './refusals.ts'
 import { UnlimitedNotice } from './unlimited-notice.ts'
+
+/** Options of {@link rateLimit}. */
+export interface RateLimitOptions {
+  /**
+   * Requests of an address per window: short for one level by {@link ipSubject}, in place of `levels`. Defaults to none.
+   */
+  limit?: OfRequest<LimitValue>
+  /**
+   * The subjects to limit, with their limits; each limit is a value or a function of the request. A request must pass
+   * all of them. Its subjects together are its sender, whose wait grows if it retries before Retry-After is over. Defaults
+   * to the key and the account that `authenticate` found, with their own limits.
+   */
+  levels?: readonly LimitLevel[]
+  /**
+   * The tokens of a request: `input` are the estimated input tokens that `readRequest` found. `total` counts these first, and
+   * at the end of the call what it really used, output included. A function returns them itself. Defaults to `input`.
+   */
+  tokens?: 'input' | 'total' | ((req: Request, call: Call) => number | Promise<number>)
+  /** Returns whether a request passes without being counted. Defaults to none. */
+  skip?: (req: Request, call: Call) => boolean | Promise<boolean>
+  /** Keeps counts and slots. Defaults to a `MemoryLimitStore`. */
+  store?: LimitStore
+  /**
+   * The behaviour while the store is away: `local` counts in the memory of this process until it is back, `refuse`
+   * answers `internal_error`. Defaults to `local`.
+   */
+  onStoreError?: 'local' | 'refuse'
+  /**
+   * The length of a window in milliseconds, at most 31 days, or 24.8 days in memory; whole seconds in Redis. Only 60000
+   * makes `rpm` requests per minute. Defaults to 60000.
+   */
+  windowMs?: number
+  /**
+   * The form of the limit headers: `openai`, `anthropic`, `ietf` (`RateLimit` and `RateLimit-Policy`) or `none`. Defaults
+   * to that of the caller's protocol, which is `openai` outside a model gateway. A refusal has `Retry-After` in any case.
+   */
+  headers?: HeaderStyle
+  /** Is warned once if no level applies to any request. Defaults to the call's logger. */
+  logger?: Logger
+}
 
 /**
  * Limits requests and tokens per window, and requests that run at the same time. A refused request consumes nothing, at any
  * level. Refuses with `rate_limited` or `concurrency_limited`, both with Retry-After, and notes the limit in `call.limit`.
- * A request holds its slots until its call ends.
+ * A request holds its slots until its call ends. Later middlewares count further requests with `call.limits`.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
- * app.use('/v1', authenticate({ keys }), readRequest({ catalog }), rateLimit())
+ * app.use(rateLimit({ limit: 60, windowMs: 60_000 }))
  * @example
  * app.use(rateLimit({ levels: [{ name: 'ip', by: ipSubject(), rpm: 60, concurrency: 5 }] }))
+ * @example
+ * app.use('/v1', authenticate({ keys }), readRequest({ catalog }), rateLimit())
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler & EarlyRefuser {
-  const plan = planOf(options)
-  const { skip, headers } = options
-  let notice: UnlimitedNotice | undefined = new UnlimitedNotice(options)
-  const countLocally = (options.onStoreError ?? 'local') === 'local'
-  const local = new MemoryLimitStore()
-  const given = options.store ?? local
-  const store = given === local || isOwn(given) ? given : new GuardedLimitStore(given, quietLogger())
-  // What a store of this process alone gives back is free at once.
-  const isShared = given.constructor !== MemoryLimitStore
-  const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
-  // A store in this memory tells all of it.
-  const spent = store instanceof MemoryLimitStore ? undefined : new SpentWindows()
-  /** Whether a function of the options has returned a promise. */
-  let awaits = false
-  const limiter = function rateLimit(req: Request, res: Response, next: NextFunction): void {
-    const call = callOf(req)
-    let skipped: boolean | Promise<boolean>
-    let demand: Demand | undefined
-    try {
-      skipped = skip?.(req, call) ?? false
-      demand = awaits || skipped !== false ? LATER : demandOf(plan, req, call)
-    } catch (error) {
-      next(errorOf(OWN, error))
-      return
-    }
-    if (skipped === true) next()
-    else if (demand !== LATER) limit(call, demand, req, res, next)
-    else void limitLater(call, skipped, req, res, next)
-  }
+  const { plan, local, store } = preparedFrom(options)
+  const { skip, headers, onStoreError = 'local' } = options
+  const notice = new UnlimitedNotice(
+    options.levels !== undefined || options.limit !== undefined,
+    options.logger,
+  )
 
-  return Object.assign(limiter, { refuseEarly })
-
-  async function limitLater(
-    call: Call,
-    skipped: boolean | Promise<boolean>,
+  const middleware = async function rateLimit(
     req: Request,
     res: Response,
     next: NextFunction,
   ): Promise<void> {
-    awaits = true
-    let demand: Demand | 'skipped' | undefined
+    let refusal: unknown
     try {
-      demand = await settled(OWN, judge(plan, skipped, req, call))
+      refusal = await limit(req, res, next)
     } catch (error) {
-      next(error)
-      return
-    }
-    if (demand === 'skipped') next()
-    // The caller has left and needs no handler.
-    else if (call.left) next(call.refuse('client_closed_request'))
-    else limit(call, demand, req, res, next)
-  }
-
-  function limit(
-    call: Call,
-    demand: Demand | undefined,
-    req: Request,
-    res: Response,
-    next: NextFunction,
-  ): void {
-    if (notice?.settledBy(call, demand)) notice = undefined
-    if (!demand) {
-      next()
-      return
-    }
-    const impossible = impossibleLimit(demand)
-    if (impossible) {
-      next(shown(res, refuseForGood(call, impossible)))
-      return
-    }
-    let verdict: Verdict | PromiseLike<Verdict>
-    try {
-      verdict = store.admit(demand)
-    } catch (error) {
-      verdict = Promise.reject(error)
-    }
-    if ('then' in verdict) void applyLater(call, demand, verdict, req, res, next)
-    else next(apply(call, demand, verdict, req, res, next))
-  }
-
-  /** How many tokens the body has is unknown; it has one at least. */
-  function refuseEarly(
-    req: Request,
-    call: Call,
-  ): GatewayError | Promise<GatewayError | undefined> | undefined {
-    const early = { ...plan, tokens: () => 1 }
-    const skipped = skip?.(req, call) ?? false
-    if (skipped === true) return undefined
-    const demand = awaits || skipped !== false ? LATER : demandOf(early, req, call)
-    if (demand !== LATER) return refusalOf(call, demand)
-    awaits = true
-    return settled(OWN, judge(early, skipped, req, call)).then((judged) =>
-      judged === 'skipped' ? undefined : refusalOf(call, judged),
-    )
-  }
-
-  /** Returns the error that refuses a demand, by what this process knows. Takes nothing. */
-  function refusalOf(call: Call, demand: Demand | undefined): GatewayError | undefined {
-    if (!demand) return undefined
-    const impossible = impossibleLimit(demand)
-    if (impossible) return refuseForGood(call, impossible)
-    const verdict =
-      store instanceof MemoryLimitStore
-        ? store.refuse(demand)
-        : (spent?.verdictOn(demand) ?? slotVerdict(demand, local.fullSlot(demand)))
-    return verdict && refuse(call, demand, verdict, styleOf(call))
-  }
-
-  async function applyLater(
-    call: Call,
-    demand: Demand,
-    asked: PromiseLike<Verdict>,
-    req: Request,
-    res: Response,
-    next: NextFunction,
-  ): Promise<void> {
-    let refusal: GatewayError | undefined
-    try {
-      refusal = apply(call, demand, await verdictOn(demand, asked), req, res, next)
-      // The caller has left and needs no handler.
-      if (call.left) refusal = call.refuse('client_closed_request')
-    } catch (error) {
-      refusal = call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
+      refusal = error
     }
     next(refusal)
   }
 
-  /** @throws the store's own error if the call is refused for it: a store that fails causes no 429. */
-  async function verdictOn(demand: Demand, asked: PromiseLike<Verdict>): Promise<Verdict> {
+  return Object.assign(middleware, { refuseEarly })
+
+  /** Returns the error that refuses the request; undefined for one that goes on. */
+  async function limit(req: Request, res: Response, next: NextFunction): Promise<GatewayError | undefined> {
+    const call = callOf(req)
+    const demand = await settled(OWN, () => demandUnlessSkipped(plan, req, call))
+    if (demand === 'skipped') return undefined
+    notice.note(call, demand)
+    if (!demand) return undefined
+    if (call.left) return call.refuse('client_closed_request')
+    const admission = await decide(call, demand)
+    if (admission instanceof GatewayError) {
+      showHeaders(res, admission)
+      return admission
+    }
+    giveBackAtEnd(call, demand, admission, req, res, next)
+    const { limits: earlier } = call
+    call.limits = {
+      consumeRequests: async (count) =>
+        (await earlier?.consumeRequests(count)) ?? consumeRequests(call, demand, count, res),
+    }
+    // The caller has left and needs no handler.
+    if (call.left) return call.refuse('client_closed_request')
+    if (!res.headersSent) setLimitHeaders(styleOf(call), demand, admission.verdict, res)
+    return undefined
+  }
+
+  function demandUnlessSkipped(
+    plan: DemandPlan,
+    req: Request,
+    call: Call,
+  ): MaybePromise<Demand | 'skipped' | undefined> {
+    return then(skip?.(req, call), (answer): MaybePromise<Demand | 'skipped' | undefined> => {
+      const skipped = answer ?? false
+      if (typeof skipped !== 'boolean')
+        throw new TypeError(`rateLimit: "skip" must return true or false, not ${kindOf(skipped)}`)
+      return skipped ? 'skipped' : demandOf(plan, req, call)
+    })
+  }
+
+  /** Returns the error that refuses the call, or the verdict that admits it with the store that counted it. */
+  async function decide(call: Call, demand: Demand): Promise<GatewayError | Admission> {
+    const impossible = impossibleLimit(demand)
+    if (impossible) return refuseForGood(call, impossible)
     try {
-      return await asked
+      const admission = await admit(demand)
+      const { verdict } = admission
+      return isRefused(verdict) ? refuse(call, demand, verdict, styleOf(call)) : admission
     } catch (error) {
-      const verdict = countLocally && error instanceof StoreAway ? local.admit(demand) : undefined
-      if (verdict && !verdict.refusedBy) store.hold(demand)
-      // The store may have admitted the demand that is refused here.
-      else void store.release(demand)
-      if (!verdict) throw error
-      return verdict
+      // A store that fails causes no 429.
+      return call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
     }
   }
 
-  /** Returns the error that refuses the call, or undefined for one that goes on. */
-  function apply(
+  /** @throws the error of the store, unless it is away and the memory of this process counts meanwhile. */
+  async function admit(demand: Demand): Promise<Admission> {
+    try {
+      return { verdict: await store.admit(demand), countedBy: store }
+    } catch (error) {
+      const verdict =
+        onStoreError === 'local' && error instanceof StoreAway ? await local.admit(demand) : undefined
+      // The store may have admitted the demand, or do so later.
+      if (verdict && !verdict.refusedBy) store.hold(demand)
+      else void store.release(demand)
+      if (!verdict) throw error
+      return { verdict, countedBy: local }
+    }
+  }
+
+  function giveBackAtEnd(
     call: Call,
     demand: Demand,
-    verdict: Verdict,
+    admission: Admission,
     req: Request,
     res: Response,
     next: NextFunction,
-  ): GatewayError | undefined {
-    spent?.note(demand, verdict)
-    if (verdict.refusedBy) return shown(res, refuse(call, demand, verdict, styleOf(call)))
+  ): void {
+    const runs: (() => Promise<void> | undefined)[] = []
     if (demand.slots.length > 0) {
       // If the store goes away meanwhile, the running calls must count here.
       if (store !== local) local.hold(demand)
-      if (isShared) {
-        releaseBeforeLastByte(call, store, demand, req, res, next)
-        // What the shared store gives back early is no longer taken here either.
-        call.onLastByte(() => void local.release(demand))
-      }
+      runs.push(() => {
+        void local.release(demand)
+        return store.release(demand) || undefined
+      })
     }
-    call.onEnd('limits', () => {
-      // A shorter call cannot outlive a refusal by {@link PARDON_MS}.
-      const excuses = verdict.waitMs > 0 || Date.now() - call.startedAt >= PARDON_MS
-      for (let i = 0; i < stores.length; i++) {
-        const each = stores[i] as LimitStore
-        if (demand.slots.length > 0) void each.release(demand)
-        if (excuses && demand.charges.length > 0) each.ended?.(demand.sender)
-      }
-    })
-    if (!res.headersSent) setLimitHeaders(styleOf(call), demand, verdict, res)
-    return undefined
+    if (options.tokens === 'total') runs.push(bookingOfTokens(call, demand, admission))
+    if (runs.length === 0) return
+    for (const run of runs) {
+      // A caller that has read the whole answer finds the slot free and the tokens counted, at any process.
+      call.onLastByte(run)
+      call.onEnd('limits', run)
+    }
+    const lastByte = () => call.prepareLastByte()
+    holdLastByte(res, lastByte, next)
+    const upgrade = upgradeOf(req)
+    if (upgrade) holdLastByteOf(upgrade.socket, lastByte)
+  }
+
+  /** Counts further requests of an admitted call. Returns what makes the refusal if a limit is used up. */
+  async function consumeRequests(
+    call: Call,
+    admitted: Demand,
+    count: number,
+    res: Response,
+  ): Promise<(() => GatewayError) | undefined> {
+    const charges = admitted.charges
+      .filter(({ kind }) => kind === 'rpm')
+      .map((each) => ({ ...each, cost: count }))
+    if (charges.length === 0) return undefined
+    const demand = { ...admitted, charges, slots: [] }
+    const impossible = impossibleLimit(demand)
+    if (impossible) return () => refuseForGood(call, impossible)
+    try {
+      const { verdict } = await admit(demand)
+      if (isRefused(verdict))
+        return () => {
+          const refusal = refuse(call, demand, verdict, styleOf(call))
+          showHeaders(res, refusal)
+          return refusal
+        }
+      if (!res.headersSent) setLimitHeaders(styleOf(call), demand, verdict, res)
+      return undefined
+    } catch (error) {
+      return () => call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
+    }
+  }
+
+  /** The tokens of a body that was not read are unknown. It has at least one. */
+  async function refuseEarly(req: Request, call: Call): Promise<GatewayError | undefined> {
+    const demand = await settled(OWN, () => demandUnlessSkipped({ ...plan, tokens: () => 1 }, req, call))
+    if (!demand || demand === 'skipped') return undefined
+    const impossible = impossibleLimit(demand)
+    if (impossible) return refuseForGood(call, impossible)
+    try {
+      const verdict = await store.peek?.(demand)
+      return verdict && isRefused(verdict) ? refuse(call, demand, verdict, styleOf(call)) : undefined
+    } catch {
+      // The admission of the request reports the failure, and decides.
+      return undefined
+    }
   }
 
   function styleOf({ protocol }: Call): HeaderStyle {
@@ -214,38 +275,126 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   }
 }
 
+interface Admission {
+  readonly verdict: Verdict
+  readonly countedBy: LimitStore
+}
+
 const OWN = 'rateLimit: a function of its options'
 
-/** Returns the demand of a request, after functions of the options that return promises. */
-async function judge(
-  plan: DemandPlan,
-  skipped: boolean | Promise<boolean>,
-  req: Request,
-  call: Call,
-): Promise<Demand | 'skipped' | undefined> {
-  const isSkipped = await skipped
-  if (typeof isSkipped !== 'boolean')
-    throw new TypeError(`rateLimit: "skip" must return true or false, not ${kindOf(isSkipped)}`)
-  return isSkipped ? 'skipped' : demandLater(plan, req, call)
+function isRefused(verdict: Verdict): verdict is Verdict & { readonly refusedBy: Limit } {
+  return verdict.refusedBy !== undefined
 }
 
-/** Whether a store is one of ours, which keep time and do not fail otherwise. */
-function isOwn(store: LimitStore): boolean {
-  return store.keepsTime === true || store.constructor === MemoryLimitStore
+/**
+ * Returns a function that books, once the usage of a call is known, the difference between the tokens that it used and those
+ * that it was admitted with.
+ */
+function bookingOfTokens(
+  call: Call,
+  { charges, windowMs }: Demand,
+  { verdict, countedBy }: Admission,
+): () => Promise<void> | undefined {
+  const admittedAt = performance.now()
+  let isBooked = false
+  return () => {
+    if (isBooked || !call.usage) return undefined
+    isBooked = true
+    const used = call.usage.inputTokens + call.usage.outputTokens
+    const passedMs = performance.now() - admittedAt
+    const booked = charges.map(({ kind, key, cost }, i) => {
+      const isOpen = (verdict.counts[i] as Count).resetMs - passedMs > WINDOW_END_MS
+      if (kind !== 'tpm' || used === cost || (used < cost && !isOpen)) return undefined
+      return countedBy.book?.(key, used - cost, windowMs)
+    })
+    return Promise.all(booked).then(noAnswer, noAnswer)
+  }
 }
 
-/** Gives slots back so early that whoever has read the whole answer finds them free at any process. */
-function releaseBeforeLastByte(
-  call: Call,
-  store: LimitStore,
-  demand: Demand,
-  req: Request,
-  res: Response,
-  next: NextFunction,
-): void {
-  call.onLastByte(() => store.release(demand) || undefined)
-  const run = () => call.lastByte()
-  holdLastByte(res, run, next)
-  const upgrade = upgradeOf(req)
-  if (upgrade) holdLastByteOf(upgrade.socket, run)
+/** The guard of the store logs outages. */
+function noAnswer(): void {}
+
+const ofRequest: OptionRule = {
+  be: 'a number from 0 up, null for no limit, or a function of the request that returns one',
+  accepts: (value) =>
+    value === null || typeof value === 'function' || (typeof value === 'number' && value >= 0),
+}
+
+const RULES: OptionRules<RateLimitOptions> = {
+  limit: ofRequest,
+  levels: {
+    be: "an array of levels that is not empty, such as [{ name: 'ip', by: ipSubject(), rpm: 60 }]",
+    accepts: (value) => Array.isArray(value) && value.length > 0,
+  },
+  tokens: {
+    be: '"input", "total", or a function of the request that returns its tokens',
+    accepts: (value) => value === 'input' || value === 'total' || typeof value === 'function',
+  },
+  skip: aFunction('a function of the request that returns whether it is not counted'),
+  store: anObjectWith('a LimitStore, such as new RedisLimitStore({ redis })', 'admit', 'hold', 'release'),
+  onStoreError: oneOf('local', 'refuse'),
+  windowMs: aWholeNumber('whole milliseconds between 1 and 2678400000 (31 days)', 1, MAX_WINDOW_MS),
+  headers: oneOf('openai', 'anthropic', 'ietf', 'none'),
+  logger: aLogger,
+}
+
+const LEVEL_RULES: OptionRules<LimitLevel> = {
+  name: required(aString()),
+  by: required(aFunction('a function of the request that returns the subject, such as ipSubject()')),
+  rpm: ofRequest,
+  tpm: ofRequest,
+  concurrency: ofRequest,
+}
+
+/**
+ * Returns what a `rateLimit` works with: its plan, the store, and the memory that counts while the store is away.
+ *
+ * @throws TypeError when an option is unusable.
+ */
+function preparedFrom(options: RateLimitOptions): {
+  plan: DemandPlan
+  store: LimitStore
+  local: MemoryLimitStore
+} {
+  checkOptions('rateLimit', options, RULES)
+  const { limit, levels = levelsFor(limit), windowMs = 60_000, tokens } = options
+  if (limit !== undefined && options.levels)
+    throw new TypeError('rateLimit: give "limit" or "levels", not both: write the limit as a level')
+  for (const [i, level] of levels.entries()) checkLevel(level, `rateLimit: "levels[${i}]"`)
+  if (new Set(levels.map(({ name }) => name)).size < levels.length)
+    throw new TypeError(
+      'rateLimit: two of "levels" have the same "name", and would count as one; give each its own',
+    )
+  const local = new MemoryLimitStore()
+  const given = options.store ?? local
+  given.checkWindow?.(windowMs)
+  if (tokens === 'total' && !given.book)
+    throw new TypeError('rateLimit: for "tokens": "total", the store must have a method "book"')
+  return {
+    plan: {
+      levels: levels.map((level) => ({ ...level })),
+      windowMs,
+      tokens:
+        typeof tokens === 'function' ? tokens : (_req, { request }) => request?.estimatedInputTokens ?? 0,
+    },
+    store: given === local || given.keepsTime ? given : new GuardedLimitStore(given, quietLogger()),
+    local,
+  }
+}
+
+function levelsFor(limit: OfRequest<LimitValue>): readonly LimitLevel[] {
+  return limit === undefined ? [keyLevel, accountLevel] : [{ name: 'ip', by: ipSubject(), rpm: limit }]
+}
+
+function checkLevel(level: unknown, owner: string): void {
+  if (typeof level !== 'object' || level === null)
+    throw new TypeError(
+      `${owner} must be a level, such as { name: 'ip', by: ipSubject(), rpm: 60 }, not ${kindOf(level)}`,
+    )
+  checkOptions(owner, level as LimitLevel, LEVEL_RULES)
+  const { by, rpm, tpm, concurrency } = level as LimitLevel
+  if (by === (ipSubject as unknown))
+    throw new TypeError(`${owner}: "by" is ipSubject itself; call it: by: ipSubject()`)
+  if (rpm === undefined && tpm === undefined && concurrency === undefined)
+    throw new TypeError(`${owner} limits nothing; give it "rpm", "tpm" or "concurrency"`)
 }

@@ -1,11 +1,9 @@
+import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import { GatewayError } from '../../core/errors/index.ts'
 import { jsonExcess, newTally, parseExactly } from '../../core/json/index.ts'
 import { FormFile } from '../../core/operations/index.ts'
-
-/** Receives the form as JSON, or the error that refuses it. */
-export type FormReceiver = (error: unknown, json?: Record<string, unknown>) => void
 
 const FORM_TYPE = /^multipart\/form-data[ \t]*(?:;|$)/i
 
@@ -26,20 +24,15 @@ const MAX_FIELD_BYTES = 4 * 1024 * 1024
  * FormFile}.
  *
  * @param bytes the whole body, within its limit.
+ * @throws {GatewayError} `invalid_request` if it is not a whole form, or has a part that is not accepted.
  */
-export function readForm(type: string, bytes: Buffer, receive: FormReceiver): void {
+export async function readForm(type: string, bytes: Buffer): Promise<Record<string, unknown>> {
   let refusal: GatewayError | undefined
-  let isOver = false
-  const end = (error: unknown): void => {
-    if (isOver) return
-    isOver = true
-    receive(error, error ? undefined : json)
-  }
   const refuse = (message: string, param?: string): void => {
     refusal ??= new GatewayError('invalid_request', { message, param })
   }
   const json: Record<string, unknown> = {}
-  /** What the JSON of all parts comes to. */
+  /** The size of the JSON of all parts. */
   const tally = newTally()
   const values = new JsonValues()
   const put = (name: string | undefined, value: unknown): void => {
@@ -47,31 +40,18 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
     if (fault) refuse(fault)
   }
   const parser = openParser(type)
-  if (!parser) {
-    receive(new GatewayError('invalid_request', { message: 'The Content-Type of the form has no boundary.' }))
-    return
-  }
-  parser
     .on('field', (name, value, _nameCut, valueCut, _encoding, mimeType) => {
-      if (valueCut) {
-        refuse(
-          `The part "${shown(name)}" is longer than ${MAX_FIELD_BYTES} bytes, and not a file.`,
-          shown(name),
-        )
-        return
-      }
-      if (mimeType !== 'application/json') {
-        put(name, value)
-        return
-      }
-      const excess = jsonExcess(Buffer.from(value), tally)
-      if (excess !== undefined) refuse(excess, shown(name))
+      const part = shown(name)
+      if (valueCut)
+        refuse(`The part "${part}" is longer than ${MAX_FIELD_BYTES} bytes, and not a file.`, part)
+      else if (mimeType !== 'application/json') put(name, value)
       else {
-        const given = readJson(value)
-        if (given === undefined) refuse(`The part "${shown(name)}" is not valid JSON.`, shown(name))
+        const excess = jsonExcess(Buffer.from(value), tally)
+        const given = excess === undefined ? readJson(value) : undefined
+        if (excess !== undefined) refuse(excess, part)
+        else if (given === undefined) refuse(`The part "${part}" is not valid JSON.`, part)
         else if (values.fit(given)) put(name, given)
-        else
-          refuse(`The JSON in the form has more than ${MAX_VALUES} values, or names too long.`, shown(name))
+        else refuse(`The JSON in the form has more than ${MAX_VALUES} values, or names too long.`, part)
       }
     })
     .on('file', (name, file, filename, _encoding, mimeType) => {
@@ -79,42 +59,50 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
       file
         .on('data', (chunk: Buffer) => chunks.push(chunk))
         .on('end', () => put(name, new FormFile(filename ?? '', mimeType, Buffer.concat(chunks))))
-        // The parser has said it by then; unheard, it would end the process.
+        // The parser reports it, too. Without a listener it would end the process.
         .on('error', () => {})
     })
     .on('partsLimit', () => refuse(`The form has more than ${MAX_PARTS} parts.`))
-    .on('finish', () => end(refusal))
-    .on('error', (cause) => end(new GatewayError('invalid_request', { message: NOT_WHOLE, cause })))
-  void feed(parser, bytes, () => {
-    if (refusal) end(refusal)
-    return isOver
-  })
+  await feed(parser, bytes, () => refusal !== undefined)
+  if (refusal) throw refusal
+  return json
 }
 
-const NOT_WHOLE = 'The body is not a whole multipart form.'
-
-function openParser(type: string) {
+function openParser(type: string): BusboyInstance {
   const limits = { parts: MAX_PARTS, fieldSize: MAX_FIELD_BYTES, headerSize: 8192 }
   try {
     return new Busboy({ headers: { 'content-type': type }, limits })
   } catch {
-    return undefined
+    throw new GatewayError('invalid_request', { message: 'The Content-Type of the form has no boundary.' })
   }
 }
 
 /** So much of a form is read in one turn of the event loop. Of empty parts this takes about 60 ms. */
 const SLICE_BYTES = 64 * 1024
 
-/** Feeds a form to its parser, slice by slice, until `isOver`. */
-async function feed(parser: BusboyInstance, bytes: Buffer, isOver: () => boolean): Promise<void> {
+/**
+ * Feeds a form to its parser, slice by slice. Stops at the first fault.
+ *
+ * @throws {GatewayError} `invalid_request` if it is not a whole form.
+ */
+async function feed(parser: BusboyInstance, bytes: Buffer, isRefused: () => boolean): Promise<void> {
+  let isBroken = false
+  const finished = once(parser, 'finish').catch((cause) => {
+    isBroken = true
+    throw new GatewayError('invalid_request', { message: 'The body is not a whole multipart form.', cause })
+  })
+  // It is awaited below, if no part was refused before.
+  finished.catch(() => {})
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
     await new Promise<void>((resolve) => {
       parser.write(bytes.subarray(at, at + SLICE_BYTES), () => resolve())
     })
-    if (isOver()) return
+    if (isRefused()) return
     await nextTurn()
+    if (isBroken) break
   }
   parser.end()
+  await finished
 }
 
 /** Returns undefined for what is not JSON. */

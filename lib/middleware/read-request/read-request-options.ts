@@ -1,11 +1,17 @@
 import type { Request } from 'express'
-import { budgetOf } from '../../core/body-budget/index.ts'
 import type { EarlyRefuser } from '../../core/call/index.ts'
-import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
+import { budgetOf } from '../../core/memory/index.ts'
 import { estimateTokens, type Operation, type TokenEstimator } from '../../core/operations/index.ts'
-import { aFunction, aNumber, checkOptions, type OptionRules } from '../../core/options/index.ts'
-import { checkedFunction } from '../../core/own-functions/index.ts'
-import { bodyReader } from './read-body.ts'
+import {
+  aFunction,
+  aNumber,
+  type CatalogSource,
+  catalogFrom,
+  checkedFunction,
+  checkOptions,
+  neededCatalog,
+  type OptionRules,
+} from '../../core/options/index.ts'
 
 /** Options of {@link readRequest}. */
 export interface ReadRequestOptions {
@@ -33,8 +39,7 @@ export interface ReadRequestOptions {
    */
   bodyBudgetBytes?: number | undefined
   /**
-   * Middlewares that come later, which are asked before a body of more than 16 KiB is read: what they refuse whatever
-   * the body is need not be read. Defaults to none.
+   * Middlewares that come later. They can refuse a call before a body of more than 16 KiB is read. Defaults to none.
    */
   before?: readonly EarlyRefuser[]
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
@@ -75,11 +80,11 @@ const AN_ESTIMATE = {
 }
 
 /**
- * Returns what `readRequest` works with; whatever functions of the app return is checked.
+ * Returns the checked settings of `readRequest`. The values that functions of the app return are checked, too.
  *
  * @throws TypeError when an option is unusable.
  */
-export function planOf(options: ReadRequestOptions) {
+export function readRequestSettings(options: ReadRequestOptions) {
   checkOptions('readRequest', options, RULES)
   const { catalog, operation, model, before = [], estimateTokens: own } = options
   const { bodyLimitBytes = 20 * 1024 * 1024, bodyBudgetBytes } = options
@@ -92,6 +97,6 @@ export function planOf(options: ReadRequestOptions) {
     modelOf: model && checkedFunction('readRequest: "model"', A_MODEL, model),
     before,
     estimate: own ? checkedFunction('readRequest: "estimateTokens"', AN_ESTIMATE, own) : estimateTokens,
-    readBody: bodyReader(bodyLimitBytes, budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes)),
+    bounds: { bodyLimitBytes, budget: budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes) },
   }
 }

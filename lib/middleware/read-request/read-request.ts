@@ -1,25 +1,24 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
-import type { Catalog, Feature, Model } from '../../core/catalog/index.ts'
+import type { Catalog, Feature, Model, UnsupportedPolicy } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
-import { describeIssue, describeVariant } from '../../core/operations/body/describe-issue.ts'
-import { constraintOf, givenConstraint } from '../../core/operations/body/given-constraint.ts'
+import { editMembers } from '../../core/json/index.ts'
+import { bodyFault } from '../../core/operations/body/body-schema.ts'
+import { constraintOf, givenConstraint } from '../../core/operations/body/provider-constraint.ts'
 import {
+  contextReason,
   ENDPOINT_BY_KIND,
-  editMembers,
   OPERATIONS,
   type Operation,
   type RequestFacts,
   referencesIn,
-  surelyAccepts,
-  variantIn,
   windowNeeded,
 } from '../../core/operations/index.ts'
-import { errorOf, settled } from '../../core/own-functions/index.ts'
-import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
+import { settled } from '../../core/options/index.ts'
+import { MAX_BYTES_AT_ONCE } from '../../core/timing/index.ts'
 import { factsInTurns } from './facts-in-turns.ts'
-import { givenPolicy } from './given-policy.ts'
-import { planOf, type ReadRequestOptions } from './read-request-options.ts'
+import { readBody, turnOf } from './read-body.ts'
+import { type ReadRequestOptions, readRequestSettings } from './read-request-options.ts'
 
 const NO_OPERATION =
   'readRequest: the path of this route does not say which operation it is; give "operation", such as chatCompletions'
@@ -39,77 +38,56 @@ function isOwnPath({ route }: Request): boolean {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
-  const { catalogOf, operation: given, modelOf, before, estimate, readBody } = planOf(options)
+  const { catalogOf, operation: given, modelOf, before, estimate, bounds } = readRequestSettings(options)
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
-    if (!operation) {
-      next(given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found'))
-      return
-    }
+    read(req, call).then(
+      () => next(),
+      (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+    )
+  }
+
+  async function read(req: Request, call: Call): Promise<void> {
+    const operation = operationOf(req, call)
     if (modelOf) call.model = modelOf(req).slice(0, 200).toWellFormed()
-    try {
-      if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
-    } catch (refusal) {
-      refuseWith(call, next)(refusal)
+    if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
+    if (before.length > 0 && isLarge(req)) await refuseEarly(req, call, operation)
+    const read = await readBody(req, call, bounds, operation.acceptsForms === true).catch((error) => {
+      throw toGatewayError(error)
+    })
+    const body = modelOf && call.model !== null ? withModel(read, call.model) : read
+    // A form has no raw bytes, so its size is not known any more.
+    const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
+    // Other calls go on between the steps of a large body.
+    if (isSmall) {
+      checkBody(call, operation, body.json)
+      acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
       return
     }
-    if (before.length > 0 && isLarge(req)) void askBefore(req, call, operation, next)
-    else read(req, call, operation, next)
-  }
-
-  /** Refuses the call if a later middleware would refuse it whatever its body is. */
-  async function askBefore(req: Request, call: Call, operation: Operation, next: NextFunction) {
-    let refusal: unknown
-    try {
-      for (const refuser of before) {
-        refusal = await settled('"refuseEarly"', refuser.refuseEarly(req, call, operation))
-        if (refusal instanceof Error) break
-        if (refusal !== undefined) throw new TypeError(`"refuseEarly" must return an error, or undefined`)
-      }
-      if (call.left) refusal = call.refuse('client_closed_request')
-    } catch (error) {
-      refusal = errorOf('"refuseEarly"', error)
-    }
-    if (refusal) next(refusal)
-    else read(req, call, operation, next)
-  }
-
-  function read(req: Request, call: Call, operation: Operation, next: NextFunction): void {
-    readBody(req, call, operation.acceptsForms === true, (error, given) => {
-      if (!given) {
-        next(call.stamp(toGatewayError(error)))
-        return
-      }
-      const body = modelOf && call.model !== null ? withModel(given, call.model) : given
-      // A form has no raw bytes: how large it is cannot be told any more.
-      const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
-      if (!isSmall) {
-        void acceptInTurns(call, operation, body, req).then(() => next(), refuseWith(call, next))
-        return
-      }
-      try {
-        checkBody(call, operation, body.json)
-        acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
-        next()
-      } catch (refusal) {
-        refuseWith(call, next)(refusal)
-      }
-    })
-  }
-
-  /** Accepts a large body in several turns of the event loop, so that other calls go on in between. */
-  async function acceptInTurns(call: Call, operation: Operation, body: RequestBody, req: Request) {
-    const nextTurn = async (): Promise<void> => {
-      await new Promise<void>((resolve) => takeTurn(call.principal?.accountId, resolve))
-      if (call.left) throw call.refuse('client_closed_request')
-    }
+    const nextTurn = (): Promise<void> => turnOf(call)
     await nextTurn()
     checkBody(call, operation, body.json)
     await nextTurn()
-    acceptFacts(call, operation, body, await factsInTurns(operation, body, estimate, nextTurn), req)
+    const facts = await factsInTurns(operation, body, estimate, nextTurn)
+    acceptFacts(call, operation, body, facts, req)
     await nextTurn()
+  }
+
+  function operationOf(req: Request, call: Call): Operation {
+    const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
+    if (operation) return operation
+    throw given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found')
+  }
+
+  /** Refuses the call if a later middleware would refuse it with any body. */
+  async function refuseEarly(req: Request, call: Call, operation: Operation): Promise<void> {
+    for (const refuser of before) {
+      const refusal = await settled('"refuseEarly"', () => refuser.refuseEarly(req, call, operation))
+      if (refusal instanceof Error) throw refusal
+      if (refusal !== undefined) throw new TypeError('"refuseEarly" must return an error, or undefined')
+    }
+    if (call.left) throw call.refuse('client_closed_request')
   }
 
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
@@ -121,11 +99,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       throw otherKind(model)
     }
     if ((json.models ?? json.fallbacks ?? null) !== null) refuseOtherModels(json)
-    if (surelyAccepts(operation.schema, json)) return
-    const variant = variantIn(operation.schema, json)
-    if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
-    const { error } = operation.schema.safeParse(json)
-    if (error) throw new GatewayError('invalid_request', describeIssue(error))
+    const fault = bodyFault(operation.schema, json)
+    if (fault) throw new GatewayError('invalid_request', fault)
   }
 
   function acceptFacts(
@@ -171,8 +146,14 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 }
 
-function refuseWith(call: Call, next: NextFunction): (refusal: unknown) => void {
-  return (refusal) => next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
+/** Returns what the header `X-Gateway-Unsupported` asks for. */
+function givenPolicy(header: string | string[]): UnsupportedPolicy {
+  const policy = String(header).trim().toLowerCase()
+  if (policy === 'drop' || policy === 'refuse') return policy
+  throw new GatewayError('invalid_request', {
+    param: 'X-Gateway-Unsupported',
+    message: 'The header X-Gateway-Unsupported must be "drop" or "refuse".',
+  })
 }
 
 /** Returns a body that asks for a model. */
@@ -208,15 +189,17 @@ function otherKind({ kind }: Model): GatewayError {
   })
 }
 
-/** What Anthropic takes in place of models: its own choice for a request that the model declines. */
+/** Anthropic accepts this in place of models: it then chooses a model itself for a request that the first one declines. */
 const OWN_CHOICE = 'default'
 
 /**
  * Refuses a request that names further models, as OpenRouter, LiteLLM and Anthropic read them. They would run one that the key may
  * not use, at the price of another.
  */
-function refuseOtherModels({ models, fallbacks }: RequestBody['json']): void {
-  const param = (models ?? null) === null ? 'fallbacks' : 'models'
+function refuseOtherModels({ model, models, fallbacks }: RequestBody['json']): void {
+  const namesOther = !Array.isArray(models) || models.length === 0 || models.some((one) => one !== model)
+  if (!namesOther && (fallbacks ?? null) === null) return
+  const param = (models ?? null) === null || !namesOther ? 'fallbacks' : 'models'
   if (param === 'fallbacks' && fallbacks === OWN_CHOICE) return
   throw new GatewayError('invalid_request', {
     param,
@@ -256,6 +239,10 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 
 /** Refuses a request that fits no line at all. `route` decides which lines it fits. */
 function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
-  const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
-  if ((catalog.widestWindow(model.id) ?? Infinity) < needed) throw new GatewayError('context_too_long')
+  const { maxOutputTokens, windowTokens = facts.estimatedInputTokens } = facts
+  const widest = catalog.widestWindow(model.id) ?? Infinity
+  if (widest < windowNeeded(windowTokens, maxOutputTokens))
+    throw new GatewayError('context_too_long', {
+      reason: contextReason({ windowTokens, maxOutputTokens }, widest),
+    })
 }

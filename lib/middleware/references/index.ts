@@ -1,12 +1,12 @@
 export {
-  type KeptName,
-  type KeptPage,
-  type KeptStore,
-  type KeptThing,
-  KeptThings,
-  type KeptThingsOptions,
-  MemoryKeptStore,
-  type MemoryKeptStoreOptions,
+  MemoryResourceStore,
+  type MemoryResourceStoreOptions,
   ownThing,
-} from '../../core/kept/index.ts'
+  type ResourceName,
+  type ResourcePage,
+  type ResourceStore,
+  type UpstreamResource,
+  UpstreamResources,
+  type UpstreamResourcesOptions,
+} from '../../core/upstream-resources/index.ts'
 export { type ReferencesOptions, references } from './references.ts'

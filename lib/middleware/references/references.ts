@@ -1,31 +1,35 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type KeptAnswer } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { aKeptThings, type KeptThings, type MadeThing } from '../../core/kept/index.ts'
 import { checkOptions, required } from '../../core/options/index.ts'
+import {
+  type MadeThing,
+  someUpstreamResources,
+  type UpstreamResources,
+} from '../../core/upstream-resources/index.ts'
 
 /** Options of {@link references}. */
 export interface ReferencesOptions {
   /** Which line keeps what for whom. */
-  kept: KeptThings
+  kept: UpstreamResources
 }
 
 /**
  * Pins a request that names something an upstream keeps (a response, a file, a conversation …) to the line that has it,
  * and to no other. Records what an answer leaves at its line before the answer's ids are sent. Refuses with `not_found`
- * if the account has no such thing, with `invalid_request` if two lines keep what the request names, and with
+ * if the account has no such resource, with `invalid_request` if two lines keep what the request names, and with
  * `internal_error` while the store is away.
  *
  * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`, because the conversation so
  * far counts as input of the request.
  *
- * @throws TypeError at construction without a `KeptThings`.
+ * @throws TypeError at construction without a `UpstreamResources`.
  * @example
- * const kept = new KeptThings()
+ * const kept = new UpstreamResources()
  * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), rateLimit(), route({ catalog }))
  */
 export function references(options: ReferencesOptions): RequestHandler {
-  checkOptions('references', options, { kept: required(aKeptThings) })
+  checkOptions('references', options, { kept: required(someUpstreamResources) })
   const { kept } = options
 
   return function references(req: Request, _res: Response, next: NextFunction): void {
@@ -48,9 +52,9 @@ export function references(options: ReferencesOptions): RequestHandler {
   }
 
   async function pin(call: Call, request: CallRequest): Promise<void> {
-    const things = await kept.pin(call, request.references)
+    const resources = await kept.pin(call, request.references)
     let tokens = 0
-    for (const thing of things) tokens += thing.tokens
+    for (const resource of resources) tokens += resource.tokens
     if (tokens === 0) return
     const { estimatedInputTokens, windowTokens, body } = request
     call.request = {
@@ -62,12 +66,12 @@ export function references(options: ReferencesOptions): RequestHandler {
 
   function recorder(call: Call, { references: named }: CallRequest) {
     return ({ line, made, tokens }: KeptAnswer): Promise<void> => {
-      const things: MadeThing[] = made.map((thing) =>
-        thing.kind === 'response' || thing.kind === 'message' ? { ...thing, tokens } : thing,
+      const resources: MadeThing[] = made.map((resource) =>
+        resource.kind === 'response' || resource.kind === 'message' ? { ...resource, tokens } : resource,
       )
       // A conversation grows by each response.
-      for (const { kind, id } of named) if (kind === 'conversation') things.push({ kind, id, tokens })
-      return kept.remember(call, line, things)
+      for (const { kind, id } of named) if (kind === 'conversation') resources.push({ kind, id, tokens })
+      return kept.remember(call, line, resources)
     }
   }
 }

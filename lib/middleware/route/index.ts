@@ -7,10 +7,16 @@ export {
   type SubmitOutcome as TurnOutcome,
   type Submitted as Placed,
 } from '../../routing/line-access.ts'
-export type { CircuitState } from '../../routing/lines/breaker.ts'
+export type { CircuitState } from '../../routing/lines/account-breaker.ts'
+export { type Availability, joinAvailability } from '../../routing/lines/availability.ts'
 export { LineRegistry } from '../../routing/lines/line-registry.ts'
 export { LineSharing, type LineSharingOptions } from '../../routing/lines/line-sharing.ts'
-export type { LineNote, LineStateStore, StandingNote } from '../../routing/lines/line-state-store.ts'
+export {
+  type LineNote,
+  type LineStateStore,
+  MemoryLineStateStore,
+  type StandingNote,
+} from '../../routing/lines/line-state-store.ts'
 export type {
   LineFigures,
   LineOutline,
@@ -21,5 +27,4 @@ export type {
   OpenCircuit,
 } from '../../routing/lines/line-status.ts'
 export { LineSwitches, type LineSwitchesOptions } from '../../routing/lines/line-switches.ts'
-export { MemoryLineStateStore } from '../../routing/lines/memory-line-state-store.ts'
 export { type RouteOptions, route } from './route.ts'

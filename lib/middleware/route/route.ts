@@ -2,6 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { aNumber, checkOptions, MAX_TIMER_MS, type OptionRules, oneOf } from '../../core/options/index.ts'
+import { RequestAdapter } from '../../routing/attempt/adapted-request.ts'
 import { type CandidateList, CandidateTable } from '../../routing/candidates/candidate.ts'
 import {
   ROUTING_RULES,
@@ -9,13 +10,14 @@ import {
   routingSettings,
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
-import { CandidateWalk, newTrace, tryCandidates } from '../../routing/try-candidates.ts'
-import { answerEstimate } from './estimated-answer.ts'
-import { RoutedCall } from './routed-call.ts'
+import { type DecidingAttempt, newTrace, tryCandidates } from '../../routing/try-candidates.ts'
+import { type AnswerEnd, attemptOn, type RoutedCall } from './attempt/attempt.ts'
+import { finishCall } from './attempt/finish-call.ts'
+import { answerEstimate, isEstimable } from './estimated-answer.ts'
 
 /** Options of {@link route}. */
 export interface RouteOptions extends RoutingOptions {
-  /** What happens to the answer when the caller leaves: `abort` ends it, `drain` reads on. Defaults to `abort`. */
+  /** Decides about the answer when the caller leaves: `abort` ends it, `drain` reads on. Defaults to `abort`. */
   onDisconnect?: 'abort' | 'drain'
   /** How long `drain` reads on, in milliseconds. Defaults to 10000. */
   drainMs?: number
@@ -46,50 +48,59 @@ const RULES: OptionRules<RouteOptions> = {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog, strategy: 'latency' }))
  */
 export function route(options: RouteOptions): RequestHandler {
-  const { catalog, lines, ...settings } = validate(options)
+  const { catalog, lines, disconnect, ...settings } = validate(options)
   const table = new CandidateTable(lines)
 
   return function route(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
-    if (!call.request) {
+    const { request } = call
+    if (!request) {
       next(new TypeError('route: there is no call.request; mount readRequest before route'))
       return
     }
-    const { request, pin } = call
-    const { model, operation, resource } = request
-    const routed = new RoutedCall(call, request, req.headers, res, next, settings)
-    try {
-      if (!pin && request.references.length > 0) refuseUnpinned(request)
-      call.routing = newTrace(settings)
-      const known = catalog(call)
-      const list =
-        resource && pin
-          ? table.withLine(known, model, operation, pin.line)
-          : table.of(known, model, operation)
-      if (list.translations.length > 0) routed.translateBy(list.translations)
-      if (operation.estimatedAnswer) void serveEstimate(call, request, routed, list, res)
-      else new CandidateWalk(call, list, settings, routed, routed).next()
-    } catch (error) {
-      routed.failed(error)
-    }
+    const release = call.hold()
+    serve({ call, request, inbound: req.headers, res, disconnect })
+      .catch((error: unknown) => refuse(call, next, error))
+      .finally(release)
   }
 
-  /** Serves a call that has an estimate for an answer where no line serves it. */
-  async function serveEstimate(
-    call: Call,
-    request: CallRequest,
-    routed: RoutedCall,
-    list: CandidateList,
-    res: Response,
-  ): Promise<void> {
+  async function serve(routed: RoutedCall): Promise<void> {
+    const { call, request, res } = routed
+    if (!call.pin && request.references.length > 0) refuseUnpinned(request)
+    call.routing = newTrace(settings)
+    const list = candidatesFor(call, request)
+    const adapter = new RequestAdapter(request)
+    let decided: DecidingAttempt<AnswerEnd> | undefined
     try {
-      await tryCandidates(call, list, settings, routed).catch((error: unknown) =>
-        answerEstimate(error, call, request, res),
+      decided = await tryCandidates(
+        call,
+        list,
+        settings,
+        { request, prepare: (candidate) => adapter.faultFor(candidate) },
+        (candidate, context) => attemptOn(candidate, adapter.for(candidate), context, routed),
       )
-      routed.done()
     } catch (error) {
-      routed.failed(error)
+      if (!isEstimable(error, call, request)) throw error
+      return answerEstimate(call, request, res)
     }
+    if (decided) await finishCall(routed, decided)
+  }
+
+  function candidatesFor(call: Call, { model, operation, resource }: CallRequest): CandidateList {
+    const known = catalog(call)
+    return resource && call.pin
+      ? table.withLine(known, model, operation, call.pin.line)
+      : table.of(known, model, operation)
+  }
+}
+
+/** Passes an error on to the app. A caller who has left gets none, so only faults of the gateway are logged then. */
+function refuse(call: Call, next: NextFunction, error: unknown): void {
+  try {
+    if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
+    else if (!(error instanceof GatewayError)) throw error
+  } catch (fault) {
+    call.logger.error({ err: fault, requestId: call.id }, 'routing failed')
   }
 }
 
@@ -109,5 +120,5 @@ function refuseUnpinned({ references }: CallRequest): never {
 function validate(options: RouteOptions) {
   checkOptions('route', options, RULES)
   const { drainMs = 10_000, onDisconnect = 'abort', lines = new LineRegistry() } = options
-  return { ...routingSettings(options), lines, drainMs, onDisconnect }
+  return { ...routingSettings(options), lines, disconnect: { drainMs, onDisconnect } }
 }

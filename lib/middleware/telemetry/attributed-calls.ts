@@ -84,7 +84,7 @@ export class AttributedCalls {
   #valuesOf(attribution: Attribution): readonly (string | undefined)[] {
     const values = this.#labels.map((label) => label.valueOf(attribution))
     if (this.#sets.takes(JSON.stringify(values), attribution.account)) return values
-    // What callers send must not hide who they are.
+    // The labels that callers send become `other`. Those of the account and the key stay, so that they are not hidden.
     return values.map((value, i) => (this.#labels[i]?.isSent ? OTHER : value))
   }
 

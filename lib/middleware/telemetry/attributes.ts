@@ -22,6 +22,7 @@ export const ATTRIBUTE = {
   limitKind: 'model_gateway.limit.kind',
   limitLevel: 'model_gateway.limit.level',
   usageSource: 'model_gateway.usage.source',
+  availability: 'model_gateway.availability',
   circuitState: 'model_gateway.circuit.state',
   store: 'model_gateway.store',
   budgetScope: 'model_gateway.budget.scope',

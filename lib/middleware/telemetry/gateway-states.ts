@@ -1,6 +1,7 @@
 import type { Attributes, Meter, Observable } from '@opentelemetry/api'
-import { heldBodyBytes } from '../../core/body-budget/index.ts'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
+import { heldBodyBytes } from '../../core/memory/index.ts'
+import type { ConnectionFigures } from '../../core/store-guard/index.ts'
 import type { LeasePoolStats } from '../../ledger/pool/lease-pool.ts'
 import type { LineReading } from '../../routing/lines/line-status.ts'
 import { ATTRIBUTE } from './attributes.ts'
@@ -14,14 +15,6 @@ export interface StoreReading {
 
 /** The figures of a `LeasePool` that metrics report. */
 export type PoolFigures = Omit<LeasePoolStats, 'wallets'>
-
-/** The connections of a pool. */
-export interface ConnectionFigures {
-  readonly used: number
-  readonly idle: number
-  /** Operations that wait for a connection, or on SQLite for the thread. */
-  readonly waiting: number
-}
 
 /** The figures of a `WebhookSender`. */
 export interface WebhookFigures {
@@ -41,7 +34,7 @@ export interface GatewayStates {
   readonly callLog?: { readonly queued: number; readonly queuedBytes: number; readonly dropped: number }
   /** The connections to the database, by the name of their pool. */
   readonly database?: { connections(): Readonly<Record<string, ConnectionFigures>> }
-  /** Who opens the admin API: what `adminAccess` returns. */
+  /** The access to the admin API: the result of `adminAccess`. */
   readonly admin?: { readonly wrongTokens: number }
   /** Deliveries to webhooks: a `WebhookSender`. */
   readonly webhooks?: { readonly stats: WebhookFigures }
@@ -55,6 +48,7 @@ export interface GatewayStates {
   readonly videos?: VideoCharges
 }
 
+const AVAILABILITIES = ['up', 'down', 'unknown'] as const
 const CIRCUIT_STATES = ['closed', 'open', 'half_open'] as const
 
 type Observe = (instrument: Observable, value: number, attributes?: Attributes) => void
@@ -83,15 +77,21 @@ function observeLines(
   catalog: () => Catalog | undefined,
 ): void {
   const { gauge, counter, level, onCollect } = instruments(meter)
+  const available = gauge('line.availability', '1', '1 for whether calls succeed on the line, else 0')
   const circuit = gauge('line.circuit.state', '1', "1 for the state that the line's circuit is in, else 0")
   const changes = counter('line.circuit.changes', '{change}', "How often a line's circuit came into a state")
   const inFlight = level('line.in_flight', '{attempt}', 'Attempts that run')
   const connections = level('line.connections', '{connection}', 'Open connections to the line')
-  onCollect([circuit, changes, inFlight, connections], (observe) => {
+  onCollect([available, circuit, changes, inFlight, connections], (observe) => {
     for (const line of catalog()?.lines ?? []) {
       const reading = lines.reading(line)
       observe(inFlight, reading.inFlight, { [ATTRIBUTE.line]: line.id })
       observe(connections, reading.connections, { [ATTRIBUTE.line]: line.id })
+      for (const availability of AVAILABILITIES)
+        observe(available, reading.availability === availability ? 1 : 0, {
+          [ATTRIBUTE.line]: line.id,
+          [ATTRIBUTE.availability]: availability,
+        })
       for (const state of CIRCUIT_STATES) {
         const attributes: Attributes = { [ATTRIBUTE.line]: line.id, [ATTRIBUTE.circuitState]: state }
         observe(circuit, reading.circuit === state ? 1 : 0, attributes)
@@ -182,7 +182,7 @@ function observePool(meter: Meter, pool: Required<GatewayStates>['pool']): void 
       level('settlements.set_aside', '{settlement}', 'Charges that fail while others are written'),
     ],
     [
-      'heldUp',
+      'lockedAccounts',
       level('settlements.held_accounts', '{account}', 'Accounts whose charges wait apart from all others'),
     ],
     ['waiting', level('admissions.waiting', '{call}', 'Calls that wait for money to be held')],

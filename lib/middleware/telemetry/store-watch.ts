@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors/index.ts'
-import { timeLimit } from '../../core/time-limit/index.ts'
+import { timeLimit } from '../../core/timing/index.ts'
 import type { StoreReading } from './gateway-states.ts'
 import { observedStore } from './observed-store.ts'
 

@@ -11,8 +11,14 @@ import {
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { type Catalog, metricLabelsFault } from '../../core/catalog/index.ts'
-import { aCatalog, catalogFrom } from '../../core/catalog-source/index.ts'
-import { aNumber, anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
+import {
+  aCatalog,
+  aNumber,
+  anObject,
+  catalogFrom,
+  checkOptions,
+  type OptionRules,
+} from '../../core/options/index.ts'
 import { type AttributedCalls, attributedCallsOn } from './attributed-calls.ts'
 import { SCOPE } from './attributes.ts'
 import { type CallMetrics, callMetricsOn, knownModel, labelsOf } from './call-metrics.ts'

@@ -4,7 +4,7 @@ import { type Content, isFilled, SHAPES, type Shape, type StopReason } from './c
 import { DIRECTIONS, type Direction } from './directions.ts'
 import { dataIn, FALLBACK, type Played, PRICE, sceneOf } from './scene.ts'
 
-/** What has to come of an answer: it is delivered, or stopped by moderation, or the next line is tried. */
+/** The expected fate of an answer: it is delivered, or stopped by moderation, or the next line is tried. */
 type Fate = 'delivered' | 'filtered' | 'next line'
 
 function fateOf({ line }: Direction, content: Content, reason: StopReason): Fate {

@@ -1,7 +1,7 @@
-import { completionOf, messageOf } from '../../core/translate/accumulate.ts'
+import { completionOf, messageOf } from '../../core/translate/support/streams.ts'
 import { dataOf } from '../../support/exchange.ts'
 
-/** What a caller makes of an answer, whatever the protocol. */
+/** The parts of an answer that a caller reads, whatever the protocol. */
 export interface CallerView {
   readonly text: string
   readonly reasoning: string

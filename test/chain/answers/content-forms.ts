@@ -5,7 +5,7 @@ export interface ToolCall {
   readonly input?: Readonly<Record<string, unknown>>
 }
 
-/** What an answer holds, whatever the protocol. */
+/** The content of an answer, whatever the protocol. */
 export interface Content {
   /** Comes before the text; `sealed` reasoning has no words. */
   readonly reasoning?: string
@@ -53,7 +53,7 @@ export const SHAPES: readonly Shape[] = ['deltas', 'first event', 'last event']
 /** Why an answer ended, as a line says it; null where it says nothing. */
 export type StopReason = string | null
 
-/** What a line reports: it decides the charge. */
+/** The input tokens that a line reports: they decide the charge. */
 export const INPUT_TOKENS = 7
 export const OUTPUT_TOKENS = 3
 

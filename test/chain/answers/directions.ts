@@ -11,7 +11,7 @@ export interface LineForm {
   plain(content: Content, reason: StopReason): object
   streamed(content: Content, reason: StopReason, shape: Shape): readonly string[]
   readonly named: boolean
-  /** The reasons that tell nothing; the first is that of an ordinary answer. */
+  /** The reasons that carry no information; the first is that of an ordinary answer. */
   readonly plainReasons: readonly StopReason[]
   /** The reason of moderation; undefined where the protocol has none. */
   readonly moderated?: string
@@ -23,9 +23,9 @@ export interface LineForm {
 export interface CallerForm {
   readonly path: string
   readonly body: object
-  /** How a refusal is told: in a member of its own, or as the text of an answer. */
+  /** The form of a refusal: a member of its own, or the text of an answer. */
   readonly refusalIs: 'apart' | 'text'
-  /** What it makes of a translated answer. */
+  /** Reads a translated answer as the caller would. */
   view(body: string, streamed: boolean): CallerView
 }
 
@@ -36,7 +36,7 @@ const CHAT_LINE: LineForm = {
   named: false,
   plainReasons: ['stop', null],
   moderated: 'content_filter',
-  reasons: ['length', 'tool_calls', 'function_call', 'something_new'],
+  reasons: ['length', 'model_length', 'tool_calls', 'function_call', 'something_new'],
 }
 const COMPLETION_LINE: LineForm = {
   ...CHAT_LINE,
@@ -103,29 +103,34 @@ export interface Direction {
 
 const hasCalls = ({ calls = [] }: Content): boolean => calls.length > 0
 
-const CHAT_BY_MESSAGE: Readonly<Record<string, string>> = {
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool_calls',
-}
+/** The reasons of all lines for an answer that is complete. Any other, unknown ones included, may mean that it was cut. */
+const COMPLETE: ReadonlySet<StopReason> = new Set([
+  null,
+  'stop',
+  'end_turn',
+  'stop_sequence',
+  'tool_use',
+  'tool_calls',
+  'function_call',
+])
+
 function chatFinish(reason: StopReason, content: Content): string {
   if (content.refusal !== undefined) return 'stop'
-  return CHAT_BY_MESSAGE[String(reason)] ?? 'stop'
+  if (!COMPLETE.has(reason)) return 'length'
+  return hasCalls(content) ? 'tool_calls' : 'stop'
 }
 
-const MESSAGE_BY_CHAT: Readonly<Record<string, string>> = { length: 'max_tokens', content_filter: 'refusal' }
 function messageFinish(reason: StopReason, content: Content): string {
-  const mapped = MESSAGE_BY_CHAT[String(reason)]
-  if (mapped !== undefined) return mapped
+  if (reason === 'content_filter') return 'refusal'
+  if (!COMPLETE.has(reason)) return 'max_tokens'
   if (hasCalls(content)) return 'tool_use'
   return content.refusal === undefined ? 'end_turn' : 'refusal'
 }
 
-const RESPONSE_BY_CHAT: Readonly<Record<string, string>> = {
-  length: 'max_output_tokens',
-  content_filter: 'content_filter',
+function responseFinish(reason: StopReason): string {
+  if (reason === 'content_filter') return 'content_filter'
+  return COMPLETE.has(reason) ? 'completed' : 'max_output_tokens'
 }
-const responseFinish = (reason: StopReason): string => RESPONSE_BY_CHAT[String(reason)] ?? 'completed'
 
 const { text = {}, 'empty text': emptyText = {}, nothing = {} } = CONTENT_FORMS
 const TEXT_FORMS = { text, 'empty text': emptyText, nothing }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { StopReason } from './content-forms.ts'
 import { DIRECTIONS, type Direction } from './directions.ts'
 import { FALLBACK, type Play, PRICE, type Scene, sceneOf } from './scene.ts'
 
@@ -88,13 +87,11 @@ for (const direction of DIRECTIONS) {
 
       it(`that nothing explains moves to the next line (${how})`, async () => {
         const scene = await sceneOf(direction)
-        const failures: StopReason[] = plain === 'stop' ? ['abort', 'insufficient_system_resource'] : []
         const unexplained: readonly Partial<Play>[] = [
           { alter: reasoned(direction, 0) },
           ...(plain === 'stop'
             ? [{ alter: named('"stop_reason":null') }, { extra: NO_STOPS[caller.path] ?? {} }]
             : []),
-          ...failures.map((reason) => ({ reason })),
         ]
         for (const play of unexplained) {
           const { got, entry } = await scene.play(ask(play))

@@ -14,8 +14,8 @@ it('the first event of a message on a chat line tells the estimated input, the l
   const events = dataOf(got.text) as { message?: { usage: object }; usage?: object }[]
   assert.deepEqual(events[0]?.message?.usage, {
     input_tokens: entry.request?.estimated_input_tokens,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: null,
+    cache_read_input_tokens: null,
     output_tokens: 0,
   })
   const end = events.at(-2)?.usage as { input_tokens: number }

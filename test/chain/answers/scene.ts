@@ -16,22 +16,24 @@ export interface Play {
   readonly events?: readonly string[]
   /** Changes the data of each event or of the whole answer. */
   readonly alter?: (data: string) => string
+  /** Whether the gateway breaks the answer off. */
+  readonly breaks?: true
   /** Further members of the request. */
   readonly extra?: object
 }
 
-/** What came of it. */
+/** The result of a play. */
 export interface Played {
   readonly got: Exchange
-  /** What the line sent. */
+  /** The events that the line sent. */
   readonly sent: readonly string[]
   readonly entry: Awaited<ReturnType<BilledGateway['entry']>>
 }
 
-/** What the line behind the first says. */
+/** The text of the line behind the first. */
 export const FALLBACK = 'Second'
 
-/** What an answer of either line costs by its report: prices are 1000 and 10000 nano-units per token. */
+/** The cost of an answer of either line by its report: prices are 1000 and 10000 nano-units per token. */
 export const PRICE = '0.000037'
 
 /** A gateway that charges, over two lines of one direction. */
@@ -73,7 +75,7 @@ export async function sceneOf({ caller, line }: Direction): Promise<Scene> {
         ...play.extra,
       }
       const got = await readExchange(await gateway.post(caller.path, body))
-      assert.equal(got.broken, false)
+      assert.equal(got.broken, play.breaks === true)
       return { got, sent, entry: await gateway.entry(got.requestId) }
     },
   }

@@ -116,7 +116,9 @@ describe('Gemini’s thought signatures come back to it over a tool loop', async
   const native = await startUpstream((res) => answerJson(res, 200, { output: [], status: 'incomplete' }))
   cleanUp.after(() => native.close())
   const gateway = await startGateway({
-    config: { models: ['chat', 'claude', 'native'].map((id) => ({ id, kind: 'chat' })) },
+    config: {
+      models: ['chat', 'claude', 'native', 'claude-only', 'native-only'].map((id) => ({ id, kind: 'chat' })),
+    },
     lines: [
       {
         url: gemini.url,
@@ -124,8 +126,8 @@ describe('Gemini’s thought signatures come back to it over a tool loop', async
         models: { chat: 'gemini', claude: 'gemini', native: 'gemini' },
         priority: 5,
       },
-      { url: claude.url, protocol: 'anthropic', models: { claude: 'claude' } },
-      { url: native.url, models: { native: 'gpt' } },
+      { url: claude.url, protocol: 'anthropic', models: { claude: 'claude', 'claude-only': 'claude' } },
+      { url: native.url, models: { native: 'gpt', 'native-only': 'gpt' } },
     ],
   })
   cleanUp.after(() => gateway.close())
@@ -153,10 +155,12 @@ describe('Gemini’s thought signatures come back to it over a tool loop', async
     }
   }
 
-  it('and lines of the caller’s own protocol get the plain ids', async () => {
+  it('and lines of the caller’s own protocol get the plain ids, those of another model too', async () => {
     const rows: readonly (readonly [Loop, string, typeof gemini])[] = [
       [MESSAGES, 'claude', claude],
+      [MESSAGES, 'claude-only', claude],
       [RESPONSES, 'native', native],
+      [RESPONSES, 'native-only', native],
     ]
     for (const [loop, model, upstream] of rows) {
       const next = loop.next(await ask(loop, loop.question, false))

@@ -20,7 +20,7 @@ const { 'an unknown part between texts': content = {} } = CONTENT_FORMS
 for (const direction of DIRECTIONS) {
   const { finish, line, caller, forms } = direction
   const [reason = null] = line.plainReasons
-  describe(`what a protocol does not name: ${direction.name}`, () => {
+  describe(`parts that a protocol does not name: ${direction.name}`, () => {
     if (!finish) {
       for (const shape of SHAPES) {
         it(`events stay where they are (all in the ${shape})`, async () => {

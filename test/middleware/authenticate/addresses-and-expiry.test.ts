@@ -54,10 +54,15 @@ describe('address allow-lists behind a trusted proxy', () => {
     ['198.51.100.9', true],
     ['::ffff:198.51.100.9', true],
     ['198.51.101.9', false],
-    // What is no address is on no list.
+    // A text that is no address is on no list.
     ['unknown', false],
     ['10.0.0.0/8', false],
-    ['10.1.2.3:443', false],
+    // Some proxies name the port, or write IPv6 in brackets.
+    ['10.1.2.3:443', true],
+    ['11.1.2.3:443', false],
+    ['[2001:db8::1]:443', true],
+    ['[2001:db9::1]:443', false],
+    ['10.1.2.3:', false],
   ]
 
   it('hold for IPv4, IPv6, mapped addresses and blocks', async () => {

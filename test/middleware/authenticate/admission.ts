@@ -10,7 +10,7 @@ export interface Admission extends AppServer {
   readonly admitted: number
   readonly calls: Call[]
   readonly logger: RecordingLogger
-  /** What became of a request with these headers: an error code or type with its status, or the admitted key. */
+  /** The result of a request with these headers: an error code or type with its status, or the admitted key. */
   ask(headers?: Record<string, string>, path?: string): Promise<Asked>
 }
 

@@ -73,7 +73,7 @@ async function admitted(headers: Record<string, string>, key: string): Promise<v
   }
 }
 
-describe('who may pass', () => {
+describe('a request is admitted with', () => {
   it('a good key in either header, or the same one in both', async () => {
     await admitted(bearer('sk-good'), 'good')
     await admitted({ 'x-api-key': 'sk-good' }, 'good')
@@ -83,14 +83,14 @@ describe('who may pass', () => {
     await admitted(bearer('sk-a+b/c=='), 'equals')
   })
 
-  it('whatever the case of the scheme and the room around the key', async () => {
+  it('any case of the scheme, and any room around the key', async () => {
     await admitted({ authorization: 'bearer sk-good' }, 'good')
     await admitted({ authorization: 'BEARER   sk-good  ' }, 'good')
     await admitted({ authorization: 'Bearer', 'x-api-key': ' sk-good ' }, 'good')
   })
 })
 
-describe('who may not', () => {
+describe('a request is refused with', () => {
   it('no key: missing_credential', async () => {
     await refused({}, 'missing_credential', 401)
     await refused({ authorization: '' }, 'missing_credential', 401)

@@ -18,7 +18,7 @@ const RECORD = memoryKeyDirectory({
   keys: [{ id: 'k', account: 'acme', secret: 'sk' }],
 }).find(hashSecret('sk')) as KeyRecord
 
-/** Asks for a key, and tells what came of it: `admitted`, an error code, or nothing yet. */
+/** Asks for a key, and returns the result: `admitted`, an error code, or nothing yet. */
 function asker(options: AuthenticateOptions) {
   const middleware = authenticate(options)
   return (secret = 'sk') => {

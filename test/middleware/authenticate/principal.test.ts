@@ -4,7 +4,7 @@ import type { Principal } from '../../../lib/core/call/index.ts'
 import { hashSecret, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { bearer, guard } from './admission.ts'
 
-describe('what a key brings with it', () => {
+describe('the principal that a key brings with it', () => {
   it('is on the call: its account, its limits, its models, its lines’ regions', async (t) => {
     const limits = { rpm: 60, tpm: 1000 }
     const accountLimits = { rpm: 100, tpm: null, concurrency: 5 }

@@ -22,7 +22,7 @@ afterEach(async () => {
   app = undefined
 })
 
-/** What becomes of a call whose directory answers so. */
+/** The result of a call whose directory answers so. */
 async function answered(answer: unknown, more: Partial<AuthenticateOptions> = {}) {
   app = await guard({ keys: { find: () => answer as KeyRecord }, ...more })
   const { status, error } = await app.ask(bearer('sk'))

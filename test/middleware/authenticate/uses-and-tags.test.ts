@@ -38,7 +38,7 @@ describe('the use of a key', () => {
       t.mock.timers.enable({ apis: ['Date'], now: start })
       const told: [string, number][] = []
       const onUse = (id: string, at: number) => void told.push([id, at - start])
-      // A record of its own: it keeps when its use was told.
+      // Each test has a record of its own, because a record keeps the time at which its use was reported.
       const keys: KeyDirectory = memoryKeyDirectory({
         accounts: [{ id: 'acme' }],
         keys: ['one', 'two', 'off'].map((id) => ({

@@ -11,7 +11,7 @@ import { recordingLogger } from '../../support/app-server.ts'
 
 const TOO_LATE = /^beginCall: a middleware mounted before it has begun the call already/
 
-/** An app whose call may have begun before `beginCall`, and what `console.warn` was told. */
+/** An app whose call may have begun before `beginCall`, and the arguments of `console.warn`. */
 function served(options: BeginCallOptions | undefined, begunBefore: (path: string) => boolean) {
   const app = express()
   app.use((req, _res, next) => {

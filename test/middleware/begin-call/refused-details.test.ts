@@ -64,7 +64,7 @@ const ROWS: readonly [bytes: string, status: number, code: string, words: RegExp
   ['M-SEARCH /a HTTP/9.9\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'M-SEARCH /a'],
   ['GET /\xe9 HTTP/9.9\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /\xe9'],
   ['x PUT /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /'],
-  // What is no method of HTTP is not taken over.
+  // A word that is no method of HTTP is not taken over.
   ['FETCH /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /a'],
   ['get /a HTTP/1.1\r\n\r\n', 400, 'invalid_request', /not valid HTTP/, 'GET /'],
   [

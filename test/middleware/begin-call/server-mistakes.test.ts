@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { it } from 'node:test'
 import express from 'express'
-import { cutStalledCallers, messageClassesOf, serverRefusals, upgradeHandler } from '../../../lib/index.ts'
+import { cutStalledCallers, serverRefusals, upgradeHandler } from '../../../lib/index.ts'
 
 const app = express()
 const server = createServer(app)
 
-/** What a server is given, with something that would do nothing, or end the process at the first request. */
+/** Mistakes in setting up a server that would do nothing, or end the process at the first request. */
 const MISTAKES: readonly [what: string, make: () => unknown, told: RegExp][] = [
   [
     'an upgradeHandler without an app',
@@ -28,16 +28,6 @@ const MISTAKES: readonly [what: string, make: () => unknown, told: RegExp][] = [
     'serverRefusals without a second chain',
     () => serverRefusals(app, undefined as never),
     /^serverRefusals: it needs an app/,
-  ],
-  [
-    'messageClassesOf a server',
-    () => messageClassesOf(server as never),
-    /^messageClassesOf: it needs an app of Express/,
-  ],
-  [
-    'messageClassesOf a Router',
-    () => messageClassesOf(express.Router() as never),
-    /^messageClassesOf: it needs an app of Express/,
   ],
   [
     'cutStalledCallers of an app',

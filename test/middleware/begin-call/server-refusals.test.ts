@@ -87,7 +87,7 @@ const ROWS: readonly [name: string, bytes: string, status: number, path: string]
   ['a tunnel', 'CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', 404, '/'],
 ]
 
-describe('what Node refuses itself', () => {
+describe('a request that Node itself refuses', () => {
   for (const [name, bytes, status, path] of ROWS) {
     it(`${name}: ${status} with an envelope, a request id and an entry`, async () => {
       entries.length = 0

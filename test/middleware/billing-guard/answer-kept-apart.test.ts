@@ -40,7 +40,7 @@ describe('the charge of an answer that is kept apart from its entry', () => {
   for (const [isKept, outcome, ends, done] of rows)
     it(`is ${outcome}, and the answer ${isKept ? 'was' : 'could not be'} kept: ${ends}`, async () => {
       const { call, billed, log, asked } = kept(isKept, { outcome: Promise.resolve(outcome) })
-      call.onProve(() => {
+      call.onAssertOwnsClaim(() => {
         throw new Error('lost')
       })
       const settling = billed.settle(WHOLE)

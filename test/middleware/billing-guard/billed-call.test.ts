@@ -179,7 +179,7 @@ describe('the key of a call that is charged', () => {
   it('that is another’s by now ends the call in the words of whoever holds it', () => {
     const { call, billed, used, log } = billedCall({ outcome: 'fenced' })
     used()
-    call.onProve(() => {
+    call.onAssertOwnsClaim(() => {
       throw new Error('lost')
     })
     assert.throws(() => billed.settle(ENDING), /^Error: lost$/)

@@ -31,10 +31,10 @@ const PRICE = {
 const DEAR = { inputPerMillion: '700', outputPerMillion: '900' }
 
 /** A whole chain that charges, on the memory ledger. */
-export interface BilledGateway extends Pick<ChainServer, 'url' | 'openCalls' | 'lines' | 'entry'> {
+export interface BilledGateway extends Pick<ChainServer, 'url' | 'openCalls' | 'lines' | 'entry' | 'logger'> {
   readonly ledger: Ledger & LedgerBooks
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
-  /** What the account has spent, in units, once all that is held has come back; and how many charges there are. */
+  /** The amount that the account has spent, in units, once no hold is left, and the number of charges. */
   books(): Promise<{ spent: string; charges: number }>
 }
 
@@ -44,7 +44,7 @@ export interface BilledGatewayOptions {
   ledger?: (Ledger & LedgerBooks) | undefined
   /** Replaces or adds members of the model "chat". */
   model?: object
-  /** What the account has, and its key may spend. */
+  /** The balance of the account, which its key may spend. */
   balance?: string
 }
 

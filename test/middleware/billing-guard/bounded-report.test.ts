@@ -9,10 +9,15 @@ import { chatAnswer, chatEvents, startUpstream, stream } from '../../support/scr
 import { billedGateway } from './billed-gateway.ts'
 
 const PRICE = { inputPerMillion: '1', outputPerMillion: '10' }
-const BODY = { model: 'chat', messages: [{ role: 'user', content: 'Say hello' }], max_tokens: 100 }
+const BODY = {
+  model: 'chat',
+  messages: [{ role: 'user', content: 'Say hello' }],
+  max_tokens: 100,
+  stream_options: { include_usage: true },
+}
 const WINDOW = 1_000_000
 
-describe('what an upstream reports', async () => {
+describe('the usage that an upstream reports', async () => {
   const cleanUp = cleaningUp()
   const upstream = await startUpstream()
   cleanUp.after(() => upstream.close())
@@ -36,26 +41,34 @@ describe('what an upstream reports', async () => {
       model: { price: {}, contextWindow: WINDOW },
       balance,
     })
-    const got = await readExchange(await gateway.post('/v1/chat/completions', { ...BODY, stream: streams }))
+    const { stream_options, ...plain } = BODY
+    const body = streams ? { ...plain, stream_options, stream: true } : plain
+    const got = await readExchange(await gateway.post('/v1/chat/completions', body))
     const entry = await gateway.entry(got.requestId)
     const { spent } = await gateway.books()
     const [wallet] = await gateway.ledger.wallets([accountWallet('acme')])
-    return { got, entry, spent, left: (wallet?.funds ?? 0n) - (wallet?.spent ?? 0n) }
+    const warned = gateway.logger.lines.filter(({ level }) => level === 'warn')
+    return { got, entry, spent, warned, left: (wallet?.funds ?? 0n) - (wallet?.spent ?? 0n) }
   }
 
   for (const streams of [false, true]) {
     const of = streams ? 'of a stream' : 'of an answer'
-    it(`${of} beyond the window and the maximum costs what was held, and is kept`, async (t) => {
+    it(`${of} beyond the window and the model's maximum costs these, and is kept`, async (t) => {
       const usage = { prompt_tokens: WINDOW + 1, completion_tokens: 5_000_000 }
-      const { entry, spent } = await charged(t, usage, { balance: '1000', streams })
+      const { entry, spent, warned } = await charged(t, usage, { balance: '1000', streams })
       assert.equal(entry.usage?.source, 'bounded')
       assert.deepEqual(entry.usage.reported, { input_tokens: WINDOW + 1, output_tokens: 5_000_000 })
-      assert.equal(entry.usage.output_tokens, 100)
-      assert.equal(spent, entry.billing?.charged)
-      assert.ok(
-        parseAmount(spent) <= parseAmount(entry.billing?.reserved ?? '0') + 1000n,
-        'one token is rounded up',
-      )
+      assert.deepEqual([entry.usage.input_tokens, entry.usage.output_tokens], [WINDOW, 1000])
+      assert.deepEqual([spent, entry.billing?.charged], ['1.01', '1.01'])
+      assert.equal(warned.length, 1)
+    })
+
+    it(`${of} beyond the request's maximum is charged and shown in full`, async (t) => {
+      const usage = { prompt_tokens: 7, completion_tokens: 1000 }
+      const { got, entry, spent, warned } = await charged(t, usage, { balance: '1000', streams })
+      assert.deepEqual([entry.usage?.output_tokens, entry.usage?.source], [1000, 'measured'])
+      assert.deepEqual([spent, warned], ['0.010007', []])
+      assert.match(got.text, /"completion_tokens":1000\b/)
     })
 
     it(`${of} within the window is charged in full where the account has it`, async (t) => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
-import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { estimateTokens } from '../../../lib/core/operations/metering/token-estimate.ts'
 import { twoWords, upTo } from '../../ledger/two-words.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { bodyOf, type Mode, modeName, OPENAI_STREAM, pathOf, STREAMS } from '../../support/exchange.ts'
 import { chatChunk, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { assertCharged, billedGateway } from './billed-gateway.ts'
 
-/** Reads a response; whether it ends before it is whole. `onSeen` is told when a text has come. */
+/** Reads a response, and returns whether it ends before it is whole. Calls `onSeen` when the text has come. */
 async function breaksOff(response: Response, text: string, onSeen = () => {}): Promise<boolean> {
   let received = ''
   try {

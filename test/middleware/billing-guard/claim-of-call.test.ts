@@ -20,7 +20,7 @@ const ACME = { accountId: 'acme', keyId: 'k1', lineRegions: undefined } as unkno
 const PERIOD = { budget: 'monthly' } as unknown as BudgetPeriod
 const reserve = () => 5n
 
-/** A guard in front of one call, whose pool answers what it is told, or holds the money. */
+/** A guard in front of one call. Its pool gives the answer that the test sets, or holds the money. */
 async function guarded(
   t: TestContext,
   options: BillingGuardOptions,
@@ -174,7 +174,7 @@ describe('the money for a call', () => {
   })
 })
 
-describe('what the app answers the guard', () => {
+describe('the answer of the app to the guard', () => {
   for (const [option, answers, told] of [
     ['reserve', [1, undefined, null, Promise.resolve(1n)], /"reserve" must return a decimal string/],
     ['account', ['', 7, null, {}], /"account" must return the id of an account, or undefined/],

@@ -95,13 +95,13 @@ describe('a handler that goes on when its caller has left', () => {
     assert.deepEqual(running.log, ['release'])
   })
 
-  it('gives it back as soon as it ends its answer', (t) => {
+  it('gives it back as soon as it ends its answer', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     for (const status of [200, 500]) {
       const { log, close, billed, res } = billedCall()
       close()
       res.statusCode = status
-      assert.equal(billed.beforeEnd(), undefined)
+      await billed.beforeEnd()
       assert.deepEqual(log, ['release'])
       t.mock.timers.tick(HANDLER_MS)
       assert.deepEqual(log, ['release'])
@@ -130,15 +130,15 @@ describe('a handler that goes on when its caller has left', () => {
 })
 
 describe('an answer to a call whose money is held', () => {
-  it('is charged before its end, and an error is not', () => {
+  it('is charged before its end, and an error is not', async () => {
     const { call, log, billed } = billedCall()
     call.charge(3n)
-    assert.equal(billed.beforeEnd(), undefined)
+    await billed.beforeEnd()
     assert.deepEqual(log, ['settle 3'])
     const failed = billedCall()
     failed.call.charge(3n)
     failed.res.statusCode = 400
-    assert.equal(failed.billed.beforeEnd(), undefined)
+    await failed.billed.beforeEnd()
     assert.deepEqual(failed.log, [])
   })
 

@@ -25,7 +25,7 @@ function catalogOf(price: object, ...lines: object[]): Catalog {
   ).catalog
 }
 
-/** What is held for a chat of so many tokens with 7 tokens asked for. */
+/** The amount held for a chat with this many tokens of input and at most 7 tokens of output. */
 function held(catalog: Catalog, json: object, estimatedInputTokens: number): string {
   const request = {
     operation: OPERATIONS.find(({ name }) => name === 'chat.completions'),
@@ -36,7 +36,7 @@ function held(catalog: Catalog, json: object, estimatedInputTokens: number): str
   return formatAmount(new WorstCase().of(catalog, request, null))
 }
 
-describe('what is held for a call', () => {
+describe('the hold for a call', () => {
   it('covers the tier of service that it asks for, and the usual one, whatever tiers there are', () => {
     const amount = fc.nat(9).map(String)
     const tier = fc

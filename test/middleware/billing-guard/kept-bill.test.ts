@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Call } from '../../../lib/core/call/index.ts'
 import type { Bill } from '../../../lib/ledger/pool/reservation.ts'
-import { boundedCost } from '../../../lib/middleware/billing-guard/bounded-cost.ts'
+import { boundedCost } from '../../../lib/middleware/billing-guard/cost.ts'
 import { keptBill } from '../../../lib/middleware/billing-guard/kept-bill.ts'
 import { billedCall, ENDING, USAGE } from './billed-calls.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { estimateTokens } from '../../../lib/core/operations/metering/token-estimate.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC,

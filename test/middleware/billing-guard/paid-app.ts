@@ -12,7 +12,7 @@ export interface PaidApp extends AppServer {
   /** Calls that have reached the handler. */
   readonly handled: Call[]
   readonly pool: LeasePool
-  /** What an account has spent, and what is held of it, in units. */
+  /** The amount that an account has spent, and the amount leased from it, in units. */
   account(id: string): Promise<{ spent: string; leased: string }>
   get(account?: string, key?: string): Promise<globalThis.Response>
 }

@@ -15,7 +15,7 @@ class NotedPool extends LeasePool {
   }
 }
 
-/** Whose money is held for a request; the callers of half of them have a key. */
+/** The payers that a hold was asked for; the callers of half of the requests have a key. */
 async function payers(t: TestContext, options: Partial<BillingGuardOptions>) {
   const ledger = new MemoryLedger({ unknownAccounts: 'postpaid' })
   const pool = new NotedPool({ ledger, logger: recordingLogger() })

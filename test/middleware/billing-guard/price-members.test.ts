@@ -18,7 +18,7 @@ import { billedGateway } from './billed-gateway.ts'
 
 type Counts = Readonly<Record<string, number>>
 
-/** What a line of each protocol reports of an answer, and how many of each unit that is. */
+/** The usage that a line of each protocol reports, and how many of each unit that is. */
 const REPORTS = {
   chat: {
     usage: {

@@ -39,7 +39,7 @@ const pricesTimes = (times: bigint) => ({
 const priceOf = (tier: Tier, input: number, output: number): bigint =>
   BigInt(input) * PER_TOKEN[tier][0] + BigInt(output) * PER_TOKEN[tier][1]
 
-/** What a line tells of the tier, and what is asked for: by the caller's protocol. */
+/** The tier that a line reports, and the tier that is asked for, by the caller's protocol. */
 const PROTOCOLS = {
   chat: {
     path: '/v1/chat/completions',
@@ -61,11 +61,11 @@ const PROTOCOLS = {
   },
 } as const
 
-/** The members that ask for a tier, and tell it. */
+/** The members that ask for a tier, and that report it. */
 const membersOf = (tier: string | undefined): Record<string, unknown> =>
   tier === 'fast' ? { speed: 'fast' } : tier === undefined ? {} : { service_tier: tier }
 
-/** Answers with what is told of the tier; breaks off in the middle of a stream if that is undefined. */
+/** Answers and reports the tier that was served; breaks off in the middle of a stream if that is undefined. */
 const scriptOf = (served: string | undefined): UpstreamScript => {
   const told = membersOf(served)
   const part = JSON.stringify(told).slice(1, -1)

@@ -14,7 +14,7 @@ import {
 } from '../../support/scripted-upstream.ts'
 import { billedGateway } from './billed-gateway.ts'
 
-/** How many searches the line of a protocol runs, and how it tells. */
+/** Answers as the line of a protocol that runs and reports so many searches. */
 function searching(searches: number): UpstreamScript {
   const server_tool_use = { web_search_requests: searches }
   return (res, { path, json: { stream: streams } }) => {

@@ -20,7 +20,7 @@ function catalogOf(model: object, ...lines: object[]): Catalog {
   ).catalog
 }
 
-/** What is held for a chat of 41 tokens with 256 tokens asked for, where nothing else is said. */
+/** The amount held for a chat with 41 tokens of input and at most 256 of output, unless `request` overrides them. */
 function held(catalog: Catalog, request: Partial<CallRequest> = {}, principal?: Partial<Principal>): string {
   const operation = OPERATIONS.find(({ name }) => name === 'chat.completions')
   assert.ok(operation, 'the operation is named so')
@@ -36,7 +36,7 @@ function held(catalog: Catalog, request: Partial<CallRequest> = {}, principal?: 
   return formatAmount(new WorstCase().of(catalog, asked, (principal as Principal | undefined) ?? null))
 }
 
-describe('what is held for a call', () => {
+describe('the hold for a call', () => {
   it('is five quarters of its estimated input and all the output it asked for', () => {
     assert.equal(held(catalogOf({ price: PRICE })), '0.000161288')
   })

@@ -79,18 +79,18 @@ describe('the call log writer', () => {
     assert.deepEqual([writer.queued, writer.dropped], [0, 0])
   })
 
-  it('drops what comes while the queue is full, counts it, and says so once', async (t) => {
+  it('drops the oldest while the queue is full, counts them, and logs that once', async (t) => {
     const writer = writerOf({ maxQueue: 10 })
     const all = entries(25)
     for (const entry of all) writer.add(entry)
     assert.deepEqual([writer.queued, writer.dropped], [10, 15])
     await pass(t, 50)
-    assert.deepEqual(store.batches, [all.slice(0, 10).map(({ id }) => id)])
+    assert.deepEqual(store.batches, [all.slice(15).map(({ id }) => id)])
     assert.deepEqual(messages(), [
       'error: call log: the queue is full, entries are dropped',
       'warn: call log: entries are written again',
     ])
-    assert.deepEqual(logger.lines[1]?.fields, { dropped: 15 })
+    assert.deepEqual(logger.lines[1]?.fields, { dropped: 15, accounts: { acme: 15 } })
     writer.add(entryAt(NOW + 99))
     await pass(t, 50)
     assert.equal(store.batches.length, 2)

@@ -10,6 +10,7 @@ import { type CallLogEntry, callLog } from '../../../lib/middleware/call-log/ind
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { route } from '../../../lib/middleware/route/index.ts'
+import { labelRows } from '../../../lib/stores/sql/calls/call-labels.ts'
 
 const LINES = 300
 const MAX_ENTRY_BYTES = 16 * 1024
@@ -96,6 +97,18 @@ describe('the log entry of a refused call', () => {
       }),
       { numRuns: 100 },
     )
+  })
+
+  it('takes no more with the labels of all the tags that a caller may send', async () => {
+    const tags = Array.from({ length: 16 }, (_, i) => `${i}${'n'.repeat(62)}=${'"'.repeat(64)}`).join(',')
+    const headers = { 'x-gateway-tags': tags, 'x-request-id': '"'.repeat(200) }
+    for (const provider of [undefined, { only: ['nobody'] }, { only: Array(20).fill('"'.repeat(90)) }]) {
+      const { answer, entry } = await entryOfCall(provider, headers)
+      assert.equal(Object.keys(entry.tags ?? {}).length, 16)
+      const labels = labelRows([entry]).reduce((sum, row) => sum + row.join('').length, 0)
+      const bytes = Buffer.byteLength(JSON.stringify(entry)) + labels
+      assert.ok(bytes <= MAX_ENTRY_BYTES, `${answer.status}: ${bytes} bytes`)
+    }
   })
 
   it('tells the first of many eliminated lines, and how many there are besides', async () => {

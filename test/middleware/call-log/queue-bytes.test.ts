@@ -19,10 +19,8 @@ describe('the bytes of entries that wait', () => {
     for (const entry of small) writer.add(entry)
     assert.deepEqual([writer.queued, writer.dropped], [23, 2])
     await writer.flush()
-    assert.deepEqual(
-      store.batches.flat(),
-      [...large.slice(0, 3), ...small].map(({ id }) => id),
-    )
+    const written = [...large.slice(2), ...small].map(({ id }) => id)
+    assert.deepEqual(store.batches.flat().sort(), written.sort())
     assert.deepEqual(
       logger.lines.map(({ message }) => message),
       ['call log: the queue is full, entries are dropped', 'call log: entries are written again'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { z } from 'zod'
-import { call } from '../../../lib/endpoints/openapi/call-schema.ts'
+import { call } from '../../../lib/endpoints/calls/call-schema.ts'
 
 const pages = ['lib/middleware/call-log/README.md', 'docs/troubleshooting.md']
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../../../lib/core/call/index.ts'
 import { type CallLogEntry, MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 
-/** A memory store that notes the batches it is given, and fails or hangs when told to. */
+/** A memory store that notes the batches it is given, and fails or hangs while a test sets `failing` or `hanging`. */
 export class RecordingStore extends MemoryCallStore {
   readonly batches: string[][] = []
   failing = false

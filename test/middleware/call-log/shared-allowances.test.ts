@@ -10,6 +10,9 @@ const ALLOWANCES: readonly [name: string, extra: Partial<CallLogEntry>, burst: n
   ['look-ups', LOOKUP, 1, 1],
   ['look-ups of a head', { ...LOOKUP, method: 'HEAD' }, 1, 1],
   ['refused calls of a key', { status: 429, error_code: 'rate_limited', outcome: 'refused' }, 100, 300],
+  ['free calls that succeed', {}, 100, 300],
+  ['calls that are free by their price', { billing: costing('0') }, 100, 300],
+  ['reads that are free by their price', { ...LOOKUP, billing: costing('0') }, 100, 300],
   ['failed calls that cost nothing', { status: 502, outcome: 'failed', billing: costing('0') }, 100, 300],
   ['calls without a key', { key: null, status: 401, error_code: 'invalid_credential' }, 50, 60],
 ]
@@ -41,7 +44,7 @@ describe('the entries that calls may have', () => {
     assert.equal(flood(), 100)
     for (const pause of [20_000, 60_000, 600_000]) {
       tick(pause)
-      // What waited is told in the pause, and takes one of those that come meanwhile.
+      // The entry for the repeats that waited is written in the pause, and uses an allowance that came meanwhile.
       assert.equal(written.splice(0).length, 1)
       assert.equal(flood(), pause === 20_000 ? 99 : 100, `${pause}`)
     }
@@ -120,7 +123,7 @@ describe('calls that are alike', () => {
     })
 })
 
-describe('what is kept of subjects', () => {
+describe('the memory of subjects', () => {
   it('is written where there are more than 10,000, of the oldest alone, and not before', (t) => {
     const { entries, written } = shared(t)
     const look = (key: string) => entries.add(entry({ ...LOOKUP, key }))

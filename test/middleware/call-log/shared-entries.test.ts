@@ -158,7 +158,7 @@ describe('entries', () => {
       }
   })
 
-  it('of completed and of charged calls are never shared', (t) => {
+  it('of charged calls, and of answers that are kept for a repetition, are never shared', (t) => {
     const { entries, written } = shared(t)
     const billing = {
       currency: 'USD',
@@ -169,14 +169,31 @@ describe('entries', () => {
       items: [],
     }
     for (let i = 0; i < 500; i++) {
-      entries.add(entry({}))
+      entries.add(entry({ billing }))
+      entries.add(entry({ idempotency_key: `once-${i}` }))
       entries.add(entry({ ...LOOKUP, billing }))
       entries.add(
         entry({ outcome: 'interrupted', error_code: 'client_closed_request', status: 499, billing }),
       )
-      entries.add(entry({ method: 'GET', status: 101 }))
+      entries.add(entry({ method: 'GET', status: 101, billing }))
     }
-    assert.equal(written.length, 2000)
+    assert.equal(written.length, 2500)
+  })
+
+  it('of free answers that are kept for a repetition have no labels after a burst, and all without them', (t) => {
+    const { entries, written, tick } = shared(t)
+    const labels = { user: 'somebody', tags: { team: 'search' } }
+    const add = (i: number) => entries.add(entry({ idempotency_key: `once-${i}`, ...labels }))
+    for (let i = 0; i < 500; i++) add(i)
+    assert.deepEqual(
+      written.map(({ idempotency_key }) => idempotency_key),
+      Array.from({ length: 500 }, (_, i) => `once-${i}`),
+    )
+    assert.equal(written.filter(({ user }) => user === labels.user).length, 100)
+    assert.equal(written.filter(({ tags }) => tags?.team !== undefined).length, 100)
+    tick(1000)
+    for (let i = 0; i < 10; i++) add(i)
+    assert.equal(written.slice(500).filter(({ user }) => user !== null).length, 5)
   })
 
   it('forget who has not been seen for long, and never know more than 10,000', (t) => {

@@ -10,12 +10,9 @@ export const entry = (extra: Partial<CallLogEntry>): CallLogEntry =>
 export function shared(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   let now = 1000
-  // A mocked method notes each of its calls, which is slow for so many.
-  const real = performance.now
+  // A mocked method notes each of its calls, which is slow for so many. The real one is of the prototype.
   performance.now = () => now
-  t.after(() => {
-    performance.now = real
-  })
+  t.after(() => Reflect.deleteProperty(performance, 'now'))
   const written: CallLogEntry[] = []
   const entries = new SharedEntries({ add: (each) => void written.push(each) })
   const tick = (ms: number) => {

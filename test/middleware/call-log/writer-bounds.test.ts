@@ -58,6 +58,31 @@ describe('the queue of the call log writer', () => {
     }
   })
 
+  it('is shared: while the store is away, an account loses its own entries only, and the others are written first', async (t) => {
+    const writer = writerOf({ maxQueue: 100, batchSize: 10 })
+    store.failing = true
+    const of = (account: string | null, count: number) =>
+      Array.from({ length: count }, () => entryAt(NOW + serial++, { account }))
+    const quiet = of('quiet', 5)
+    for (const entry of [...of('loud', 90), ...quiet, ...of(null, 90), ...of('loud', 900)]) writer.add(entry)
+    await pass(t, 50)
+    assert.deepEqual([writer.queued, writer.dropped], [100, 985])
+    store.failing = false
+    store.batches.length = 0
+    await writer.flush()
+    const written = store.batches.flat()
+    assert.equal(written.length, 100)
+    for (const { id } of quiet) {
+      assert.ok(written.includes(id))
+      assert.ok(written.indexOf(id) < 20, `${written.indexOf(id)} were written before it`)
+    }
+    await pass(t, 1000)
+    const accounts = logger.lines
+      .map(({ fields }) => (fields as { accounts?: object }).accounts)
+      .find(Boolean)
+    assert.deepEqual(Object.keys(accounts ?? {}).sort(), ['', 'loud'])
+  })
+
   it('takes 64 MiB unless told otherwise', () => {
     const writer = writerOf()
     for (let i = 0; i < 64; i++) writer.add(entryOf(MIB))
@@ -83,7 +108,7 @@ describe('the queue of the call log writer', () => {
         await pass(t, 50)
       }
       assert.deepEqual(messages().slice(1), ['call log: entries are written again'], `${batchSize}`)
-      assert.deepEqual(logger.lines[1]?.fields, { dropped: 2 })
+      assert.deepEqual(logger.lines[1]?.fields, { dropped: 2, accounts: { acme: 2 } })
       t.mock.restoreAll()
     }
   })
@@ -98,8 +123,8 @@ describe('the queue of the call log writer', () => {
       let go = (): void => {}
       t.mock.method(store, 'append', () => new Promise<void>((resolve) => (go = resolve)))
       writer.add(entryOf(10_000 - bytes))
-      writer.add(entryOf(bytes))
       writer.add(entryOf(2048))
+      writer.add(entryOf(bytes))
       assert.equal(writer.dropped, 1)
       go()
       await pass(t, 0)

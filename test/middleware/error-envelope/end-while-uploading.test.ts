@@ -39,7 +39,7 @@ function uploading(t: TestContext, bounds = KNOWN_CALLER) {
 
 describe('an upload that is refused before it has ended', () => {
   it('is answered at once, and its connection is closed', (t) => {
-    assert.deepEqual(uploading(t).begun, ['resume', 'connection: close', 'write error'])
+    assert.deepEqual(uploading(t).begun, ['connection: close', 'write error', 'resume'])
   })
 
   it('is answered by a head alone where there is no body', (t) => {
@@ -154,7 +154,7 @@ describe('the call of a refused upload ends within its bounds', async () => {
     }
     more()
   }
-  /** What a caller does when it has the answer. */
+  /** The behaviours of a caller that has the answer. */
   const behaviours: Readonly<Record<string, (caller: RawClient) => void>> = {
     'has said that it sends no more': ({ socket }) => void socket.end(),
     leaves: ({ socket }) => void socket.destroy(),

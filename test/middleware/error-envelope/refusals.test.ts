@@ -10,10 +10,10 @@ import { type AppServer, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 
 const SECRET = 'sk-secret'
-/** What spec 2.5 keeps for the call log, and what goes to nobody. */
+/** Details that only the call log may hold, and details that nobody gets. */
 const RESERVED = new RegExp(`${SECRET}|line-7|rpm:acme|0\\.42|upstream says|node_modules|at Object|lib/`)
 
-/** What a handler had set for the answer that it then did not give. */
+/** The headers that a handler had set for an answer that it then did not give. */
 const PREPARED: Readonly<Record<string, string>> = {
   'accept-ranges': 'bytes',
   'cache-control': 'max-age=60',

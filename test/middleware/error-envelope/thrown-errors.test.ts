@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import express from 'express'
 import { ERROR_CODES, type ErrorCode, GatewayError } from '../../../lib/core/errors/index.ts'
+import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
+import { DatabaseTimeout } from '../../../lib/stores/sql/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { type AppServer, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -122,6 +124,25 @@ describe('unknown exceptions', () => {
       assert.deepEqual(logger.lines, [])
     })
   }
+})
+
+describe('the failure of a store', () => {
+  for (const [what, error] of [
+    ['whose connection is refused', Object.assign(new Error('connect failed'), { code: 'ECONNREFUSED' })],
+    ['whose connection is cut', Object.assign(new Error('read failed'), { code: 'ECONNRESET' })],
+    ['that is away', new StoreAway('limits did not answer in 250 ms')],
+    ['that is late', new DatabaseTimeout('Postgres did not answer within 5500 ms')],
+  ] as const)
+    it(`${what}: is a warning without a stack`, async () => {
+      fault = () => error
+      const res = await fetch(`${app.url}/v1/throws`)
+      await expectError(res, 'internal_error')
+      const about = { requestId: res.headers.get('x-request-id'), method: 'GET', path: '/v1/throws' }
+      const message = 'a request failed because a store gave no answer'
+      assert.deepEqual(logger.lines, [
+        { level: 'warn', message, fields: { reason: error.message, ...about } },
+      ])
+    })
 })
 
 describe('an error of this package', () => {

@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { describe, it } from 'node:test'
+import { request } from 'node:http'
+import { describe, it, type TestContext } from 'node:test'
 import type { RequestHandler } from 'express'
-import { callOf } from '../../../lib/core/call/index.ts'
-import type { GatewayError } from '../../../lib/core/errors/index.ts'
+import { type Call, callOf } from '../../../lib/core/call/index.ts'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { EarlyEnd } from '../../../lib/middleware/forward/forwarding.ts'
+import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
-import { type ByteScript, byteUpstream } from '../../support/byte-upstream.ts'
+import { rawClient } from '../../support/app-server.ts'
+import { type ByteScript, bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
+import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
+import { KEY } from '../../support/gateway.ts'
+import { twoUpstreams } from '../../support/reference-rows.ts'
 import { until } from '../../support/until.ts'
 import { webSocketUpstream } from '../../support/websocket-upstream.ts'
-import { chain } from './watched-chain.ts'
+import { chain } from './support/watched-chain.ts'
 
 const stalling: ByteScript = (_req, res) => void res.writeHead(200, { 'content-length': 10 }).flushHeaders()
 
@@ -159,4 +166,155 @@ describe('an upload in small pieces', () => {
     assert.equal(refused.error.code, 'invalid_request')
     assert.match(refused.error.message, /too many pieces/)
   })
+})
+
+const TOTAL_MS = 700
+
+/** A call whose key a test can end. */
+function running(t: TestContext, watched = true) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let endKey: ((error: GatewayError) => void) | undefined
+  const call = {
+    keyWatch: watched
+      ? {
+          follow(followed: unknown, end: (error: GatewayError) => void) {
+            assert.equal(followed, call)
+            endKey = end
+          },
+        }
+      : undefined,
+  } as unknown as Call
+  const early = new EarlyEnd(call, TOTAL_MS)
+  return {
+    early,
+    endKey: (error: GatewayError) => endKey?.(error),
+    pass: (ms: number) => t.mock.timers.tick(ms),
+  }
+}
+
+describe('a call that must end before its answer has ended', () => {
+  it('ends when its time is up, and not before', (t) => {
+    const { early, pass } = running(t)
+    pass(TOTAL_MS - 1)
+    assert.deepEqual([early.signal.aborted, early.error], [false, undefined])
+    pass(1)
+    assert.equal(early.signal.aborted, true)
+    assert.equal(early.error?.code, 'upstream_timeout')
+    assert.equal(early.error, early.signal.reason)
+  })
+
+  it('ends with its key', (t) => {
+    const { early, endKey, pass } = running(t)
+    const disabled = new GatewayError('key_disabled')
+    endKey(disabled)
+    assert.equal(early.error, disabled)
+    pass(TOTAL_MS)
+    assert.equal(early.error, disabled, 'the first reason counts')
+  })
+
+  it('does not need a key that is watched', (t) => {
+    const { early } = running(t, false)
+    const left = new GatewayError('client_closed_request')
+    early.end(left)
+    assert.equal(early.error, left)
+  })
+
+  it('has no clock once it is over', (t) => {
+    const { early, pass } = running(t)
+    early.close()
+    pass(2 * TOTAL_MS)
+    assert.equal(early.error, undefined)
+  })
+})
+
+const SESSION_MS = 600
+const RULES = ['/v1/files', '/v1/files/*rest'].map((path) => ({
+  path,
+  lines: ['line-0'],
+  price: { perRequest: '0.01' },
+  sessionMs: SESSION_MS,
+}))
+
+describe('a call that takes longer than its path allows', { concurrency: true }, () => {
+  it('is cut off in a download, and what was delivered is charged', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-length': '1000000' })
+      const timer = setInterval(() => res.write('piece'), 50)
+      res.on('close', () => clearInterval(timer))
+    })
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules: RULES })
+    const begun = performance.now()
+    const response = await gateway.ask('/v1/files/f1/content')
+    await assert.rejects(response.arrayBuffer())
+    // A timer that is set late in a turn of the event loop counts from the beginning of the turn.
+    assert.ok(performance.now() - begun >= SESSION_MS * 0.8)
+    await until(() => upstream.connections.size === 0, 'the end of the upstream')
+    const { outcome, error_code, billing } = await gateway.entry(String(response.headers.get('x-request-id')))
+    assert.deepEqual([outcome, error_code, billing?.charged], ['interrupted', 'upstream_timeout', '0.01'])
+  })
+
+  it('is refused in an upload, and charged nothing', async (t) => {
+    const upstream = await byteUpstream(t, (req) => void req.resume())
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules: RULES })
+    const upload = request(`${gateway.url}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'transfer-encoding': 'chunked' },
+    })
+    upload.on('error', () => {})
+    const timer = setInterval(() => upload.write('piece'), 50)
+    t.after(() => clearInterval(timer))
+    const [response] = await once(upload, 'response')
+    assert.equal(response.statusCode, 504)
+    assert.match(String(await bytesOf(response)), /upstream_timeout/)
+    await gateway.entry(String(response.headers['x-request-id']))
+    await until(() => upstream.connections.size === 0, 'the end of the upstream')
+    assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
+  })
+})
+
+const LIMIT = 64 * 1024
+
+it('JSON that is read before it is passed on has the budget of its key and of the process', async (t) => {
+  const [one] = await twoUpstreams(t)
+  const kept = new UpstreamResources()
+  t.after(() => kept.close())
+  const rules = [{ path: '/v1/odd/*rest', lines: ['line-0'] }]
+  const bodies = { bodyLimitBytes: LIMIT, bodyBudgetBytes: 2.5 * LIMIT }
+  const gateway = await forwardGateway(t, { lines: [one.url], rules, kept, bodies })
+  const body = JSON.stringify({ filler: 'x'.repeat(LIMIT - 13) })
+  assert.equal(body.length, LIMIT)
+  /** Sends all of a body but its last bytes. */
+  const upload = (secret: string, sent = LIMIT - 1) => {
+    const head = `POST /v1/odd/thing HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${LIMIT}\r\n\r\n`
+    const raw = rawClient(gateway.port, head + body.slice(0, sent))
+    t.after(() => raw.socket.destroy())
+    return raw
+  }
+  const refusal = async (raw: ReturnType<typeof upload>) => /"code":"(\w+)"/.exec(await raw.end())?.[1]
+
+  const slow = [upload(KEY), upload(KEY)]
+  await until(() => gateway.openCalls.size === 2, 'both')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.equal(await refusal(upload(KEY, 2000)), 'concurrency_limited', 'the room of the key is taken')
+
+  const other = upload(OTHER_KEY)
+  await until(() => slow.some(({ received }) => received !== ''), 'one of the heavier account gives way')
+  const [given] = slow.filter(({ received }) => received !== '')
+  assert.equal(await refusal(given as (typeof slow)[0]), 'upstream_overloaded')
+  assert.equal(one.requests.length, 0)
+
+  const stay = slow.find(({ received }) => received === '') as (typeof slow)[0]
+  for (const raw of [stay, other]) raw.socket.write('}')
+  for (const raw of [stay, other]) assert.match(await raw.end(), /^HTTP\/1\.1 200 /)
+  assert.deepEqual(
+    one.requests.map(({ raw }) => raw.toString() === body),
+    [true, true],
+    'whole, and as it was sent',
+  )
+  // All that was counted is free.
+  await until(() => gateway.openCalls.size === 0, 'the end of all')
+  const again = [upload(KEY), upload(KEY)]
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  for (const raw of again) raw.socket.write('}')
+  for (const raw of again) assert.match(await raw.end(), /^HTTP\/1\.1 200 /)
 })

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type BillingTrace, type ChargeItem, type HeldPart, openCall } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { PaidMinutes } from '../../../lib/middleware/forward/paid-minutes.ts'
+import { PaidMinutes } from '../../../lib/middleware/forward/charges.ts'
 import { type RecordingLogger, recordingLogger } from '../../support/app-server.ts'
 
 const USAGE = {

@@ -8,7 +8,7 @@ import { clockOf as fakedClock } from './faked-clock.ts'
 
 const MB = 1024 * 1024
 
-/** A store that holds writes back until it is told to go on, and the queue in front of it. */
+/** A store that holds writes back until a test releases them, and the queue in front of it. */
 function queue({ partBytes = 10, held = false } = {}) {
   const logger = recordingLogger()
   const writes: string[] = []

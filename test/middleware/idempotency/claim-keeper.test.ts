@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
 import type { IdempotencyClaim } from '../../../lib/core/call/index.ts'
 import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
-import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
-import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
+import { ClaimKeeper, HeldClaim } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { clockOf } from './faked-clock.ts'
@@ -13,7 +12,7 @@ const KEEP_MS = 3_600_000
 
 type Operation = 'claim' | 'renew' | 'complete' | 'release' | 'prune'
 
-/** A store that notes what it is asked for, and when; it fails while it is told to. */
+/** A store that notes its operations and their times, and fails those that a test adds to `failing`. */
 class NotedStore extends MemoryIdempotencyStore {
   readonly log: string[] = []
   readonly failing = new Set<Operation>()

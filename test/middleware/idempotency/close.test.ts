@@ -28,7 +28,7 @@ class SlowStore extends MemoryIdempotencyStore {
   }
 }
 
-/** A store that takes its time to prune, and tells when it is done. */
+/** A store that takes its time to prune, and counts the prunes that are done. */
 class SlowlyPruned extends MemoryIdempotencyStore {
   pruning = 0
   pruned = 0

@@ -35,7 +35,7 @@ async function leave(gateway: KeyedGateway, when: Promise<unknown>, body: unknow
   return open.id
 }
 
-/** What a request with the same key and content comes to; a release may be under way when the caller is gone. */
+/** The result of a request with the same key and content; a release may be under way when the caller is gone. */
 async function later(gateway: KeyedGateway, body: unknown) {
   for (;;) {
     const got = await gateway.exchange('k', body)

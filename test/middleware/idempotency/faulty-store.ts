@@ -5,7 +5,7 @@ type Operation = keyof IdempotencyStore
 /** A store that works, until a test lets some of its operations fail. */
 export class FaultyStore implements IdempotencyStore {
   readonly #store: IdempotencyStore
-  /** What happens to an operation: `fails` before it is done, `hangs` and is never done, is done `unheard`. */
+  /** The fault of an operation: `fails` before it is done, `hangs` and is never done, is done `unheard`. */
   readonly faults = new Map<Operation, 'fails' | 'hangs' | 'unheard'>()
   /** Operations that were asked for. */
   readonly asked: Operation[] = []

@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 import { FaultyStore } from './faulty-store.ts'
 import { keyedGateway } from './keyed-gateway.ts'
 
-/** A store that tells the record of the last claim, so that a test can take it over as another process would. */
+/** A store that keeps the record of the last claim, so that a test can take it over as another process would. */
 class WatchedStore extends MemoryIdempotencyStore {
   id = ''
   owner = ''
@@ -35,7 +35,7 @@ async function upstreams(t: TestContext) {
   return [one, other] as const
 }
 
-/** A gateway whose first line answers nothing until it is told to `fail`; a failover goes to `other`. */
+/** A gateway whose first line answers nothing until the test calls `fail`; a failover goes to `other`. */
 async function hangingAttempt<Store extends IdempotencyStore>(t: TestContext, store: Store, leaseMs: number) {
   const [one, other] = await upstreams(t)
   let fail = () => {}

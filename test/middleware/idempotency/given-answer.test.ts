@@ -35,7 +35,7 @@ async function answered(t: TestContext, handler: RequestHandler, key?: string) {
 
 const FINE = '{"fine":true}'
 
-/** What a handler does behind its answer, and what an app without idempotency lets pass. */
+/** Things that a handler does after its answer, and that an app without idempotency lets pass. */
 const BEHIND: Record<string, RequestHandler> = {
   'ends it again': (_req, res) => {
     res.json({ fine: true })

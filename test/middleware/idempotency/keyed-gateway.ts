@@ -20,7 +20,7 @@ export interface KeyedGatewayOptions {
   /** Members of every line's config. */
   line?: Record<string, unknown>
   idempotency?: IdempotencyOptions
-  /** What stands between `idempotency` and `route`. */
+  /** The middleware between `idempotency` and `route`. */
   further?: RequestHandler
   route?: Partial<RouteOptions>
 }

@@ -72,7 +72,7 @@ class TakenStore extends MemoryIdempotencyStore {
   }
 }
 
-/** Who notices that the claim is lost. */
+/** The ways in which the loss of a claim is noticed. */
 const NOTICED = {
   'its renewal notices': { leaseMs: 400, lose: (store: TakenStore) => store.takeOver() },
   'its end notices': { leaseMs: 60_000, lose: (store: TakenStore) => store.takeOver() },

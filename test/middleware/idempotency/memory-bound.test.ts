@@ -27,3 +27,17 @@ it('a store in memory keeps the records completed last, however many came before
 })
 
 const other = { owner: 'other', fingerprint: 'same', now: 300, leaseUntil: 1300 }
+
+it('a store in memory drops the records and answers of the scope that has the most', async () => {
+  const store = new MemoryIdempotencyStore({ maxCompleted: 10, maxAnswerLength: 100 })
+  const complete = async (scope: string, id: string) => {
+    const times = { now: 0, leaseUntil: 1000 }
+    assert.equal(await store.claim({ id, owner: id, scope, fingerprint: 'same', ...times }), undefined)
+    assert.equal(await store.complete({ id, owner: id }, 10_000, 'x'.repeat(20)), true)
+  }
+  await complete('quiet', 'quiet')
+  for (let i = 0; i < 50; i++) await complete('loud', `loud-${i}`)
+  assert.equal(store.size, 10)
+  const found = await store.claim({ ...other, id: 'quiet' })
+  assert.deepEqual([found?.state, found?.answer?.length], ['completed', 20])
+})

@@ -10,7 +10,7 @@ beforeEach(() => {
 const of = (id: string, owner = id) => ({ id, owner })
 const claim = (id: string, { owner = id, now = 0, leaseUntil = 1000 } = {}) =>
   store.claim({ id, owner, fingerprint: 'f', now, leaseUntil })
-/** What a later call finds, without disturbing it: the record's owner, state, end and answer; undefined where it is free. */
+/** The owner, state, end and answer of the record that a later call finds, without a change to it; else undefined. */
 const found = async (id: string, now = 0) => {
   const record = await claim(id, { owner: 'looker', now, leaseUntil: now + 1 })
   if (!record) store.free(of(id, 'looker'))

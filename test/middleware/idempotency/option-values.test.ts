@@ -70,7 +70,7 @@ describe('a status that the app says nothing of', () => {
     })
 })
 
-describe('what an app says of its scope', () => {
+describe('the scope that an app names', () => {
   for (const [name, scope] of [
     ['no text', () => 7 as never],
     ['a promise', async () => 'acme'],

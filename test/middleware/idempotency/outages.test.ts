@@ -34,7 +34,7 @@ async function patiently(gateway: KeyedGateway, body: unknown, codes: readonly s
   }
 }
 
-/** What the log says of the store's outages. */
+/** The log lines about the store's outages. */
 const told = ({ logger }: KeyedGateway) =>
   logger.lines
     .filter(({ message }) => message.startsWith('store'))

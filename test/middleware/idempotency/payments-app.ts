@@ -49,7 +49,7 @@ export async function payments(
   }
 }
 
-/** Repeats a request until it is no longer told that the first still runs. */
+/** Repeats a request until the answer no longer says that the first one still runs. */
 export async function untilAnswered(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const res = await ask()

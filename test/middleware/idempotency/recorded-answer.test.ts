@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { RecordedAnswer } from '../../../lib/middleware/idempotency/recorded-answer.ts'
 
-/** What is kept of an answer that `give` gives, through a response that has these headers already. */
+/** The record of an answer that `give` gives, through a response that has these headers already. */
 function kept(
   give: (res: ServerResponse, add: RecordedAnswer['add']) => void,
   { limit = 100, before = {} }: { limit?: number; before?: OutgoingHttpHeaders } = {},

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import type { IdempotencyRecord } from '../../../lib/middleware/idempotency/idempotency-store.ts'
+import type { IdempotencyRecord } from '../../../lib/core/idempotency/index.ts'
 import { sendAgain } from '../../../lib/middleware/idempotency/recorded-answer.ts'
 
 describe('a repetition', () => {
@@ -18,7 +18,7 @@ describe('a repetition', () => {
       encoding: 'base64',
     }),
   }
-  /** What was sent, or that nothing was. */
+  /** The answer that was sent again, or nothing where none was. */
   function again(members: Partial<IdempotencyRecord>, fingerprint = 'f') {
     const res = new ServerResponse(new IncomingMessage(new Socket()))
     const ended: unknown[] = []

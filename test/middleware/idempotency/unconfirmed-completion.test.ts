@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
-import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
-import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
+import { ClaimKeeper, HeldClaim } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { FaultyStore } from './faulty-store.ts'
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} }
 const LEASE = 400
 
-it('what has run is not run again, although its completion was confirmed only after its lease', async () => {
+it('a call that has run is not run again, although its completion was confirmed only after its lease', async () => {
   const store = new FaultyStore(new MemoryIdempotencyStore())
   const guard = new StoreGuard({ name: 'claims', logger: silent, probeMs: 0 })
   const keeper = new ClaimKeeper({ store, guard, logger: silent, leaseMs: LEASE, keepMs: 60_000 })

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
-import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
-import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
+import { ClaimKeeper, HeldClaim } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { clockOf } from './faked-clock.ts'
@@ -11,7 +10,7 @@ const LEASE_MS = 60_000
 const RENEW_MS = LEASE_MS / 4
 const KEEP_MS = 3_600_000
 
-/** How long a ledger takes to tell that a charge is undone, and when the next renewal comes. */
+/** The time that a ledger takes to report that a charge is undone, and the time of the next renewal. */
 for (const settlingMs of [0, RENEW_MS, 2 * LEASE_MS])
   for (const renewal of ['none', 'before it is read', 'while it is read'])
     it(`a record that is read, and undone after ${settlingMs} ms, counts as in use; renewal: ${renewal}`, async (t) => {

@@ -25,7 +25,7 @@ const withData = ({ name, text }: Sent) => ({
   mv: () => {},
 })
 
-/** What parsers of uploads leave in a request. */
+/** The members that parsers of uploads leave in a request. */
 const PARSERS: Readonly<Record<string, (sent: Sent) => object>> = {
   'one file in memory': (sent) => ({ file: inMemory(sent) }),
   'one file on the disk': (sent) => ({ file: onDisk(sent) }),

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import express, { type Request } from 'express'
 import request from 'supertest'
 import { rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
+import { shop } from './shop-app.ts'
 
 const userOf = (req: Request) => req.get('x-user')
 
@@ -26,6 +27,15 @@ describe('rateLimit alone in a plain Express app', () => {
     assert.equal(refused.headers['x-should-retry'], 'true')
     assert.match(refused.headers['x-request-id'] as string, /^req_/)
     assert.equal(handled, 2)
+  })
+
+  it('limits by address with a limit alone', async (t) => {
+    const app = await shop(t, { limit: 2, windowMs: 1000 })
+    const statuses: number[] = []
+    for (let i = 0; i < 3; i++) statuses.push((await app.ask()).status)
+    assert.deepEqual(statuses, [200, 200, 429])
+    const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
+    assert.throws(() => rateLimit({ limit: 2, levels }), /"limit" or "levels", not both/)
   })
 
   it('takes every limit as a value or as a function of the request', async () => {

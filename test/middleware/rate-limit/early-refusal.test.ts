@@ -24,6 +24,10 @@ class SharedStore implements LimitStore {
     return this.memory.admit(demand)
   }
 
+  peek(demand: Demand): Promise<Verdict> {
+    return this.memory.peek(demand)
+  }
+
   hold(demand: Demand): void {
     this.memory.hold(demand)
   }
@@ -73,19 +77,18 @@ const level = (limits: object) => ({
   ...limits,
 })
 
-it('a window that the shared store told to be spent refuses before the body is read, until it ends', async (t) => {
+it('a spent window refuses before the body is read, until it ends, and nothing is counted', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 })
   const { ask, calls } = await early(t, { levels: [level({ rpm: 2, tpm: 100 })], tokens: () => 40 })
   assert.equal((await ask()).status, 200)
   assert.equal((await ask('early')).status, 299, 'half of it is left')
   t.mock.timers.tick(10_000)
   assert.equal((await ask()).status, 200)
-  assert.equal(store.asked, 2)
   const refused = await ask()
   assert.equal(refused.status, 429)
   assert.equal(refused.headers.get('retry-after'), '50')
   assert.equal(refused.headers.get('x-ratelimit-remaining-requests'), '0')
-  assert.equal(store.asked, 2, 'the store is not asked for it')
+  assert.equal(store.asked, 2, 'nothing is counted for it')
   assert.deepEqual(calls.at(-1)?.limit, {
     kind: 'rpm',
     level: 'user',
@@ -94,10 +97,10 @@ it('a window that the shared store told to be spent refuses before the body is r
     retryAfter: 50,
   })
   assert.equal((await ask('early', 'bob')).status, 299, 'another has its own')
-  t.mock.timers.tick(49_979)
+  t.mock.timers.tick(49_999)
   assert.equal((await ask('early')).status, 429)
   t.mock.timers.tick(1)
-  assert.equal((await ask('early')).status, 299, 'it may have ended in the store')
+  assert.equal((await ask('early')).status, 299)
 })
 
 it('of several spent windows the one with the longest wait refuses, whatever their order', async (t) => {
@@ -119,16 +122,13 @@ it('of several spent windows the one with the longest wait refuses, whatever the
   }
 })
 
-it('a spent window refuses nobody whose limit was raised, or whose clock was set back', async (t) => {
+it('a spent window refuses nobody whose limit was raised', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 })
   let rpm = 1
   const { ask } = await early(t, { levels: [level({ rpm: () => rpm })] })
   await ask()
   assert.equal((await ask('early')).status, 429)
   rpm = 2
-  assert.equal((await ask('early')).status, 299)
-  rpm = 1
-  t.mock.timers.setTime(1_700_000_000_000 - 1)
   assert.equal((await ask('early')).status, 299)
 })
 
@@ -137,7 +137,7 @@ it('slots that calls of this process hold refuse before the body is read, with t
   const { body } = await ask('hold')
   const refused = await ask()
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1'])
-  assert.equal(refused.headers.get('x-ratelimit-remaining-requests'), '9', 'which says nothing about windows')
+  assert.equal(refused.headers.get('x-ratelimit-remaining-requests'), '8')
   assert.equal(calls.at(-1)?.limit?.kind, 'concurrency')
   assert.equal(store.asked, 1)
   assert.equal((await ask('early', 'bob')).status, 299)

@@ -20,7 +20,9 @@ describe('ipSubject', () => {
     ['2001:db8:1:2345::7', 128, '2001:db8:1:2345::7'],
     ['2001:db8::192.0.2.7', undefined, '2001:db8::/56'],
     ['fe80::1%eth0', undefined, 'fe80::/56'],
+    ['203.0.113.7:51234', undefined, '203.0.113.7'],
     ['unknown', undefined, 'unknown'],
+    ['_hidden-1', undefined, 'unknown'],
     [undefined, undefined, undefined],
   ] as const) {
     it(`counts ${ip} as ${expected} with ${prefix ?? 'the default prefix'}`, () => {

@@ -10,7 +10,7 @@ const refuseWith =
   (req, _res, next) =>
     next(callOf(req).refuse(code))
 
-/** What a request that was admitted may still meet, by the step that answers it so. */
+/** The refusals that a request may still meet after its admission, by the step that sends them. */
 const LATER: Record<string, RequestHandler> = {
   'billingGuard: insufficient_balance': refuseWith('insufficient_balance'),
   'billingGuard: key_quota_exhausted': refuseWith('key_quota_exhausted'),
@@ -26,7 +26,7 @@ const LATER: Record<string, RequestHandler> = {
   'a handler that cuts the connection': (_req, res) => void res.socket?.destroy(),
 }
 
-describe('what an admitted request gives back when a later step ends it', () => {
+describe('an admitted request that a later step ends gives back', () => {
   for (const [name, later] of Object.entries(LATER)) {
     it(`its slot, and neither its request nor its tokens: ${name}`, async (t) => {
       const app = await limitedApp(t, { concurrency: 1, keyRpm: 3, rpm: 9, keyTpm: 30, tpm: 90, later })

@@ -28,7 +28,7 @@ export interface LimitedApp {
   }): Promise<Answer>
 }
 
-/** What a caller saw. */
+/** The answer as a caller saw it. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -44,9 +44,9 @@ export interface LimitedAppOptions extends RateLimitOptions {
   rpm?: number
   tpm?: number
   concurrency?: number
-  /** What stands behind the limits. Answers at once by default. */
+  /** The handler behind the limits. Answers at once by default. */
   handler?: RequestHandler
-  /** What stands between the limits and the handler. */
+  /** The middleware between the limits and the handler. */
   later?: RequestHandler
 }
 

@@ -1,7 +1,7 @@
 /**
  * A process with one limited route:
  * `node limited-process.ts <port of Redis, or memory> <JSON of rpm, tpm, concurrency, windowMs, subject>`.
- * Each request names its tokens in `x-tokens` and how long it runs in `x-hold`. The answer tells these tokens, when it
+ * Each request names its tokens in `x-tokens` and how long it runs in `x-hold`. The answer names these tokens, when it
  * was admitted, and how many ran at that moment in all processes, counted in Redis apart from the limits.
  */
 import type { AddressInfo } from 'node:net'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { inspect } from 'node:util'
 import {
   type RateLimiterAbstract,
   RateLimiterMemory,
@@ -9,7 +8,7 @@ import {
   RateLimiterUnion,
 } from 'rate-limiter-flexible'
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
-import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
+import { LimiterStore, rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { demand, limit } from './demands.ts'
@@ -175,7 +174,7 @@ describe('a limiter that fails', () => {
       const late = new LimiterStore(limiter, { timeoutMs: 20, logger: recordingLogger() })
       const asked = tokens(30)
       await assert.rejects(late.admit(asked), StoreAway)
-      if (runs) late.hold()
+      if (runs) late.hold(asked)
       else late.release(asked)
       answer.resolve()
       await turn()
@@ -194,37 +193,37 @@ describe('a limiter that does not fit', () => {
       )
   })
 
-  for (const [name, limits] of [
-    ['a second limit', { rpm: 100, tpm: 100 }],
-    ['slots', { rpm: 100, concurrency: 5 }],
-    ['slots alone', { concurrency: 5 }],
-    ['another limit', { rpm: 99 }],
-  ] as const)
-    it(`refuses requests as the operator's fault where the level has ${name}`, async (t) => {
-      const levels = [{ name: 'ip', by: () => 'all', ...limits }]
-      const app = await limitedApp(t, { levels, store: new LimiterStore(new RateLimiterMemory(WINDOW)) })
-      const { status, envelope } = await app.ask()
-      assert.deepEqual([status, envelope.error.code], [500, 'internal_error'])
-      assert.equal(app.handled, 0)
-      assert.match(inspect(app.logged), /one level with one limit/)
-    })
-
-  it("refuses requests as the operator's fault where the window is another", async (t) => {
-    const limiter = new RateLimiterMemory(WINDOW)
+  it('is refused at construction where the window is another', () => {
     const levels = [{ name: 'ip', by: () => 'all', rpm: 100 }]
-    const app = await limitedApp(t, { levels, windowMs: 30_000, store: new LimiterStore(limiter) })
-    assert.equal((await app.ask()).status, 500)
-    assert.match(inspect(app.logged), /a "windowMs" of 60000/)
+    const store = new LimiterStore(new RateLimiterMemory(WINDOW))
+    assert.throws(() => rateLimit({ levels, windowMs: 30_000, store }), /a "windowMs" of 60000/)
   })
 })
 
-it('limiters of rate-limiter-flexible count what they refuse, a union at each that had room', async () => {
-  const [requests, tokensOf] = [
-    new RateLimiterMemory({ points: 10, duration: 60, keyPrefix: 'rpm' }),
-    new RateLimiterMemory({ points: 100, duration: 60, keyPrefix: 'tpm' }),
-  ]
-  const union = new RateLimiterUnion(requests, tokensOf)
-  await assert.rejects(union.consume('s', 11))
-  assert.equal((await requests.get('s'))?.consumedPoints, 11)
-  assert.equal((await tokensOf.get('s'))?.consumedPoints, 11)
+it('one limiter counts all limits of a request, each up to its own maximum, beside slots', async (t) => {
+  const app = await limitedApp(t, {
+    keyRpm: 3,
+    rpm: 4,
+    tpm: 500,
+    concurrency: 2,
+    store: new LimiterStore(new RateLimiterMemory({ points: 1, duration: 60 })),
+  })
+  const statusOf = async (key: string, tokens = 1) => (await app.ask({ key, tokens })).status
+  assert.deepEqual([await statusOf('k1', 498), await statusOf('k1'), await statusOf('k1')], [200, 200, 200])
+  assert.equal(await statusOf('k1'), 429)
+  assert.equal(await statusOf('k2', 1), 429, 'the tokens of the account')
+  assert.equal(await statusOf('k2', 0), 200)
+  assert.equal(await statusOf('k2', 0), 429, 'the requests of the account')
+})
+
+describe('of requests that are refused at the same time', () => {
+  it('one that would fit waits for a second, and is admitted then', async () => {
+    const store = new LimiterStore(new RateLimiterMemory(WINDOW))
+    const [large, small] = [tokens(95), tokens(40)]
+    await store.admit(tokens(50))
+    const [refused, unlucky] = await Promise.all([store.admit(large), store.admit(small)])
+    assert.ok(refused.waitMs > 50_000)
+    assert.deepEqual([unlucky.refusedBy, unlucky.waitMs], [small.charges[0], 1000])
+    assert.equal((await store.admit(tokens(40))).refusedBy, undefined)
+  })
 })

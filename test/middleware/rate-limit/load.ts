@@ -9,7 +9,7 @@ export interface LimitSettings {
   tpm?: number
   concurrency?: number
   windowMs?: number
-  /** Whose limits they are. Defaults to `shared`. */
+  /** The subject of the limits. Defaults to `shared`. */
   subject?: string
 }
 
@@ -52,7 +52,7 @@ export interface Reply {
   readonly running: number | undefined
   /** By the clock of the machine, in milliseconds; undefined: it was refused. */
   readonly admittedAt: number | undefined
-  /** What an admitted one cost. */
+  /** The tokens that an admitted request cost. */
   readonly tokens: number
 }
 
@@ -113,7 +113,7 @@ export async function load({
   return replies
 }
 
-/** What was admitted in whole windows. */
+/** The share of a limit that was admitted in whole windows. */
 export interface Share {
   readonly windows: number
   /** Admitted over configured, of all windows. */
@@ -123,7 +123,7 @@ export interface Share {
 }
 
 /**
- * Reads the share of a limit off the remainders that callers were told: within a window no remainder comes twice, and
+ * Reads the share of a limit off the remainders that callers got: within a window no remainder comes twice, and
  * the largest one begins it. All requests cost the same.
  */
 export function shareOf(remainders: readonly number[], limit: number, cost: number): Share {

@@ -9,12 +9,25 @@ import {
 } from '../../../lib/middleware/rate-limit/index.ts'
 import { limitedApp } from './limited-app.ts'
 
+/** The part of a store that these tests do not try. */
+class OwnStore {
+  readonly inner = new MemoryLimitStore()
+
+  hold(demand: Demand): void {
+    this.inner.hold(demand)
+  }
+
+  release(demand: Demand): void {
+    void this.inner.release(demand)
+  }
+}
+
 /** Answers as a promise library of its own does: nothing but `then`. */
-class ThenableStore extends MemoryLimitStore implements LimitStore {
+class ThenableStore extends OwnStore implements LimitStore {
   away = false
 
-  override admit(demand: Demand): Verdict {
-    const answer = this.away ? Promise.reject(new StoreAway('away')) : Promise.resolve(super.admit(demand))
+  admit(demand: Demand): Verdict {
+    const answer = this.away ? Promise.reject(new StoreAway('away')) : this.inner.admit(demand)
     // biome-ignore lint/suspicious/noThenProperty: that is what is tried
     return { then: answer.then.bind(answer) } as unknown as Verdict
   }
@@ -38,11 +51,11 @@ it('a failure of such a store is one of the store', async (t) => {
 })
 
 /** A store that works without promises, as one on SQLite may. */
-class ThrowingStore extends MemoryLimitStore implements LimitStore {
+class ThrowingStore extends OwnStore implements LimitStore {
   readonly released: string[] = []
   error: Error = new StoreAway('away')
 
-  override admit(): Verdict {
+  admit(): Verdict {
     throw this.error
   }
 
@@ -58,7 +71,7 @@ it('a store that throws that it is away is away as one that rejects so', async (
 })
 
 for (const error of [new StoreAway('away'), new Error('a fault in it')]) {
-  it(`what such a store may have taken comes back where ${error.name} refuses the request`, async (t) => {
+  it(`a slot that such a store may have taken comes back where ${error.name} refuses the request`, async (t) => {
     const store = new ThrowingStore()
     store.error = error
     const app = await limitedApp(t, { concurrency: 1, store, onStoreError: 'refuse' })
@@ -68,16 +81,16 @@ for (const error of [new StoreAway('away'), new Error('a fault in it')]) {
   })
 }
 
-/** Answers what it is told to. */
-class AnsweringStore extends MemoryLimitStore implements LimitStore {
+/** A store whose answer a test sets. */
+class AnsweringStore extends OwnStore implements LimitStore {
   answer: (verdict: Verdict, demand: Demand) => unknown = (verdict) => verdict
 
-  override admit(demand: Demand): Verdict {
-    return this.answer(super.admit(demand), demand) as Verdict
+  async admit(demand: Demand): Promise<Verdict> {
+    return this.answer(await this.inner.admit(demand), demand) as Verdict
   }
 }
 
-it('what a store throws at the end of a call costs nobody anything, and is told', async (t) => {
+it('an error that a store throws at the end of a call costs nobody anything, and is logged', async (t) => {
   const told = t.mock.method(console, 'error', () => {})
   const store = new AnsweringStore()
   const err = new Error('a fault in it')

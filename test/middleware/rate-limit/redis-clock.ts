@@ -4,14 +4,17 @@ import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 
 export const LEASE_MS = 24_000
-export const PREFIX = 'gateway:{limits}'
+export const PREFIX = 'gateway:limits'
+
+/** Makes the leases in a set of slots older. */
+const OLDER =
+  "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZINCRBY', KEYS[1], -ARGV[1], id) end"
 
 /** Limit stores on one Redis whose time passes when the test says so. */
 export class RedisClock {
   readonly #server: RedisServer
   readonly #keeper: Redis
   readonly #clients = new Set<Redis>()
-  #now = Date.now()
 
   /** Renewals go by setInterval, which is the test's from now on. */
   constructor(server: RedisServer) {
@@ -30,7 +33,6 @@ export class RedisClock {
       leaseMs,
       logger,
       timeoutMs: 5000,
-      now: () => this.#now,
     })
     return {
       store,
@@ -41,16 +43,13 @@ export class RedisClock {
     }
   }
 
-  /** Windows end with their keys, so those have to grow older too. */
+  /** Makes everything that Redis has of the limits older. */
   async advance(ms: number): Promise<void> {
-    this.#now += ms
-    const keys = await this.#keeper.keys(`${PREFIX}:[rt]pm:*`)
-    const ages = this.#keeper.pipeline()
-    for (const key of keys) ages.pttl(key)
-    const left = ((await ages.exec()) ?? []).map(([, ttl]) => ttl as number)
-    const older = this.#keeper.pipeline()
-    for (const [i, key] of keys.entries()) older.pexpire(key, (left[i] as number) - ms)
-    await older.exec()
+    const redis = this.#keeper
+    for (const key of await redis.keys(`${PREFIX}:*`)) {
+      if (key.startsWith(`${PREFIX}:concurrency:`)) await redis.eval(OLDER, 1, key, ms)
+      await redis.pexpire(key, (await redis.pttl(key)) - ms)
+    }
   }
 
   /** Every process renews once, and Redis has heard of it. */
@@ -67,7 +66,7 @@ export class RedisClock {
 
   /** Ids of the slots that Redis counts at present. */
   async slots(subject: string): Promise<string[]> {
-    return this.#keeper.zrangebyscore(`${PREFIX}:concurrency:key:${subject}`, `(${this.#now}`, '+inf')
+    return this.#keeper.zrangebyscore(`${PREFIX}:concurrency:key:${subject}`, `(${Date.now()}`, '+inf')
   }
 
   /** How long Redis itself keeps the slots without a renewal, in milliseconds. */

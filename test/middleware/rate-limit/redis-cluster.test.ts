@@ -32,19 +32,25 @@ for (const enableAutoPipelining of [false, true]) {
     const verdicts = await Promise.all(demands.map((each) => store.admit(each)))
     assert.deepEqual(
       verdicts.map(({ refusedBy }) => refusedBy?.kind),
-      [undefined, undefined, undefined, 'concurrency', 'concurrency'],
+      [undefined, undefined, undefined, 'concurrency', 'rpm'],
     )
     for (const each of demands.slice(0, 3)) store.release(each)
     assert.equal((await store.admit(demand(limits))).refusedBy, undefined)
     assert.equal((await store.admit(demand(limits))).refusedBy?.kind, 'rpm')
-    assert.equal(await node.get('gateway:{limits}:tpm:key:b'), '40')
-    assert.equal(await node.zcard('gateway:{limits}:concurrency:key:c'), 1)
+    assert.equal(await node.get('gateway:limits:tpm:key:b'), '40')
+    assert.equal(await node.zcard('gateway:limits:concurrency:key:c'), 1)
   })
 }
 
-it('a prefix that would scatter the keys over a cluster is refused at once', () => {
-  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true })
-  for (const prefix of ['mine', 'mine:{}', '{}:{limits}', 'mine}limits{'])
-    assert.throws(() => new RedisLimitStore({ redis: cluster, prefix }), /needs a hash tag/)
-  new RedisLimitStore({ redis: cluster, prefix: '{mine}:limits' })
+it('no hash tag puts the limits of a cluster on one node', { skip: WITHOUT_REDIS }, async (t) => {
+  const server = await startRedis()
+  t.after(() => server.close())
+  const redis = server.client()
+  const store = new RedisLimitStore({ redis, timeoutMs: 5000 })
+  await store.admit(
+    demand(['a', 'b', 'c'].flatMap((each) => [limit('rpm', each, 4), limit('concurrency', each, 3)])),
+  )
+  const keys = await redis.keys('*')
+  assert.equal(keys.length, 6)
+  for (const key of keys) assert.doesNotMatch(key, /[{}]/)
 })

@@ -8,8 +8,8 @@ import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis
 import { until } from '../../support/until.ts'
 import { type LimitedAppOptions, limitedApp } from './limited-app.ts'
 
-const KEY = 'gateway:{limits}:rpm:key:k1'
-const SLOTS = 'gateway:{limits}:concurrency:account:a1'
+const KEY = 'gateway:limits:rpm:key:k1'
+const SLOTS = 'gateway:limits:concurrency:account:a1'
 
 describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
   let server: RedisServer
@@ -93,7 +93,7 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
     await until(() => redis.status === 'ready')
     let used: string | null = null
     for (let i = 0; i < 100 && (used !== '1' || (await redis.zcard(SLOTS)) > 0); i++) {
-      // Whoever asks next finds Redis back; what was undone while it was away is then undone.
+      // The next request finds that Redis is back, and the counts of the refused requests are then undone.
       if (store.away) await ask({ key: 'other', account: 'other' })
       await new Promise((resolve) => setTimeout(resolve, 20))
       used = await redis.get(KEY)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 
-/** What a caller reads off a refusal. */
+/** The parts of a refusal that a caller reads. */
 export interface Refusal {
   readonly status: number
   readonly code: string | undefined

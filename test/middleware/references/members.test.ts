@@ -23,7 +23,7 @@ const ENDPOINTS = [
   ['/v1/chat/completions', 'openai', chatBody(), CHATS],
 ] as const
 
-describe('what a JSON endpoint may name', () => {
+describe('a reference in the body of a JSON endpoint', () => {
   for (const [path, protocol, base, rows] of ENDPOINTS) {
     it(`${path}: goes to the line that keeps it, and nowhere if it is not the account's`, async (t) => {
       const [one, two] = await twoUpstreams(t)

@@ -5,7 +5,11 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Request, Response } from 'express'
 import { type Call, type CallRequest, openCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { KeptThings, MemoryKeptStore, references } from '../../../lib/middleware/references/index.ts'
+import {
+  MemoryResourceStore,
+  references,
+  UpstreamResources,
+} from '../../../lib/middleware/references/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 type Name = { kind: string; id: string }
@@ -23,8 +27,8 @@ interface Asked {
 
 /** The middleware on a store in memory that can go away. */
 function chain(t: TestContext, storeTimeoutMs = 1500) {
-  const store = new MemoryKeptStore()
-  const kept = new KeptThings({ store, storeTimeoutMs, logger: recordingLogger() })
+  const store = new MemoryResourceStore()
+  const kept = new UpstreamResources({ store, storeTimeoutMs, logger: recordingLogger() })
   t.after(() => kept.close())
   const run = references({ kept })
   return {
@@ -164,9 +168,12 @@ it('a mistake of a store is told as it is', async (t) => {
 })
 
 it('references without things that are kept is a mistake at the start', () => {
-  for (const options of [undefined, {}, { kept: {} }, { kept: new MemoryKeptStore() }])
-    assert.throws(() => references(options as never), /^TypeError: references: "kept" must be a KeptThings/)
-  const kept = new KeptThings()
+  for (const options of [undefined, {}, { kept: {} }, { kept: new MemoryResourceStore() }])
+    assert.throws(
+      () => references(options as never),
+      /^TypeError: references: "kept" must be a UpstreamResources/,
+    )
+  const kept = new UpstreamResources()
   kept.close()
   assert.throws(
     () => references({ kept, store: 1 } as never),

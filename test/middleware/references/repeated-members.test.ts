@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { KeptThings } from '../../../lib/middleware/references/index.ts'
+import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
 import { responsesGateway } from '../../endpoints/responses/accounts.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { doubledTexts } from '../../support/doubled-members.ts'
@@ -44,7 +44,7 @@ describe('a member that stands twice hides nothing', () => {
   it('a path that is passed on: the same', async (t) => {
     const [one, two] = await twoUpstreams(t)
     const rows = [...RESPONSES, ...MESSAGES, ...CHATS]
-    const kept = new KeptThings({ store: await storeOf(rows.map(([kind]) => kind)) })
+    const kept = new UpstreamResources({ store: await storeOf(rows.map(([kind]) => kind)) })
     t.after(() => kept.close())
     const rules = [{ path: '/v1/odd/*rest', lines: ['line-0', 'line-1'] }]
     const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, kept })

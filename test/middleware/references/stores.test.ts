@@ -1,5 +1,5 @@
-import { openDatabase, SqlKeptStore } from '../../../lib/stores/sql/index.ts'
-import { keptStoreContract } from '../../contracts/kept-store.ts'
+import { openDatabase, SqlResourceStore } from '../../../lib/stores/sql/index.ts'
+import { resourceStoreContract } from '../../contracts/resource-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
@@ -8,13 +8,13 @@ const openTwice = async (url: string) => {
   const one = await openDatabase(url)
   const other = await openDatabase(url)
   const close = () => Promise.all([one.destroy(), other.destroy()]).then(() => {})
-  return { stores: [new SqlKeptStore(one), new SqlKeptStore(other)] as const, close }
+  return { stores: [new SqlResourceStore(one), new SqlResourceStore(other)] as const, close }
 }
 
-keptStoreContract('SQLite', async () => {
+resourceStoreContract('SQLite', async () => {
   const { url, remove } = await temporaryDatabase()
   const { stores, close } = await openTwice(url)
   return { stores, close: () => close().then(remove) }
 })
 
-keptStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)
+resourceStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)

@@ -6,7 +6,7 @@ import { chatChunk, messageEvent, startUpstream } from '../../support/scripted-u
 
 type Json = Record<string, unknown>
 
-/** What the model has written, in deltas of several words. */
+/** The text that the model has written, in deltas of several words. */
 const WRITTEN = Array.from({ length: 20 }, (_, i) => `The ${i}th thought is about the weather in Oslo. `)
 const TEXT = WRITTEN.join('')
 /** Reasoning that only the upstream can read: five characters of it are a token. */
@@ -171,7 +171,7 @@ const FORMS: readonly [what: string, path: string, events: string[]][] = [
   ],
 ]
 
-describe('what a model has written when its stream breaks', () => {
+describe('the output of a model whose stream breaks', () => {
   it('is counted, in whatever form it came', async (t) => {
     const upstream = await startUpstream()
     t.after(() => upstream.close())

@@ -29,7 +29,7 @@ import {
 } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
 
-/** What comes before the first real output. */
+/** Events that come before the first real output. */
 const PREAMBLES: { name: string; mode: Mode; events: string[] }[] = [
   { name: 'its head', mode: OPENAI_STREAM, events: [] },
   { name: 'comments', mode: OPENAI_STREAM, events: [`: ${SECRET}\n\n`, ': keep-alive\n\n'] },

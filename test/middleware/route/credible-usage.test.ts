@@ -5,7 +5,7 @@ import type { ReportedUsage } from '../../../lib/core/operations/index.ts'
 import { usageOfAnswer } from '../../../lib/middleware/route/attempt/metering.ts'
 import { HELD, plain, requestOf, used, WINDOW } from './metered-usage.ts'
 
-describe('what an answer has used', () => {
+describe('the usage of an answer', () => {
   it('is what its line reports, zeros included', () => {
     assert.deepEqual(used('tokens', { inputTokens: 50, outputTokens: 7 }), plain(50, 7, 'measured'))
     assert.deepEqual(used('tokens', { inputTokens: 0, outputTokens: 0 }), plain(0, 0, 'measured'))
@@ -33,15 +33,15 @@ describe('what an answer has used', () => {
     reported,
   })
 
-  it('is the input that the window has room for, and else what was held', () => {
+  it('is the input that the window has room for', () => {
     const within = { inputTokens: WINDOW, outputTokens: 7 }
     assert.deepEqual(used('tokens', within), plain(WINDOW, 7, 'measured'))
     const beyond = { inputTokens: WINDOW + 1, outputTokens: 7 }
-    assert.deepEqual(used('tokens', beyond), bounded(HELD.input, 7, beyond))
+    assert.deepEqual(used('tokens', beyond), bounded(WINDOW, 7, beyond))
     const tenRounds = { inputTokens: 10 * WINDOW, outputTokens: 7 }
     assert.deepEqual(used('tokens', tenRounds, {}, { tools: 1 }), plain(10 * WINDOW, 7, 'measured'))
     const eleven = { inputTokens: 10 * WINDOW + 1, outputTokens: 7 }
-    assert.deepEqual(used('tokens', eleven, {}, { tools: 1 }), bounded(HELD.input, 7, eleven))
+    assert.deepEqual(used('tokens', eleven, {}, { tools: 1 }), bounded(10 * WINDOW, 7, eleven))
     const both = { tools: 2 }
     assert.equal(used('tokens', tenRounds, {}, both).source, 'measured')
     const many = { estimatedInputTokens: 4000 }
@@ -62,9 +62,9 @@ describe('what an answer has used', () => {
 
   it('keeps of a report what is believed of it', () => {
     const sound = { cachedInputTokens: 10, cacheWriteTokens: 20, reasoningTokens: 3, serviceTier: 'flex' }
-    const reported = { ...sound, inputTokens: 40, outputTokens: HELD.output + 1, webSearches: 2 }
+    const reported = { ...sound, inputTokens: 40, outputTokens: 10 * HELD.output + 1, webSearches: 2 }
     assert.deepEqual(used('tokens', reported, {}, { webSearches: 1 }), {
-      ...bounded(40, HELD.output, reported),
+      ...bounded(40, 10 * HELD.output, reported),
       ...{ ...sound, webSearches: 2 },
     })
     const images = { images: 2, inputTokens: 40, outputTokens: 9_999_999 }
@@ -116,17 +116,17 @@ describe('what an answer has used', () => {
       outputTokens: 7,
     }
     assert.deepEqual(used('tokens', reported), {
-      ...bounded(HELD.input, 7, reported),
-      cachedInputTokens: HELD.input,
+      ...bounded(WINDOW, 7, reported),
+      cachedInputTokens: WINDOW,
     })
     const parts = { cachedInputTokens: WINDOW, cacheWriteTokens: 1, outputTokens: 7 }
     assert.deepEqual(used('tokens', parts), {
-      ...bounded(HELD.input, 7, parts),
-      cachedInputTokens: HELD.input,
+      ...bounded(WINDOW, 7, parts),
+      cachedInputTokens: WINDOW,
     })
   })
 
-  it('is the output that was held for, of each answer, or that came', () => {
+  it('is the output that the model can make, of each answer, whatever the request allows, or that came', () => {
     const output = (outputTokens: number, members = {}) =>
       used('tokens', { inputTokens: 40, outputTokens }, {}, members)
     assert.deepEqual(output(HELD.output), plain(40, HELD.output, 'measured'))
@@ -134,8 +134,23 @@ describe('what an answer has used', () => {
     assert.deepEqual(output(HELD.output + 1), bounded(40, HELD.output, reported))
     assert.equal(output(2 * HELD.output, { answers: 2 }).source, 'measured')
     assert.equal(output(2 * HELD.output + 1, { answers: 2 }).outputTokens, 2 * HELD.output)
-    assert.deepEqual(output(9, { maxOutputTokens: 5 }), plain(40, 9, 'measured'), 'came')
-    assert.equal(output(10, { maxOutputTokens: 5 }).outputTokens, 9)
+    assert.deepEqual(output(HELD.output, { maxOutputTokens: 5 }), plain(40, HELD.output, 'measured'))
+    assert.equal(output(HELD.output + 1, { maxOutputTokens: 5 }).outputTokens, HELD.output)
+    const small = { model: { maxOutputTokens: 5 } }
+    assert.deepEqual(output(9, small), plain(40, 9, 'measured'), 'came')
+    assert.equal(output(10, small).outputTokens, 9)
+    const unlisted = { model: {}, maxOutputTokens: 5 }
+    assert.deepEqual(output(WINDOW, unlisted), plain(40, WINDOW, 'measured'), 'within the window')
+    assert.equal(output(WINDOW + 1, unlisted).outputTokens, WINDOW)
+  })
+
+  it('is as much again for each round in which a provider may run tools', () => {
+    for (const loops of [{ tools: 1 }, { webSearches: 1 }]) {
+      const output = (outputTokens: number) =>
+        used('tokens', { inputTokens: 40, outputTokens }, {}, { maxOutputTokens: 5, ...loops })
+      assert.equal(output(10 * HELD.output).source, 'measured')
+      assert.equal(output(10 * HELD.output + 1).outputTokens, 10 * HELD.output)
+    }
   })
 
   it('are images, and tokens only where they are reported, where images have a price', () => {

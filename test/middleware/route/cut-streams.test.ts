@@ -82,7 +82,7 @@ describe('a stream that is cut', async () => {
     it(`is broken as long as an answer that was asked for has not finished (${framing})`, async (t) => {
       const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, circuit }] })
       const [first, second] = CHOICES
-      // What ends with the connection and between two events may be all.
+      // An answer that ends with its connection, between two events, may be complete.
       const from = Buffer.byteLength(first) + (framing === 'up to the end of the connection' ? 1 : 0)
       const to = Buffer.byteLength(first + second) - 3
       for (let bytes = from; bytes < to; bytes += 41) {

@@ -5,7 +5,7 @@ import { DeltaTemplate, splitAtText } from '../../../lib/middleware/route/relay/
 const frame = (text: string, finish = 'null') =>
   `data: {"choices":[{"delta":{"content":"${text}"},"finish_reason":${finish}}]}\n\n`
 
-/** What is passed over of a text, and where that ends. */
+/** The texts of the deltas that the template skims, and the position at which it stops. */
 function skimmed(template: DeltaTemplate, text: string, from = 0) {
   const texts: string[] = []
   const end = template.skim(text, from, (delta) => texts.push(delta))

@@ -53,7 +53,7 @@ describe('when the caller leaves', () => {
     return call.id
   }
   async function ended(gateway: TestGateway, id: string) {
-    await until(() => gateway.openCalls.size === 0, 'the end of the call', 1000)
+    await until(() => gateway.openCalls.size === 0, 'the end of the call', 5000)
     const entry = await gateway.entry(id)
     assert.deepEqual(
       [entry.status, entry.error_code, entry.outcome],

@@ -18,7 +18,7 @@ import { startUpstream, stream } from '../../support/scripted-upstream.ts'
 
 interface Row {
   does: string
-  /** What the line does behind its first two words. */
+  /** The behaviour of the line after its first two words. */
   breaks: (res: ServerResponse, mode: Mode) => void
   timeouts?: Record<string, number>
   code: ErrorCode

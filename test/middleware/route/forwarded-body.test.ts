@@ -16,7 +16,7 @@ import { type ScriptedUpstream, startUpstream } from '../../support/scripted-ups
 const M = '"messages":[{"role":"user","content":"hi"}]'
 const USAGE = '"stream_options":{"include_usage":true}'
 
-/** What the caller sends, and what the line gets for it: byte for byte. */
+/** The body that the caller sends, and the body that the line gets for it, byte for byte. */
 const ROWS: { what: string; mode?: Mode; sent: string; got: string; upstreamModel?: string }[] = [
   {
     what: 'unusual spacing',

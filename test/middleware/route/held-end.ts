@@ -5,7 +5,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 import type { ScriptedUpstream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
 
-/** What a caller sees of the end of a stream. */
+/** The parts of a stream by which a caller recognizes its end. */
 export const ENDS = /"finish_reason":"|"stop_reason":"end_turn"|\[DONE\]|message_stop/
 
 /** Puts durable work into the way of the call that is open. */

@@ -8,9 +8,13 @@ const MOST = 16 * 1024 * 1024
 /** The relay of a chat's stream, and what it has written. */
 function relay() {
   const written: string[] = []
-  const sink = { commit: () => {}, write: (bytes: Buffer) => void written.push(String(bytes)) }
-  const stream = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: false }), 'end\n\n', sink)
-  return { stream, written, push: (text: string | Buffer) => stream.push(Buffer.from(text)) }
+  const stream = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: false }), 'end\n\n')
+  const push = (text: string | Buffer) => {
+    const end = stream.push(Buffer.from(text))
+    written.push(...stream.take().map(String))
+    return end
+  }
+  return { stream, written, push }
 }
 
 const detailOf = (end: ReturnType<StreamRelay['push']>) =>
@@ -18,7 +22,7 @@ const detailOf = (end: ReturnType<StreamRelay['push']>) =>
 const event = (delta: object, finish_reason: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`
 
-describe('what a line sends before anything can be passed on', () => {
+describe('the part of a stream before anything can be passed on', () => {
   it('is held up to 16 MiB of one event', () => {
     const { push } = relay()
     assert.equal(push(Buffer.alloc(MOST, 'x')), undefined)

@@ -27,7 +27,7 @@ const said = (...content: unknown[]) => ({ messages: [{ role: 'user', content }]
 /** The line of the other protocol only. */
 const foreignLine = (mode: Mode, members: object = {}) => linesFor(mode, {}, members).slice(1)
 
-describe('what has no counterpart', () => {
+describe('a member without a counterpart', () => {
   const ROWS: { mode: Mode; extra: Record<string, unknown>; told: string }[] = [
     { mode: OPENAI, extra: { n: 2, logprobs: true }, told: 'n, logprobs' },
     { mode: OPENAI, extra: { guided_regex: 'a+' }, told: 'guided_regex' },
@@ -119,7 +119,7 @@ describe('what has no counterpart', () => {
 
   const NEEDED: { mode: Mode; extra: Record<string, unknown>; param: string }[] = [
     { mode: OPENAI, extra: said({ type: 'input_audio', input_audio: {} }), param: 'messages[0].content' },
-    { mode: OPENAI, extra: { tools: [{ type: 'custom', custom: { name: 'f' } }] }, param: 'tools[0]' },
+    { mode: OPENAI, extra: { tools: [{ type: 'local_shell' }] }, param: 'tools[0]' },
     { mode: ANTHROPIC, extra: { tools: [{ type: 'bash_20250124', name: 'bash' }] }, param: 'tools[0]' },
     { mode: ANTHROPIC, extra: said({ type: 'new_block' }), param: 'messages[0].content' },
     { mode: ANTHROPIC, extra: { inference_geo: 'us' }, param: 'inference_geo' },

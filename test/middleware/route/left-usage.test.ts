@@ -14,8 +14,9 @@ interface Given {
   asksToReason?: boolean
   priceUnit?: 'tokens' | 'images'
   perImage?: bigint
-  connectMs?: number | null
-  durationMs?: number
+  isSent?: boolean
+  hadBegun?: boolean
+  came?: number
   status?: number | null
   isKeyed?: boolean
   answers?: number
@@ -39,7 +40,7 @@ function requestOf({ modelReasons, asksToReason, priceUnit = 'tokens', answers =
 }
 
 function left(given: Given) {
-  const { connectMs = 10, durationMs = 1010, status = null, isKeyed = false, reader } = given
+  const { isSent = true, status = 200, hadBegun = status === 200, came = 0, isKeyed = false, reader } = given
   const candidate = {
     line: featured(given.lineReasons),
     price: { ...FREE, perImage: given.perImage ?? 1n },
@@ -53,13 +54,14 @@ function left(given: Given) {
     substance: 'output',
     ...reader,
   }
-  return usageOfLeft(
-    requestOf(given),
-    read as StreamReader | undefined,
-    candidate,
-    { connectMs, durationMs, status },
-    isKeyed,
-  )
+  const attempt = {
+    isSent,
+    status,
+    hadBegun,
+    reader: read as StreamReader | undefined,
+    estimateOutput: () => came,
+  }
+  return usageOfLeft(requestOf(given), candidate, attempt, isKeyed)
 }
 
 const used = (given: Given) => {
@@ -67,21 +69,33 @@ const used = (given: Given) => {
   return usage && [usage.inputTokens, usage.outputTokens, usage.images, usage.source]
 }
 
-describe('what a caller that has left is charged for', () => {
+describe('the charge for a caller that has left', () => {
   it('is nothing where the line did not have the request, or refused it', () => {
-    for (const given of [{ connectMs: null }, { status: 400 }, { status: 500 }, { status: 201 }] as const)
+    for (const given of [{ isSent: false, status: null }, { status: 400 }, { status: 500 }, { status: 201 }])
       for (const modelReasons of [true, false]) assert.equal(left({ ...given, modelReasons }), null)
     assert.notEqual(left({ status: 200 }), null)
     assert.notEqual(left({ status: null }), null)
   })
 
-  it('is what a plain answer can have come to in its time, and no more than was held', () => {
-    assert.deepEqual(used({}), [40, 1000, undefined, 'estimated'])
-    assert.deepEqual(used({ connectMs: 0, durationMs: 0.1 }), [40, 1, undefined, 'estimated'])
-    assert.deepEqual(used({ connectMs: 500, durationMs: 1000 }), [40, 500, undefined, 'estimated'])
-    assert.deepEqual(used({ answers: 3 }), [40, 3000, undefined, 'estimated'])
-    assert.deepEqual(used({ connectMs: 0, durationMs: HELD + 1 }), [40, HELD, undefined, 'estimated'])
-    assert.deepEqual(used({ connectMs: 10, durationMs: 10 }), [40, 0, undefined, 'estimated'])
+  it('is its input where the line had sent nothing, whatever the model does unseen', () => {
+    const silent = { status: null }
+    for (const given of [{}, { modelReasons: true }, { lineReasons: true }, { asksToReason: true }])
+      assert.deepEqual(used({ ...silent, ...given }), [40, 0, undefined, 'estimated'])
+    assert.deepEqual(used({ ...silent, priceUnit: 'images', perImage: 0n }), [40, 0, 0, 'estimated'])
+    assert.deepEqual(used({ ...silent, priceUnit: 'images' }), [0, 0, 0, 'estimated'])
+  })
+
+  it('is its input, and what came later, where the line began to answer after the caller had left', () => {
+    const late = { hadBegun: false, modelReasons: true }
+    assert.deepEqual(used(late), [40, 0, undefined, 'estimated'])
+    assert.deepEqual(used({ ...late, reader: {} }), [40, 9, undefined, 'estimated'])
+    const told = { whole: true, unreportedOutput: 0, usage: { inputTokens: 50, outputTokens: 7 } }
+    assert.deepEqual(used({ ...late, reader: told }), [50, 7, undefined, 'measured'])
+  })
+
+  it('is the part of a plain answer that came, and no more than was held', () => {
+    assert.deepEqual(used({ came: 12 }), [40, 12, undefined, 'estimated'])
+    assert.deepEqual(used({ came: HELD + 1 }), [40, HELD, undefined, 'estimated'])
   })
 
   it('is all that was held for where the model, its line or the request reasons', () => {
@@ -114,11 +128,10 @@ describe('what a caller that has left is charged for', () => {
     assert.notEqual(left({ isKeyed: true, modelReasons: true }), null)
   })
 
-  it('is every image that was asked for, where an answer of images has not come', () => {
+  it('is every image that was asked for, where an answer of images has begun and not come', () => {
     assert.deepEqual(left({ priceUnit: 'images' })?.images, 3)
     assert.equal(left({ priceUnit: 'images' })?.source, 'estimated')
-    const byTokens = used({ priceUnit: 'images', perImage: 0n, durationMs: 10 })
-    assert.deepEqual(byTokens, [40, 3 * HELD, 3, 'estimated'], 'however early')
-    assert.deepEqual(used({ durationMs: 10 }), [40, 0, undefined, 'estimated'])
+    const byTokens = used({ priceUnit: 'images', perImage: 0n })
+    assert.deepEqual(byTokens, [40, 3 * HELD, 3, 'estimated'])
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { estimateTokens } from '../../../lib/core/operations/metering/token-estimate.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { exchange, gatewayFor, type Mode, modeName } from '../../support/exchange.ts'
 import {
@@ -11,7 +11,7 @@ import {
   type UpstreamScript,
 } from '../../support/scripted-upstream.ts'
 
-/** What the upstream says in every row. */
+/** The text of the upstream's answer in every row. */
 export const TEXT = 'The quick brown fox jumps over the lazy dog.'
 export const TOKENS = estimateTokens(TEXT)
 

@@ -4,7 +4,7 @@ import type { ReportedUsage, StreamReader } from '../../../lib/core/operations/i
 import { usageOfAnswer, usageOfStream } from '../../../lib/middleware/route/attempt/metering.ts'
 
 export const WINDOW = 1000
-/** What is held for: 1.25 × the estimated input, and the output of each answer. */
+/** The tokens that a hold covers: 1.25 × the estimated input, and the output of each answer. */
 export const HELD = { input: 50, output: 300 }
 
 export const requestOf = (priceUnit: string, members: object = {}) =>

@@ -16,7 +16,7 @@ import {
 import { messageItem, responseBody, responseEvents } from '../../support/responses-upstream.ts'
 import { answerJson, chatAnswer, chatChunk, startUpstream, stream } from '../../support/scripted-upstream.ts'
 
-/** What the caller asks for, and what the upstream sends instead. */
+/** The form that the caller asks for, and the form that the upstream sends instead. */
 const PAIRS: readonly (readonly [asked: Mode, sent: Mode])[] = [
   [OPENAI, OPENAI_STREAM],
   [OPENAI_STREAM, OPENAI],

@@ -8,7 +8,7 @@ import {
   looksLikeStream,
   readEvents,
 } from '../../../lib/middleware/route/attempt/other-form.ts'
-import { DONE, STOP, WORD } from './answer-handlers.ts'
+import { DONE, STOP, WORD } from './line-answers.ts'
 
 const read = (text: string) => readEvents(text, new ChatStreamReader({ answers: 1, relayUsage: false }))
 const dataOf = (...events: string[]) => events.map((event) => JSON.parse(event.slice('data: '.length)))

@@ -30,7 +30,7 @@ const failed = (code: string) =>
   ])
 const errorEvent = (error: object) => numbered([{ type: 'error', ...error }])
 
-/** A gateway over an upstream that does as it is told, and a second line that always answers. */
+/** A gateway over an upstream that follows a script, and a second line that always answers. */
 async function twoLines(t: TestContext, script: UpstreamScript) {
   const upstream = await startUpstream(script)
   const second = await startUpstream((res, { json }) =>
@@ -133,7 +133,7 @@ describe('a stream of a response that breaks off', () => {
     {
       how: 'resets the connection',
       code: 'upstream_error',
-      // What was sent must have been read: a reset overtakes it.
+      // The sleep lets the gateway read what was sent: a reset overtakes it.
       breaks: async (res) => {
         await sleep(30)
         res.socket?.resetAndDestroy()

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { embeddings, messages, OPERATIONS } from '../../../lib/core/operations/index.ts'
-import { BEGUN, idempotency, JSON_TYPE, PRICE, REST, routedCall, STREAM } from './routed-calls.ts'
+import { route } from '../../../lib/middleware/route/index.ts'
+import { BEGUN, idempotency, JSON_TYPE, PRICE, REST, routedCall, STREAM, turnOver } from './routed-calls.ts'
 
 const ANSWER = JSON.stringify({
   choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
@@ -65,7 +66,7 @@ describe('a whole answer of a line', () => {
       const kept: string[] = []
       made.call.idempotency = idempotency(kept)
       if (how === 'refused')
-        made.call.onProve(() => {
+        made.call.onAssertOwnsClaim(() => {
           throw new Error('lost')
         })
       made.send()
@@ -89,13 +90,13 @@ describe('a whole answer of a line', () => {
     made.call.idempotency = idempotency(kept)
     made.send()
     made.leave()
-    assert.deepEqual([made.end, made.aborted], [undefined, []])
+    assert.deepEqual([made.result, made.aborted], [undefined, []])
     await made.answer(200, JSON_TYPE, ANSWER)
     made.over()
     assert.equal(await made.finished, 'done')
     assert.deepEqual([made.log, kept, made.call.usage?.outputTokens], [[], [ANSWER], 7])
     assert.deepEqual(made.endings[0]?.outcome.status, 499)
-    made.routed.departure?.traceOf(made.end as never)
+    assert.deepEqual(made.result?.disconnect, { policy: 'drain', ended: 'drained' })
   })
 })
 
@@ -115,38 +116,50 @@ describe('a request that is sent in another form', () => {
       made.over()
       assert.equal(await made.finished, 'done')
       assert.equal(made.res.getHeader('x-gateway-dropped'), 'top_k')
-      assert.deepEqual(made.routed.record?.dropped, ['top_k'])
+      assert.deepEqual(made.result?.record?.dropped, ['top_k'])
     }
   })
 
   it('is not told of in the record of a line that has the caller’s endpoint', async () => {
-    assert.equal(routedCall().routed.record, undefined)
     const made = routedCall()
     made.send()
     await made.answer(200, JSON_TYPE, ANSWER)
     made.over()
-    assert.deepEqual([made.routed.record?.dropped, made.routed.record?.outcome], [undefined, 'completed'])
+    await made.finished
+    const { record } = made.result ?? {}
+    assert.deepEqual([record?.dropped, record?.outcome], [undefined, 'completed'])
   })
 })
 
-describe('what fails outside of an attempt', () => {
-  it('is told to the app, and the call is done', () => {
+describe('a failure outside of an attempt', () => {
+  const failing = async (error: Error, leaves: boolean) => {
+    const made = routedCall()
+    const nexts: unknown[] = []
+    if (leaves) made.leave()
+    const handler = route({
+      catalog: () => {
+        throw error
+      },
+    })
+    handler(made.req as never, made.res as never, (error?: unknown) => void nexts.push(error))
+    await turnOver()
+    return { ...made, nexts }
+  }
+
+  it('is told to the app', async () => {
     for (const error of [new GatewayError('no_candidate'), new Error('odd')]) {
-      const { routed, nexts, call } = routedCall()
-      routed.failed(error)
+      const { nexts, call } = await failing(error, false)
       assert.deepEqual([nexts.length, nexts[0]], [1, error])
       if (error instanceof GatewayError) assert.equal(Object.values(error.headers).includes(call.id), true)
     }
   })
 
-  it('is told to nobody who has left, and logged where it is a fault', () => {
+  it('is told to nobody who has left, and logged where it is a fault', async () => {
     for (const error of [new GatewayError('no_candidate'), new Error('odd')]) {
-      const made = routedCall()
-      made.leave()
-      made.routed.failed(error)
-      assert.deepEqual(made.nexts, [])
-      const logged = made.logger.lines.map(({ message, fields }) => [message, fields.err, fields.requestId])
-      assert.deepEqual(logged, error instanceof GatewayError ? [] : [['routing failed', error, made.call.id]])
+      const { nexts, logger, call } = await failing(error, true)
+      assert.deepEqual(nexts, [])
+      const logged = logger.lines.map(({ message, fields }) => [message, fields.err, fields.requestId])
+      assert.deepEqual(logged, error instanceof GatewayError ? [] : [['routing failed', error, call.id]])
     }
   })
 })

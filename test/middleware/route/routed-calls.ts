@@ -1,15 +1,17 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { type CallEnding, type CallRequest, openCall } from '../../../lib/core/call/index.ts'
 import { FREE, type Line } from '../../../lib/core/catalog/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { chatCompletions, type Operation } from '../../../lib/core/operations/index.ts'
-import { translationsOf } from '../../../lib/core/translate/index.ts'
-import type { AnswerEnd } from '../../../lib/middleware/route/attempt/answer-end.ts'
-import { RoutedCall } from '../../../lib/middleware/route/routed-call.ts'
-import type { DisconnectPolicy } from '../../../lib/routing/attempt/departure.ts'
+import type { Translation } from '../../../lib/core/translate/index.ts'
+import { type AnswerEnd, attemptOn } from '../../../lib/middleware/route/attempt/attempt.ts'
+import { finishCall } from '../../../lib/middleware/route/attempt/finish-call.ts'
+import { RequestAdapter } from '../../../lib/routing/attempt/adapted-request.ts'
+import type { DisconnectPolicy } from '../../../lib/routing/attempt/caller-disconnect.ts'
 import type { Candidate } from '../../../lib/routing/candidates/candidate.ts'
+import type { AttemptResult } from '../../../lib/routing/try-candidates.ts'
 import { configWith, LINE } from '../../core/config/config.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { eventsOf, OPENAI_STREAM } from '../../support/exchange.ts'
@@ -32,17 +34,26 @@ interface Given {
   members?: object
   line?: object
   policy?: DisconnectPolicy
+  /** The translation of the answer, for a request that is sent as it is. */
+  translation?: Translation | undefined
+  /** Whether the line has the endpoint of the operation. Defaults to whether they have a protocol in common. */
+  isNative?: boolean
   /** How settling goes; at once else. */
   settles?: (ending: CallEnding) => Promise<void> | undefined
+  /** Whether the caller takes a piece at once; all of them else. */
+  takes?: (text: string) => boolean
 }
 
-/** A call on one line, without a connection on either side: what the line answers is told, what the caller gets noted. */
+/** A call on one line, without connections: a test supplies the line's answer, and `log` notes what the caller gets. */
 export function routedCall({
   operation = chatCompletions,
   members = {},
   line: own = {},
   policy = { onDisconnect: 'abort', drainMs: 1000 },
+  translation: given,
+  isNative,
   settles = () => undefined,
+  takes = () => true,
 }: Given = {}) {
   const { catalog } = loadConfig(configWith({ lines: [{ ...LINE, ...own }] }))
   const line = catalog.lines[0] as Line
@@ -59,7 +70,10 @@ export function routedCall({
       log.push(`head ${status}`)
       return writeHead.call(res, status, headers as never)
     },
-    write: (bytes: unknown) => log.push(`write ${bytes}`),
+    write(bytes: unknown) {
+      log.push(`write ${bytes}`)
+      return takes(String(bytes))
+    },
     end: note('end'),
   })
   const logger = recordingLogger()
@@ -86,8 +100,6 @@ export function routedCall({
     ...members,
   } as unknown as CallRequest
   call.request = request
-  const nexts: unknown[] = []
-  const routed = new RoutedCall(call, request, {}, res, (error?: unknown) => nexts.push(error), policy)
   const speeds: number[][] = []
   let sender: Dispatcher.DispatchHandler | undefined
   const aborted: unknown[] = []
@@ -108,58 +120,65 @@ export function routedCall({
     observeFirstByte: (ms: number) => speeds.push([ms]),
     observeThroughput: (tokens: number, ms: number) => speeds.push([tokens, ms]),
   }
-  const translation = translationsOf(operation).find(({ to }) => to.protocol === line.protocol)
-  const native = operation.protocol === line.protocol
+  const native = isNative ?? operation.protocol === line.protocol
   const candidate = {
     ...{ line, upstreamModel: 'upstream', price: PRICE, contextWindow: undefined, state, native },
   } as unknown as Candidate
-  if (!native && translation) routed.translateBy([translation])
-  let end: AnswerEnd | undefined
+  const adapter = new RequestAdapter(request)
+  const routed = { call, request, inbound: {}, res, disconnect: policy }
+  let result: AttemptResult<AnswerEnd> | undefined
   let finishing: Promise<unknown> | undefined
-  const pass = {
-    success: note('success'),
-    ended(ending: AnswerEnd) {
-      end = ending
-      finishing = (async () => routed.finish(ending, candidate))().then(
-        () => 'done',
-        (error: unknown) => error,
-      )
-    },
+  async function attempt(): Promise<void> {
+    const context = {
+      deadline: performance.now() + 60_000,
+      ordered: [candidate],
+      reportSuccess: note('success'),
+    }
+    const adapted = given ? { ...request, operation: given.to, translation: given } : adapter.for(candidate)
+    result = await attemptOn(candidate, adapted, context, routed)
+    await finishCall(routed, { candidate, result })
   }
   const more = async (...pieces: string[]): Promise<void> => {
     for (const piece of pieces) {
       sender?.onResponseData?.(told, Buffer.from(piece))
-      await Promise.resolve()
+      await turnOver()
     }
   }
   const told = controller as unknown as Dispatcher.DispatchController
   return {
-    ...{ call, res, routed, line, candidate, log, nexts, endings, speeds, aborted, logger },
+    ...{ call, req, res, line, candidate, log, endings, speeds, aborted, logger, more },
     /** Sends the request, which reaches the line. */
     send(connects = true) {
-      const unfit = routed.prepare(candidate)
-      if (unfit) throw unfit
-      routed.attempt(candidate, pass, performance.now() + 60_000)
+      finishing = attempt().then(
+        () => 'done',
+        (error: unknown) => error,
+      )
       if (connects) sender?.onRequestStart?.(told, {})
     },
     /** The line answers, each piece in a turn of its own. */
-    async answer(status: number, type: string, ...pieces: string[]) {
-      sender?.onResponseStart?.(told, status, { 'content-type': type }, 'OK')
+    async answer(status: number, type: string | IncomingHttpHeaders, ...pieces: string[]) {
+      const headers = typeof type === 'string' ? { 'content-type': type } : { ...type }
+      sender?.onResponseStart?.(told, status, headers, 'OK')
       await more(...pieces)
     },
-    more,
     over: () => sender?.onResponseEnd?.(told, {}),
     breakOff: () => sender?.onResponseError?.(told, new Error('reset')),
     leave() {
       call.hold()
       res.emit('close')
     },
-    get end() {
-      return end
+    /** The result of the attempt; undefined while it runs. */
+    get result() {
+      return result
     },
-    /** What becomes of the call once the attempt is over. */
+    /** Resolves with `done` or an error once the attempt and its call are over. */
     get finished() {
       return finishing
     },
   }
+}
+
+/** Resolves once what has come is read. */
+export function turnOver(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { BEGUN, EVENTS, idempotency, REST, routedCall, STREAM } from './routed-calls.ts'
+import { BEGUN, EVENTS, idempotency, REST, routedCall, STREAM, turnOver } from './routed-calls.ts'
 
 const COMPLETED = { status: 200, errorCode: null, finish: 'completed' }
 
@@ -65,8 +65,7 @@ describe('a stream of a line', () => {
     await made.answer(200, STREAM, BEGUN)
     const expired = new GatewayError('key_expired')
     over(expired)
-    assert.equal(made.end, undefined, 'what is under way goes out first')
-    await Promise.resolve()
+    assert.equal(made.result, undefined, 'what is under way goes out first')
     assert.equal(await made.finished, expired)
     assert.deepEqual(
       [made.endings[0]?.outcome.errorCode, made.call.usage?.source],
@@ -81,7 +80,7 @@ describe('a stream of a line', () => {
     whole.over()
     assert.equal(await whole.finished, 'done')
     over(expired)
-    await Promise.resolve()
+    await turnOver()
     assert.deepEqual(whole.endings.length, 1, 'an end is an end')
     assert.deepEqual(followed, [made.call, whole.call])
   })
@@ -108,7 +107,7 @@ describe('a stream of a line', () => {
       t.mock.timers.tick(999)
       const last = EVENTS[2] as string
       await made.more(last)
-      assert.equal(made.end, undefined)
+      assert.equal(made.result, undefined)
       t.mock.timers.tick(1)
       assert.equal(await made.finished, 'done')
       assert.equal(kept.join(''), last, 'what came behind is not sent')
@@ -117,7 +116,8 @@ describe('a stream of a line', () => {
     const unsent = streaming({ members: { features: new Set(['reasoning']) } })
     unsent.send(false)
     unsent.leave()
-    assert.equal(unsent.end?.kind, 'abandoned', 'nothing is thought where nothing was sent')
+    await unsent.finished
+    assert.equal(unsent.result?.kind, 'abandoned', 'nothing is thought where nothing was sent')
     assert.equal(unsent.call.usage, null)
   })
 
@@ -129,6 +129,38 @@ describe('a stream of a line', () => {
     made.over()
     assert.equal(await made.finished, 'done')
     assert.deepEqual(made.log, ['success'])
-    made.routed.departure?.traceOf(made.end as never)
+    assert.deepEqual(made.result?.disconnect, { policy: 'drain', ended: 'drained' })
+  })
+
+  it('is read on while its caller takes nothing, up to a few chunks, and goes on when it does', async () => {
+    const large = EVENTS[1]?.replace('"Hi"', JSON.stringify('x'.repeat(40_000))) as string
+    const made = streaming({ takes: () => false })
+    made.send()
+    await made.answer(200, STREAM, BEGUN, large, large, large)
+    const writes = () => made.log.filter((line) => line.startsWith('write')).length
+    const first = writes()
+    assert.equal(made.log.at(-1), 'pause')
+    assert.ok(!made.log.join('').includes('xxx'), 'nothing is written before the caller takes what was')
+    made.res.emit('drain')
+    await turnOver()
+    assert.deepEqual([writes(), made.log.includes('resume')], [first + 1, true])
+    await made.more(REST)
+    made.over()
+    assert.equal(await made.finished, 'done', 'what has come whole is not waited for')
+    assert.equal(made.log.filter((line) => line.startsWith('end')).length, 1)
+  })
+
+  it('is kept for a repetition behind what a slow caller got before it left', async () => {
+    const made = streaming({ takes: () => false, policy: { onDisconnect: 'drain', drainMs: 60_000 } })
+    const kept: string[] = []
+    made.call.idempotency = idempotency(kept)
+    made.send()
+    await made.answer(200, STREAM, BEGUN)
+    made.leave()
+    await made.more(REST)
+    made.over()
+    assert.equal(await made.finished, 'done')
+    const withoutUsage = EVENTS.filter((event) => !event.includes('"usage"')).join('')
+    assert.equal(BEGUN + kept.join(''), withoutUsage)
   })
 })

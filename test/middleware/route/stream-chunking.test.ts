@@ -9,7 +9,7 @@ import { StreamRelay } from '../../../lib/middleware/route/relay/stream-relay.ts
 interface Relayed {
   /** Everything the caller gets, the tail included. */
   text: string
-  /** What was written before the end. */
+  /** The text that was written before the end. */
   flowed: string
   kind: string
   usage: unknown
@@ -37,15 +37,16 @@ function careful(newReader: NewReader): NewReader {
 function relay(newReader: NewReader, terminator: string, bytes: Buffer, cuts: readonly number[]): Relayed {
   const written: Buffer[] = []
   const reader = newReader()
-  const sink = { commit() {}, write: (chunk: Buffer) => void written.push(Buffer.from(chunk)) }
-  const stream = new StreamRelay(reader, terminator, sink)
+  const stream = new StreamRelay(reader, terminator)
   let end: ReturnType<StreamRelay['push']>
   const edges = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
   for (let i = 1; i < edges.length && !end; i++) {
     const chunk = bytes.subarray(edges[i - 1], edges[i])
     if (chunk.length > 0) end = stream.push(Buffer.from(chunk))
+    written.push(...stream.take())
   }
   const last = end ?? stream.finish()
+  written.push(...stream.take())
   const flowed = Buffer.concat(written).toString()
   return {
     text: flowed + (last.kind === 'complete' ? last.tail.toString() : ''),

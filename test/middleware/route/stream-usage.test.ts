@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { HELD, plain, streamed } from './metered-usage.ts'
 
-describe('what a stream has used', () => {
+describe('the usage of a stream', () => {
   it('is what was reported, and what came behind that', () => {
     assert.deepEqual(streamed({}), plain(50, 7, 'measured'))
     assert.deepEqual(streamed({ unreportedOutput: 3 }), plain(50, 10, 'estimated'))
@@ -38,7 +38,7 @@ describe('what a stream has used', () => {
   })
 })
 
-describe('what a stream of images has used', () => {
+describe('the usage of a stream of images', () => {
   const perImage = { perImage: 1n }
 
   it('is each image that has begun, as measured where the stream is whole', () => {

@@ -34,7 +34,7 @@ import { assertEndWaits, ENDS, settleWith } from './held-end.ts'
 /** The protocol of the line whose stream a caller gets translated. */
 const lineOf = ({ protocol }: Mode): Mode => (protocol === 'openai' ? ANTHROPIC_STREAM : OPENAI_STREAM)
 
-/** What comes before the first output, by the protocol of the line. */
+/** The events before the first output, by the protocol of the line. */
 const PREAMBLE = {
   openai: [`: ${SECRET}\n\n`, chatChunk({ role: 'assistant', content: '' }, null, { id: SECRET })],
   anthropic: [

@@ -23,7 +23,7 @@ function attributing(t: TestContext, labels: readonly string[], maxValues = 100)
   return { meter, collect, calls, points }
 }
 
-describe('what is counted by whom it was for', () => {
+describe('the use that is counted by account, user and tag', () => {
   it('are calls, tokens by kind, and charges, each in its unit', async (t) => {
     const { calls, collect, points } = attributing(t, ['account'])
     const usage = { inputTokens: 50, outputTokens: 7 }

@@ -4,7 +4,7 @@ import { CallFacts, callMetricsOn, labelsOf } from '../../../lib/middleware/tele
 import { collectingMeter } from './collected.ts'
 import { endedCall, toldOf } from './ended-calls.ts'
 
-describe('what is counted of a call beside its use', () => {
+describe('the figures of a call beside its use', () => {
   it('is what it was charged, what limited it, and what became of its key', async (t) => {
     const { told, points, metrics, collect } = await toldOf(
       t,

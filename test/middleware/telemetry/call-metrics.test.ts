@@ -11,7 +11,7 @@ const DURATIONS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 1
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 const FIRST = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-describe('what is counted of a call', () => {
+describe('the metrics of a call', () => {
   it('is the call, how long it took, and its attempt', async (t) => {
     const { told, points } = await toldOf(t, endedCall())
     assert.deepEqual(points('model_gateway.calls'), [

@@ -29,7 +29,7 @@ export interface Collector {
   readonly spans: readonly CollectedSpan[]
   /** Names of the metrics that arrived. */
   readonly metrics: ReadonlySet<string>
-  /** What each process that has sent metrics is told apart by. */
+  /** The instance ids of the processes that have sent metrics. */
   readonly instances: ReadonlySet<string | undefined>
 }
 

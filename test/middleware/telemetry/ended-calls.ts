@@ -39,7 +39,7 @@ export const endedCall = (members: object = {}) =>
     ...members,
   }) as unknown as Call
 
-/** What metrics tell of calls that took 1.5 s each. */
+/** The metrics of calls that took 1.5 s each. */
 export async function toldOf(t: TestContext, ...calls: Call[]) {
   const { meter, collect } = collectingMeter(t)
   const metrics = callMetricsOn(meter)

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { Call } from '../../../lib/core/call/index.ts'
 import { idempotencyOutcome } from '../../../lib/middleware/telemetry/idempotency-outcome.ts'
 
-it('what became of a call with an Idempotency-Key is told by its claim, else by its refusal', () => {
+it('the outcome of a call with an Idempotency-Key is that of its claim, else that of its refusal', () => {
   const outcomeOf = (state: string | null, errorCode: string | null = null) =>
     idempotencyOutcome({
       idempotency: { claim: state && { state } },

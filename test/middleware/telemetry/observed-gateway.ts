@@ -5,13 +5,13 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import { assemble } from '../../../examples/gateway/app.ts'
-import type { DurableStores } from '../../../examples/gateway/durable-stores.ts'
-import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
-import { metricsPage } from '../../../examples/gateway/metrics-page.ts'
-import { startObservability } from '../../../examples/gateway/observability.ts'
-import type { TraceSettings } from '../../../examples/gateway/observability-settings.ts'
-import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { openDurableStores } from '../../../examples/gateway/stores.ts'
+import type { ObservabilitySettings } from '../../../examples/gateway/config/environment.ts'
+import { Readiness } from '../../../examples/gateway/serving/readiness.ts'
+import { openLimitStores } from '../../../examples/gateway/stores/limit-stores.ts'
+import type { DurableStores } from '../../../examples/gateway/stores/stores.ts'
+import { openDurableStores } from '../../../examples/gateway/stores/stores.ts'
+import { metricsPage } from '../../../examples/gateway/telemetry/observability.ts'
+import { startObservability } from '../../../examples/gateway/telemetry/open-telemetry.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { Scrape } from './scrape.ts'
@@ -26,7 +26,7 @@ export interface ObservedGateway {
   post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** GETs with the key. */
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Response>
-  /** What `GET /metrics` makes its page of, once no call is open: what a call was is recorded when it ends. */
+  /** Reads the page of `GET /metrics` once no call is open: a call is recorded when it ends. */
   scrape(): Promise<Scrape>
   /** Ends the SDK, which sends what it has not sent. */
   flush(): Promise<void>
@@ -50,7 +50,7 @@ export interface ObservedOptions {
   /** Where metrics and traces are sent, too: the origin of a collector. */
   readonly collector?: string
   /** Defaults to every call. */
-  readonly traces?: TraceSettings
+  readonly traces?: ObservabilitySettings['traces']
 }
 
 /** Starts it on memory stores, with the SDK registered; all of it is undone at the end of the test. */
@@ -94,6 +94,7 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
     server.closeAllConnections()
     server.close()
     await gateway.close()
+    await durable.close()
     await observability.close()
     unregister()
   })

@@ -6,6 +6,7 @@ import { collectingMeter } from './collected.ts'
 
 const LINE = 'model_gateway.line'
 const STATE = 'model_gateway.circuit.state'
+const AVAILABILITY = 'model_gateway.availability'
 const STORE = 'model_gateway.store'
 
 const catalogOf = (...ids: string[]) => ({ lines: ids.map((id) => ({ id })) }) as unknown as Catalog
@@ -17,6 +18,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
   const reading = {
     inFlight: 3,
     connections: 2,
+    availability: 'down' as const,
     circuit: 'half_open' as const,
     circuitChanges: { closed: 1, open: 2, half_open: 4 },
   }
@@ -31,7 +33,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
     leasesLost: 10,
     overruns: 11,
     leasesSwept: 12,
-    heldUp: 13,
+    lockedAccounts: 13,
   }
   const pool = { away: true, stats }
   const callLog = { queued: 13, queuedBytes: 130, dropped: 14 }
@@ -71,6 +73,15 @@ test('every state is told with its unit, as it is when metrics are collected', a
       Object.entries(outcomes).map(([outcome, count]) => [{ 'model_gateway.outcome': outcome }, count]),
     ],
     ['budget.refusals', '{call}', [[{ 'model_gateway.budget.scope': 'tag' }, 5]]],
+    [
+      'line.availability',
+      '1',
+      [
+        [{ [LINE]: 'line-0', [AVAILABILITY]: 'up' }, 0],
+        [{ [LINE]: 'line-0', [AVAILABILITY]: 'down' }, 1],
+        [{ [LINE]: 'line-0', [AVAILABILITY]: 'unknown' }, 0],
+      ],
+    ],
     [
       'line.circuit.state',
       '1',

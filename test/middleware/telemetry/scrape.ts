@@ -7,7 +7,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** What a scrape told. */
+/** The content of one scrape. */
 export class Scrape {
   readonly samples: readonly Sample[]
   readonly text: string

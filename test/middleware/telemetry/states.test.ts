@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { newEvent, newWebhookSecret } from '../../../lib/management/webhooks/index.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
-import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
-import { newEvent, newWebhookSecret } from '../../../lib/webhooks/index.ts'
 import { originOf } from '../../contracts/account-money.ts'
+import { startReceiver } from '../../management/webhooks/receivers.ts'
 import { chatBody } from '../../support/gateway.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
-import { startReceiver } from '../../webhooks/receivers.ts'
 import { FaultyStore } from '../idempotency/faulty-store.ts'
 import { KEY, startObserved } from './observed-gateway.ts'
 import type { Scrape } from './scrape.ts'
 
 const CHAT = '/v1/chat/completions'
 
-/** The states that a line's circuit is told to be in. */
+/** The states that the metrics report for a line's circuit. */
 const circuitOf = (scrape: Scrape): readonly (string | undefined)[] =>
   scrape
     .of('model_gateway_line_circuit_state')
@@ -48,8 +47,17 @@ test('a circuit that opens and is closed again: its state, and how often it chan
 test('a store that goes away and comes back: whether it is away, and how often it was', async (t) => {
   const upstream = await startUpstream((res) => chatAnswer(res))
   t.after(() => upstream.close())
-  const claims = new FaultyStore(new MemoryIdempotencyStore())
-  const gateway = await startObserved(t, { lines: [{ url: upstream.url }], stores: { claims } })
+  const opened: FaultyStore[] = []
+  const gateway = await startObserved(t, {
+    lines: [{ url: upstream.url }],
+    stores(durable) {
+      const claims = new FaultyStore(durable.claims)
+      opened.push(claims)
+      return { claims }
+    },
+  })
+  const [claims] = opened
+  assert.ok(claims)
   const told = (scrape: Scrape) => {
     const idempotency = { model_gateway_store: 'idempotency' }
     return [
@@ -80,7 +88,8 @@ test('a call log that cannot be written: its entries wait', async (t) => {
   let fails = true
   calls.append = (entries) => (fails ? Promise.reject(new Error('no room')) : append(entries))
   const gateway = await startObserved(t, { lines: [{ url: upstream.url }], stores: { calls } })
-  for (let i = 0; i < 3; i++) await gateway.post(CHAT, chatBody())
+  // Calls without a charge: the ledger writes the entries of the others.
+  for (let i = 0; i < 3; i++) await gateway.post(CHAT, chatBody({ model: 'unknown' }))
   const waiting = await gateway.scrape()
   assert.equal(waiting.sum('model_gateway_call_log_queued'), 3)
   fails = false
@@ -118,7 +127,7 @@ test('webhooks, budgets, connections and readiness, as they are', async (t) => {
       const terms = { amount: 15_000_000n, hard: true, soft: [], period: 'total', timezone: 'UTC' } as const
       const scope = { account: 'acme', key: null, user: 'ann', tag: null }
       await budgets.create({ id: 'b', scope, createdAt: 1, ...terms }, originOf())
-      const webhook = { id: 'wh', url: receiver.url, events: null, description: null, secret }
+      const webhook = { id: 'wh', url: receiver.url, events: ['line.up'] as const, description: null, secret }
       await webhooks.create(webhook, originOf())
       const at = Date.now() - 90_000_000
       receiver.answer = (_, res) => void res.writeHead(500).end()

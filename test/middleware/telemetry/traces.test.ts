@@ -96,7 +96,7 @@ test('a failed call is an error, a refused one is not; nobody above them', async
   ])
 })
 
-test('what the caller does not sample is not sent', async (t) => {
+test('a trace that the caller does not sample is not sent', async (t) => {
   const collector = await startCollector(t)
   const upstream = await startUpstream((res) => chatAnswer(res))
   t.after(() => upstream.close())

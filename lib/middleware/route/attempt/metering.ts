@@ -2,7 +2,7 @@ import { type CallRequest, heldInput, heldOutput } from '../../../core/call/inde
 import type { Price } from '../../../core/catalog/index.ts'
 import { tierIn } from '../../../core/catalog/service-tier.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
-import { unsaidSearches } from '../../../core/operations/web-searches.ts'
+import { unsaidSearches } from '../../../core/operations/metering/web-searches.ts'
 
 /** The context window of a model whose window is not known. No answer is longer, whatever was held for. */
 const UNKNOWN_WINDOW = 10_000_000
@@ -10,7 +10,7 @@ const UNKNOWN_WINDOW = 10_000_000
 /** The most web searches that are believed where they are not charged: the operator may pay for them. */
 const MOST_FREE_SEARCHES = 1000
 
-/** How often the input is read for a request with tools, because a provider may run some of them itself. */
+/** The most rounds of a loop in which a provider runs tools itself. */
 const TOOL_ROUNDS = 10
 
 export interface LineTerms {
@@ -20,7 +20,7 @@ export interface LineTerms {
 
 /**
  * Returns the usage of a whole answer as the upstream reported it, reported zeros included. Missing counts are estimated,
- * and what exceeds the reservation is bounded; the usage is marked so.
+ * and what cannot be true is bounded; the usage is marked so.
  *
  * @param terms those of the line that answered. If its price is by the piece, unreported tokens count as zero.
  */
@@ -89,6 +89,15 @@ function usageOfImages(request: CallRequest, reader: StreamReader, terms: LineTe
   return whole || usage.source === 'bounded' ? usage : { ...usage, source: 'estimated' }
 }
 
+/** Returns a usage for a caller of another protocol. A count that the line has not reported is left out: it is not known to be 0. */
+export function knownUsage(usage: Usage, reported: ReportedUsage): ReportedUsage {
+  return {
+    ...usage,
+    ...(reported.cachedInputTokens === undefined && { cachedInputTokens: undefined }),
+    ...(reported.cacheWriteTokens === undefined && { cacheWriteTokens: undefined }),
+  }
+}
+
 /** @param outputMeasured whether `outputTokens` is what the upstream reported. */
 function usageOf(
   { estimatedInputTokens, webSearches, body }: CallRequest,
@@ -114,7 +123,7 @@ function usageOf(
     audioInputTokens: heard = 0,
     reasoningTokens: reasoned = 0,
     webSearches: searched = webSearches > 0 ? unsaidSearches(body.json) : 0,
-    // Until the line has told anything, the call counts as served in the tier that it asks for.
+    // Until the line has reported anything, the call counts as served in the tier that it asks for.
     serviceTier = inputTokens === undefined ? tierIn(body.json) : undefined,
   } = reported
   if (anHour + heard + reasoned + searched + audioOutput === 0 && !serviceTier) return usage
@@ -130,25 +139,27 @@ function usageOf(
 }
 
 /**
- * Returns the counts that are believed: input within the window, and no more output or pieces than were held for, or than
- * came. The report itself, if all of it is believed.
+ * Returns the counts that are believed, as far as they can be true: input within the window, output within what the model
+ * can say or what came, pieces and searches within what was asked for. The report itself, if all of it is believed.
  *
- * @param came tells the estimated tokens of the output that came.
+ * @param came estimates the tokens of the output that came.
  */
 function believed(
   request: CallRequest,
-  { price, contextWindow = UNKNOWN_WINDOW }: LineTerms,
+  terms: LineTerms,
   reported: ReportedUsage,
   came: Pick<AnswerReading, 'estimateOutput'>,
 ): ReportedUsage {
   const { inputTokens = 0, outputTokens = 0, images = 0, searchUnits = 0 } = reported
   const { cachedInputTokens = 0, cacheWriteTokens = 0, webSearches = 0 } = reported
-  const { tools, units, answers } = request
+  const { units } = request
   const held = heldInput(request)
-  const window = Math.max(tools > 0 ? TOOL_ROUNDS * contextWindow : contextWindow, held)
-  const mostOutput = Math.min(heldOutput(request), answers * UNKNOWN_WINDOW)
-  const mostSearches = price.perWebSearch === 0n ? MOST_FREE_SEARCHES : request.webSearches
-  const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= window
+  const mostInput = Math.max(roundsOf(request) * (terms.contextWindow ?? UNKNOWN_WINDOW), held)
+  // Where the window is not known, an incredible report says nothing.
+  const credibleInput = terms.contextWindow === undefined ? held : mostInput
+  const mostOutput = mostOutputOf(request, terms)
+  const mostSearches = terms.price.perWebSearch === 0n ? MOST_FREE_SEARCHES : request.webSearches
+  const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= mostInput
   const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= came.estimateOutput()
   const arePiecesBelieved = images <= units && searchUnits <= units
   const areSearchesBelieved = webSearches <= mostSearches
@@ -157,9 +168,9 @@ function believed(
   return {
     ...reported,
     ...(!isInputBelieved && {
-      inputTokens: held,
-      cachedInputTokens: Math.min(cachedInputTokens, held),
-      cacheWriteTokens: Math.min(cacheWriteTokens, held),
+      inputTokens: credibleInput,
+      cachedInputTokens: Math.min(cachedInputTokens, credibleInput),
+      cacheWriteTokens: Math.min(cacheWriteTokens, credibleInput),
     }),
     ...(!isOutputBelieved && { outputTokens: Math.max(mostOutput, came.estimateOutput()) }),
     ...(!arePiecesBelieved && {
@@ -168,6 +179,23 @@ function believed(
     }),
     ...(!areSearchesBelieved && { webSearches: mostSearches }),
   }
+}
+
+/** Returns how often a model may read the input and answer: a provider may run some tools itself. */
+function roundsOf({ tools, webSearches }: CallRequest): number {
+  return tools > 0 || webSearches > 0 ? TOOL_ROUNDS : 1
+}
+
+/**
+ * Returns the most output that a model can make for a request. It is not what the request allows: several providers count,
+ * and bill, reasoning beside `max_tokens`.
+ */
+function mostOutputOf(request: CallRequest, { contextWindow }: LineTerms): number {
+  const { answers, model, operation } = request
+  const held = Math.min(heldOutput(request), answers * UNKNOWN_WINDOW)
+  if (operation.priceUnit !== 'tokens') return held
+  const ofModel = Math.min(model.maxOutputTokens ?? contextWindow ?? UNKNOWN_WINDOW, UNKNOWN_WINDOW)
+  return Math.max(held, answers * roundsOf(request) * ofModel)
 }
 
 /** Marks a usage whose report is not believed, and keeps the report. */

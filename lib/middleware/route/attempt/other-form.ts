@@ -1,13 +1,19 @@
 import type { CallRequest } from '../../../core/call/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
-import type { StreamReader } from '../../../core/operations/index.ts'
+import type { StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
 import { endOfFrame, readFrame } from '../../../core/protocols/index.ts'
 import type { AnswerContext } from '../../../core/translate/index.ts'
-import { isCutEvent } from '../relay/cut-event.ts'
+import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
+import { isCutEvent } from '../relay/stream-relay.ts'
 
 /** Returns what a translation of an answer needs to know of its request. */
 export function contextOf({ body, estimatedInputTokens }: CallRequest): AnswerContext {
   return { request: body.json, created: Math.floor(Date.now() / 1000), estimatedInputTokens }
+}
+
+/** Returns a reader of the stream that answers a request in the form that was sent to the line. */
+export function newReader({ body, answers }: CallRequest, { operation }: AdaptedRequest): StreamReader {
+  return (operation as StreamingOperation).streamReader({ json: body.json, answers })
 }
 
 /** Whether an answer of a media type can be turned into the form that was asked for. */

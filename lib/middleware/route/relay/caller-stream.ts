@@ -1,99 +1,41 @@
 import type { ServerResponse } from 'node:http'
-import type { RelaySink } from './stream-relay.ts'
+import type { Call } from '../../../core/call/index.ts'
+import type { DispatchExchange } from '../../../routing/attempt/dispatch-exchange.ts'
+import type { Begun } from './stream-relay.ts'
 
-/** The exchange of a stream. It pauses for a slow caller, and is abandoned if the head must not go out. */
-export interface StreamSource {
-  pause(): void
-  resume(): void
-  abandon(): void
-}
-
-export interface StreamOwner {
-  /** Called right before the first bytes go out. */
-  onCommit(): void
-  /** Returns a promise that the head and all bytes after it wait for; undefined if nothing has to wait. */
-  beforeHead(): Promise<void> | undefined
-  /** Takes the bytes of a caller that has left. */
-  keepUnsent(bytes: Buffer): void
-}
-
-/** The caller's side of a stream. It writes the head at the commit and passes backpressure on to the source. */
-export class CallerStream implements RelaySink {
+/** The caller's side of a stream. Bytes that a caller who has left does not get go to the stored answer of its key. */
+export class CallerStream {
+  readonly #call: Call
   readonly #res: ServerResponse
-  readonly #owner: StreamOwner
-  readonly #source: StreamSource
-  #waiting = false
-  #discarding = false
-  #refused = false
-  /** The bytes written while the head waits. */
-  #held: Buffer[] | undefined
-  #opened: Promise<void> | undefined
+  readonly #source: Pick<DispatchExchange, 'isRunning' | 'onOver'>
+  /** Whether the stream has begun: no other line can be tried from then on. */
+  hasBegun = false
+  /** How many things that the line keeps were recorded before the head. */
+  keptAtHead = 0
 
-  /** @param source the exchange that the stream comes from. */
-  constructor(res: ServerResponse, source: StreamSource, owner: StreamOwner) {
+  /** @param source the exchange that the stream comes from. A slow caller is waited for only while it runs. */
+  constructor(call: Call, res: ServerResponse, source: Pick<DispatchExchange, 'isRunning' | 'onOver'>) {
+    this.#call = call
     this.#res = res
     this.#source = source
-    this.#owner = owner
   }
 
   /**
-   * A promise that resolves once the head has gone out; undefined if the head did not have to wait. It rejects with
-   * the reason if the head must not go out; the source is then abandoned.
+   * Sends the head, unless the caller has left. If the line keeps something of the answer, it is recorded first, so that
+   * later requests that name it find the line. Its usage is unknown; the tokens produced so far stand in.
+   *
+   * @throws an error if it cannot be recorded: the head must not be sent then.
    */
-  get opened(): Promise<void> | undefined {
-    return this.#opened
-  }
-
-  /** Stops writing because the caller has left. Remaining bytes go to the owner, without backpressure. */
-  discard(): void {
-    this.#discarding = true
-    for (const bytes of this.#takeHeld()) this.#owner.keepUnsent(bytes)
-    if (this.#waiting) this.#resume()
-  }
-
-  commit(): void {
-    this.#owner.onCommit()
-    if (this.#discarding) return
-    const waiting = this.#owner.beforeHead()
-    if (!waiting) {
-      this.#writeHead()
-      return
+  async begin({ kept, estimatedOutput }: Begun, line: string): Promise<void> {
+    this.hasBegun = true
+    const call = this.#call
+    if (call.left) return
+    if (call.keepAnswer && kept.length > 0) {
+      this.keptAtHead = kept.length
+      const tokens = (call.request?.estimatedInputTokens ?? 0) + estimatedOutput
+      await call.keepAnswer({ made: kept, line, tokens })
+      if (call.left) return
     }
-    this.#held = []
-    this.#pause()
-    this.#opened = waiting.then(
-      () => this.#open(),
-      (error: unknown) => this.#refuse(error),
-    )
-    // The rejection is handled once the attempt is over.
-    this.#opened.catch(() => {})
-  }
-
-  write(bytes: Buffer): void {
-    if (this.#refused) return
-    if (this.#discarding) this.#owner.keepUnsent(bytes)
-    else if (this.#held) this.#held.push(bytes)
-    else if (!this.#res.write(bytes) && !this.#waiting) this.#awaitDrain()
-  }
-
-  #open(): void {
-    const held = this.#takeHeld()
-    if (this.#discarding) return
-    this.#writeHead()
-    let flows = true
-    for (const bytes of held) flows = this.#res.write(bytes)
-    if (flows) this.#resume()
-    else this.#awaitDrain()
-  }
-
-  #refuse(error: unknown): never {
-    this.#takeHeld()
-    this.#refused = true
-    this.#source.abandon()
-    throw error
-  }
-
-  #writeHead(): void {
     this.#res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       // A proxy that compresses the stream would delay events.
@@ -102,26 +44,26 @@ export class CallerStream implements RelaySink {
     })
   }
 
-  #takeHeld(): readonly Buffer[] {
-    const held = this.#held ?? []
-    this.#held = undefined
-    return held
+  /** Writes pieces. Resolves when the caller can take more, or there is nothing more to wait for. */
+  async write(pieces: readonly Buffer[]): Promise<void> {
+    let hasRoom = true
+    for (const bytes of pieces) {
+      if (this.#call.left) this.#call.idempotency?.keep(bytes)
+      else hasRoom = this.#res.write(bytes)
+    }
+    if (!hasRoom && this.#source.isRunning && !this.#call.left) await this.#drained()
   }
 
-  #awaitDrain(): void {
-    this.#pause()
-    this.#res.once('drain', () => {
-      if (this.#waiting) this.#resume()
+  /** Resolves when the response has room, is closed, or the exchange is over. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#res.off('drain', end).off('close', end)
+        this.#source.onOver = undefined
+        resolve()
+      }
+      this.#res.on('drain', end).on('close', end)
+      this.#source.onOver = end
     })
-  }
-
-  #pause(): void {
-    this.#waiting = true
-    this.#source.pause()
-  }
-
-  #resume(): void {
-    this.#waiting = false
-    this.#source.resume()
   }
 }

@@ -5,7 +5,7 @@
 export class DeltaTemplate {
   #before = ''
   #after = ''
-  /** What stands between the texts of two events. */
+  /** The part between the texts of two events. */
   #between = ''
 
   /**

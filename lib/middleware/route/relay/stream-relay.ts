@@ -1,7 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BodyCollector } from '../../../core/bytes/index.ts'
-import type { FrameReading, StreamReader } from '../../../core/operations/index.ts'
-import { endOfFrame, endOfLastFrame, readFrame } from '../../../core/protocols/index.ts'
+import { isJsonObject, parseJson } from '../../../core/json/index.ts'
+import { BodyCollector } from '../../../core/memory/index.ts'
+import type { FrameReading, ResourceName, StreamReader } from '../../../core/operations/index.ts'
+import {
+  endOfFrame,
+  endOfLastFrame,
+  MAX_BLANK_LENGTH,
+  readFrame,
+  type StreamEvent,
+} from '../../../core/protocols/index.ts'
+import type { UniqueIds } from '../../../core/translate/index.ts'
 import {
   emptyAnswer,
   type Failure,
@@ -10,21 +18,11 @@ import {
   malformed,
 } from '../../../routing/attempt/failure.ts'
 import { failureOfError } from '../../../routing/attempt/outcome.ts'
-import { isCutEvent } from './cut-event.ts'
 import { DeltaTemplate } from './delta-template.ts'
-import { EventBounds } from './event-bounds.ts'
-import { PartialEvent } from './partial-event.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 
 /** The limit of one event, and of all bytes before the first output. A longer stream is taken for broken. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024
-
-/** The destination of relayed bytes. */
-export interface RelaySink {
-  /** Called before the first output is written; no other line can be tried from here on. */
-  commit(): void
-  write(bytes: Buffer): void
-}
 
 export type RelayEnd =
   | {
@@ -34,10 +32,13 @@ export type RelayEnd =
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
+/** The facts of a stream at its first output. */
+export type Begun = Pick<StreamReader, 'estimatedOutput'> & { readonly kept: readonly ResourceName[] }
+
 /**
- * Relays one event stream. Until the first output all events are held back, so that another line can still be tried.
- * Then bytes pass through as they came. From the finish reason on they are held again until the call is settled.
- * Memory holds at most one unfinished event and these held parts.
+ * Relays one event stream: `push` what comes of it, and `take` what the caller gets. Until the first output all events are
+ * held back, so that another line can still be tried. Then bytes pass through as they came. From the finish reason on they
+ * are held again until the call is settled. Memory holds at most one unfinished event and these held parts.
  *
  * The same rules apply to a translated stream, going by what the line sent; the caller gets the translation of each
  * event instead of its bytes.
@@ -45,18 +46,23 @@ export type RelayEnd =
 export class StreamRelay {
   readonly #reader: StreamReader
   readonly #terminator: string
-  readonly #sink: RelaySink
   readonly #headers: IncomingHttpHeaders
   readonly #template = new DeltaTemplate()
   readonly #takeText: (delta: string) => void
   readonly #translated: TranslatedEvents | undefined
+  readonly #ids: UniqueIds | undefined
+  /** The event that goes out in place of the one that was just read. */
+  #replacement: Buffer | undefined
   #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
   readonly #partial = new PartialEvent()
   /** Copied together: thousands of small events would take far more memory than their bytes, and a write each. */
   #held = new BodyCollector(MAX_HELD_BYTES)
   readonly #bounds = new EventBounds()
-  /** Whether output has been sent to the caller. */
+  #ready: Buffer[] = []
+  /** Whether the first output has come: no other line can be tried from then on. */
   committed = false
+  /** The things that the line keeps, and the estimated tokens, as known at the first output. */
+  atCommit: Begun = { kept: [], estimatedOutput: 0 }
   /**
    * Whether all answers that were asked for are finished: then the answer is complete even if the upstream's stream breaks
    * off. That there are fewer shows only at a regular end.
@@ -69,19 +75,20 @@ export class StreamRelay {
    * @param terminator the protocol's last event, which is added if an upstream omits it.
    * @param headers those of the answer, which may say how long a 429 lasts.
    * @param translated the translated events, if the caller speaks another protocol than the line.
+   * @param ids makes the ids of tool calls unique, if nothing is translated and the caller needs them so.
    */
   constructor(
     reader: StreamReader,
     terminator: string,
-    sink: RelaySink,
     translated?: TranslatedEvents,
     headers: IncomingHttpHeaders = {},
+    ids?: UniqueIds,
   ) {
     this.#reader = reader
     this.#terminator = terminator
-    this.#sink = sink
     this.#headers = headers
     this.#translated = translated
+    this.#ids = ids
     // Not assigned as a literal: V8 allocates those as old objects, which keep alive what they reference.
     const takeText = (delta: string): void => {
       reader.countText(delta)
@@ -106,6 +113,13 @@ export class StreamRelay {
     return this.#relay(bytes, size > 0 ? bytes.toString('latin1', 0, end) : text.slice(0, end))
   }
 
+  /** Returns the bytes that can go out since the last call. There are none before the first output. */
+  take(): readonly Buffer[] {
+    const ready = this.#ready
+    this.#ready = []
+    return ready
+  }
+
   /** Handles the end of the upstream's stream. */
   finish(): RelayEnd {
     const rest = this.#partial.takeWith(Buffer.from('\n\n'))
@@ -114,7 +128,7 @@ export class StreamRelay {
     const end = isCut || text.trim() === '' ? undefined : this.#relay(rest, rest.toString('latin1'))
     if (end) return end
     const isOver = this.whole || (this.#reader.whole && !isCut)
-    // Usage may come after the finish reason, and tell why there is no output.
+    // Usage may come after the finish reason, and show why there is no output.
     if (this.#state === 'waiting' && isOver) this.#decide(false, true)
     if (this.#end) return this.#end
     if (isOver) return this.#complete()
@@ -141,14 +155,16 @@ export class StreamRelay {
       const end = found < 0 ? text.length : found
       const passes = this.#relayEvent(bytes.subarray(at, end), text.slice(at, end))
       if (!passes) {
-        if (at > run) this.#sink.write(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
+        if (at > run) this.#ready.push(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
+        if (this.#replacement) this.#ready.push(this.#replacement)
+        this.#replacement = undefined
         run = end
       }
       at = end
     }
-    if (run < at && !this.#end) this.#sink.write(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
+    if (run < at && !this.#end) this.#ready.push(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
     const gathered = this.#translated?.take()
-    if (gathered) this.#sink.write(gathered)
+    if (gathered) this.#ready.push(gathered)
     return this.#end
   }
 
@@ -158,9 +174,10 @@ export class StreamRelay {
       this.#fail(malformed('the stream consists of empty events'))
       return false
     }
+    const event = readFrame(frame.toString())
     let reading: FrameReading
     try {
-      reading = this.#reader.read(readFrame(frame.toString()))
+      reading = this.#reader.read(event)
     } catch {
       this.#fail(malformed('an event of the stream is not valid JSON'))
       return false
@@ -176,14 +193,23 @@ export class StreamRelay {
     const flows = this.#state === 'flowing' && !reading.finished && !reading.last
     if (this.#state === 'flowing' && !flows) this.#state = 'holding'
     if (this.#translated) this.#translate(this.#translated, reading, text, flows)
-    else if (reading.relay && !flows) this.#hold(this.#shown(frame, text))
+    else if (reading.relay && !flows)
+      this.#hold(this.#withUniqueIds(event, reading) ?? this.#shown(frame, text))
     if (reading.last) {
       this.#sawLast = true
       if (!this.#end) this.#complete()
     }
     if (this.#translated) return false
     if (flows && reading.textMember !== undefined) this.#template.learn(text, reading.textMember)
-    return flows && reading.relay
+    if (flows) this.#replacement = this.#withUniqueIds(event, reading)
+    return flows && reading.relay && !this.#replacement
+  }
+
+  /** Returns an event with other ids of tool calls; undefined if it stays as it is. */
+  #withUniqueIds({ event, data }: StreamEvent, { json }: FrameReading): Buffer | undefined {
+    const replaced = isJsonObject(json) ? this.#ids?.replaced(json, data) : undefined
+    if (replaced === undefined) return undefined
+    return Buffer.from(`${event === undefined ? '' : `event: ${event}\n`}data: ${replaced}\n\n`)
   }
 
   /** Translates one event. The pattern is dropped, because a parsed event may change how later ones translate. */
@@ -200,7 +226,7 @@ export class StreamRelay {
       this.#template.learn(text, reading.textMember)
   }
 
-  /** Whether an event after the finish reason may still tell why there is no output. */
+  /** Whether an event after the finish reason may still show why there is no output. */
   get #mayExplain(): boolean {
     return this.#reader.substance === 'empty'
   }
@@ -213,9 +239,10 @@ export class StreamRelay {
       this.#fail(substance === 'filtered' ? filteredAnswer() : emptyAnswer())
       return
     }
+    const { kept = [], estimatedOutput } = this.#reader
     this.committed = true
-    this.#sink.commit()
-    for (const frame of this.#takeHeld()) this.#sink.write(frame)
+    this.atCommit = { kept: [...kept], estimatedOutput }
+    this.#ready.push(...this.#takeHeld())
     this.#state = 'flowing'
   }
 
@@ -263,5 +290,71 @@ export class StreamRelay {
     const end: RelayEnd = { kind: 'failed', failure }
     this.#end = end
     return end
+  }
+}
+
+/** Whether the text behind the last blank line of a stream is the beginning of an event that was cut. */
+export function isCutEvent(text: string): boolean {
+  if (text.trim() === '') return false
+  const { data } = readFrame(text)
+  return data.trim() !== '[DONE]' && parseJson(data) === undefined
+}
+
+/** Buffers an event whose end has not come yet. It grows in linear time, however small the pieces are. */
+class PartialEvent {
+  #bytes = Buffer.alloc(0)
+  #size = 0
+  /** The last characters, which may be the start of the blank line that ends the event. */
+  seam = ''
+
+  get size(): number {
+    return this.#size
+  }
+
+  /**
+   * Adds a copy of a piece.
+   *
+   * @param text a text that ends with the characters of the piece, as UTF-8 read as latin1.
+   */
+  add(piece: Buffer, text: string): void {
+    const size = this.#size + piece.length
+    if (size > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(size, 2 * this.#size))
+      this.#bytes.copy(grown, 0, 0, this.#size)
+      this.#bytes = grown
+    }
+    piece.copy(this.#bytes, this.#size)
+    this.#size = size
+    this.seam = text.slice(-Math.min(MAX_BLANK_LENGTH, size))
+  }
+
+  /** Empties the buffer, and returns its bytes followed by `rest`. */
+  takeWith(rest: Buffer): Buffer {
+    const bytes = Buffer.concat([this.#bytes.subarray(0, this.#size), rest])
+    this.#bytes = Buffer.alloc(0)
+    this.#size = 0
+    this.seam = ''
+    return bytes
+  }
+}
+
+/** A stream may have so many events, whatever their size; more only if they have so many bytes each, on average. */
+const FREE_EVENTS = 4096
+const MIN_EVENT_BYTES = 8
+
+/** Finds out whether a stream consists of empty events. */
+class EventBounds {
+  #events = 0
+  #bytes = 0
+
+  /** Counts the bytes of events that need no look. */
+  credit(size: number): void {
+    this.#bytes += size
+  }
+
+  /** Counts an event. Returns false if there are too many for their size. */
+  admit(size: number): boolean {
+    this.#bytes += size
+    return ++this.#events <= FREE_EVENTS || this.#bytes >= this.#events * MIN_EVENT_BYTES
   }
 }

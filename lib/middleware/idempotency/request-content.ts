@@ -1,0 +1,55 @@
+import type { Request } from 'express'
+import type { Call } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+
+/**
+ * Returns the value of the request's body.
+ *
+ * @throws TypeError if no parser is mounted: then a repetition cannot be distinguished from another request.
+ */
+export function contentOf(req: Request, call: Call): unknown {
+  if (call.request) return call.request.body.json
+  const uploads = uploadsOf(req)
+  if (uploads) return { body: req.body, uploads }
+  if (req.body !== undefined) return req.body
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers
+  if (coding === undefined && length === '0') return undefined
+  // A parser of Express leaves the property behind also where the type of the body is not its own.
+  if (!('body' in req))
+    throw new TypeError(
+      'idempotency: the body was not read; mount the parser, such as express.json(), before idempotency',
+    )
+  throw new GatewayError('invalid_request', {
+    message:
+      'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
+  })
+}
+
+/**
+ * The members by which parsers of uploads (multer, express-fileupload, formidable) describe the content of a file.
+ * Their other members, such as its path, differ each time.
+ */
+const ABOUT_CONTENT = [
+  ...['fieldname', 'originalname', 'originalFilename', 'name', 'mimetype', 'size'],
+  ...['md5', 'hash', 'buffer', 'data'],
+]
+
+/** Files by field, each field with a list of them. */
+const DEPTH = 3
+
+/** Returns the identifying members of the files in `req.file` and `req.files`; undefined if there are none. */
+function uploadsOf(req: object): readonly unknown[] | undefined {
+  const { file, files } = req as { file?: unknown; files?: unknown }
+  if (file === undefined && files === undefined) return undefined
+  return [aboutUpload(file, DEPTH), aboutUpload(files, DEPTH)]
+}
+
+function aboutUpload(given: unknown, depth: number): unknown {
+  if (typeof given !== 'object' || given === null || depth === 0) return undefined
+  if (Array.isArray(given)) return given.map((each) => aboutUpload(each, depth - 1))
+  const members = given as Readonly<Record<string, unknown>>
+  if (typeof members.size === 'number') return ABOUT_CONTENT.map((name) => members[name])
+  return Object.fromEntries(
+    Object.entries(members).map(([field, each]) => [field, aboutUpload(each, depth - 1)]),
+  )
+}

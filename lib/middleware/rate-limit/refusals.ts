@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http'
+import type { Call } from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import { type Demand, type Limit, MAX_WAIT_MS, type Verdict } from '../../core/limit-store/index.ts'
+import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
+
+/** Returns the error of a refused demand. It describes the limits as the headers of a success do. */
+export function refuse(
+  call: Call,
+  demand: Demand,
+  verdict: Verdict & { readonly refusedBy: Limit },
+  style: HeaderStyle,
+): GatewayError {
+  const { refusedBy, waitMs } = verdict
+  const headers: Record<string, string> = {}
+  const setHeader = (name: string, value: string) => {
+    headers[name] = value
+  }
+  setLimitHeaders(style, demand, verdict, { setHeader })
+  note(call, refusedBy, waitMs)
+  return call.refuse(codeOf(refusedBy), { retryAfterMs: waitMs, headers })
+}
+
+const IMPOSSIBLE = {
+  rpm: 'This request can never pass: the rate limit allows no requests at all. Ask for a higher limit.',
+  tpm: 'This request can never pass: alone it is larger than the token rate limit allows. Shorten it, or ask for a higher limit.',
+  concurrency:
+    'This request can never pass: the concurrency limit allows no requests at all. Ask for a higher limit.',
+} as const
+
+/** Returns the error of a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
+export function refuseForGood(call: Call, limit: Limit): GatewayError {
+  note(call, limit, MAX_WAIT_MS)
+  return call.refuse(codeOf(limit), {
+    message: IMPOSSIBLE[limit.kind],
+    retryAfterMs: MAX_WAIT_MS,
+    shouldRetry: false,
+  })
+}
+
+/** Sets the headers of a refusal on the response, for an error handler that knows only its status. */
+export function showHeaders(res: ServerResponse, { headers }: GatewayError): void {
+  if (res.headersSent) return
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+}
+
+function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
+  return kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited'
+}
+
+function note(call: Call, { kind, level, subject, max }: Limit, waitMs: number): void {
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
+  call.limit = { kind, level, subject, limit: max, retryAfter }
+}

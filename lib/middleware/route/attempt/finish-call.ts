@@ -1,0 +1,124 @@
+import type { ServerResponse } from 'node:http'
+import type { AnswerBytes, Call, CallOutcome } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import type { Candidate } from '../../../routing/candidates/candidate.ts'
+import type { DecidingAttempt } from '../../../routing/try-candidates.ts'
+import { type AnswerEnd, type RoutedCall, reportDropped, type ServedEnd } from './attempt.ts'
+import { usageOfLeft } from './left-usage.ts'
+import { usageOfAnswer, usageOfStream } from './metering.ts'
+
+/** Replaces the default message, which says to retry: a retry would produce and charge the output again. */
+const BROKEN_OFF =
+  'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
+
+/** The outcome of an answer that was served whole. */
+const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'completed' }
+
+/**
+ * Completes a call with the attempt that decided it: meters the usage, records what the line keeps, settles, and sends the
+ * last bytes.
+ *
+ * @throws an error if the answer must not be completed, or was broken off.
+ */
+export async function finishCall(
+  routed: RoutedCall,
+  { candidate, result: end }: DecidingAttempt<AnswerEnd>,
+): Promise<void> {
+  const { call } = routed
+  if (end.kind === 'abandoned' && end.refusedHead) throw end.refusedHead.error
+  meter(routed, end, candidate)
+  warnBounded(call, candidate)
+  if (end.kind === 'served') await keepAnswer(call, end, candidate)
+  await settle(call, end)
+  if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
+  if (end.kind === 'served') send(routed, end)
+  else if (end.endedBy) throw end.endedBy
+}
+
+/** Records the usage of the call and the speed of the line. */
+function meter({ call, request }: RoutedCall, end: AnswerEnd, candidate: Candidate): void {
+  const { state, line, price } = candidate
+  const { stream } = end
+  if (stream) call.nextEventNumber = stream.nextEventNumber
+  if (request.operation.priceUnit !== 'none') call.servedBy = { line: line.id, price, cost: line.cost }
+  if (end.kind === 'abandoned') {
+    const isKeyed = call.idempotency?.claim != null
+    if (call.servedBy) call.usage = usageOfLeft(request, candidate, end.left, isKeyed)
+    return
+  }
+  if (stream) call.usage = usageOfStream(request, stream.reader, candidate)
+  if (end.kind === 'failed') return
+  if (end.reading && call.servedBy) call.usage = usageOfAnswer(request, end.reading, candidate)
+  if (stream && call.usage) state.observeThroughput(call.usage.outputTokens, stream.durationMs)
+}
+
+function warnBounded({ id: requestId, usage, logger }: Call, { line }: Candidate): void {
+  if (usage?.source !== 'bounded') return
+  const { reported, ...counted } = usage
+  logger.warn({ requestId, line: line.id, reported, counted }, 'a line reported more than can have been used')
+}
+
+/** Records what the line keeps of an answer. If that fails, the answer is neither sent nor charged. */
+async function keepAnswer(call: Call, { stream, reading }: ServedEnd, { line }: Candidate): Promise<void> {
+  const made = (stream?.reader ?? reading)?.kept ?? []
+  if (made.length === 0) return
+  const { usage } = call
+  const tokens = usage ? usage.inputTokens + usage.outputTokens : 0
+  const recording = call.keepAnswer?.({ made, line: line.id, tokens })
+  // Only the size is new, so the end need not wait. The store's guard logs errors.
+  if (made.length <= (stream?.keptAtHead ?? 0)) recording?.catch(() => {})
+  else
+    try {
+      await recording
+    } catch (error) {
+      if (!stream) call.usage = null
+      throw error
+    }
+}
+
+/** Settles the call. If that fails, the unsent bytes still belong to the answer that an Idempotency-Key stores. */
+async function settle(call: Call, end: AnswerEnd): Promise<void> {
+  const unsent = end.kind === 'served' ? end.unsent : null
+  try {
+    await call.settle({ outcome: outcomeOf(end, call.left), unsent })
+  } catch (error) {
+    if (unsent !== null) call.idempotency?.keep(unsent)
+    throw error
+  }
+}
+
+/** Returns the outcome of a call whose answer has ended so. */
+function outcomeOf(end: AnswerEnd, left: boolean): CallOutcome {
+  const code =
+    end.kind === 'failed' ? end.failure.code : end.kind === 'abandoned' ? end.endedBy?.code : undefined
+  if (code) return { status: 200, errorCode: code, finish: 'interrupted' }
+  return left ? { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' } : COMPLETED
+}
+
+/** Sends the last bytes, after settling. */
+function send({ call, res }: RoutedCall, { stream, unsent, dropped }: ServedEnd): void {
+  call.assertOwnsClaim()
+  if (call.left) call.idempotency?.keep(unsent)
+  else if (stream) res.end(unsent)
+  else {
+    reportDropped(res, dropped)
+    res.statusCode = 200
+    res.setHeader('content-type', 'application/json')
+    writeWhole(res, unsent)
+  }
+}
+
+/** Sends a whole answer. Its pieces are not joined, so that nothing large is in memory twice. */
+function writeWhole(res: ServerResponse, answer: AnswerBytes): void {
+  // Node adds the length.
+  if (typeof answer === 'string' || Buffer.isBuffer(answer)) {
+    res.end(answer)
+    return
+  }
+  res.setHeader(
+    'content-length',
+    answer.reduce((sum, piece) => sum + piece.length, 0),
+  )
+  for (const piece of answer.slice(0, -1)) res.write(piece)
+  res.end(answer.at(-1))
+}
