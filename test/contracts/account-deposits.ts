@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { NANOS_PER_UNIT } from '../../lib/core/catalog/index.ts'
 import { type AccountStoreUnderTest, byFirst, figuresOf, originOf, PREPAID } from './account-money.ts'
 
-/** What every store of accounts must do with deposits and adjustments. */
+/** The contract of every store of accounts for deposits and adjustments. */
 export function depositsContract(tested: () => AccountStoreUnderTest): void {
   describe('deposits and adjustments', () => {
     it('takes a deposit once per reference, and says when the money came', async () => {

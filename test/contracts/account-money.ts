@@ -4,7 +4,7 @@ import type {
   ChangeOrigin,
   LedgerView,
   RecordedChange,
-} from '../../lib/endpoints/admin/index.ts'
+} from '../../lib/management/index.ts'
 
 /** A store to try, with nothing in it, and the ledger behind it. */
 export interface AccountStoreUnderTest {

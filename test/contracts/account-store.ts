@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { AccountSettings, AccountStore } from '../../lib/endpoints/admin/index.ts'
+import type { AccountSettings, AccountStore } from '../../lib/management/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { depositsContract } from './account-deposits.ts'
 import { type AccountStoreUnderTest, byFirst, figuresOf, originOf, PREPAID } from './account-money.ts'
 
 export { originOf } from './account-money.ts'
 
-/** What every store of accounts must do. */
+/** The contract of every store of accounts. */
 export function accountStoreContract(
   name: string,
   open: () => Promise<AccountStoreUnderTest>,

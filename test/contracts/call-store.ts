@@ -49,7 +49,7 @@ function routedTo(line: string | null): CallLogEntry['routing'] {
   return { region: 'local', strategy: 'priority', eliminated: [], attempts }
 }
 
-/** What every call store must do, whatever it keeps its entries in. */
+/** The contract of every call store, whatever it keeps its entries in. */
 export function callStoreContract(
   name: string,
   open: () => Promise<CallStoreUnderTest>,

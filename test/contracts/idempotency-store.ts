@@ -20,7 +20,7 @@ const KEEP = 86_400_000
 let made = 0
 const freshId = () => `record-${++made}`
 
-/** What every store of Idempotency-Keys must do, whatever it keeps its records in. Nothing in here waits. */
+/** The contract of every store of Idempotency-Keys, whatever it keeps its records in. None of these tests waits. */
 export function idempotencyStoreContract(
   name: string,
   open: () => Promise<IdempotencyStoreUnderTest>,

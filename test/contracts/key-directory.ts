@@ -35,7 +35,7 @@ const SEED: KeySeed = {
   ],
 }
 
-/** What every key directory must answer for the same accounts and keys. */
+/** The contract of every key directory: the same answers for the same accounts and keys. */
 export function keyDirectoryContract(
   name: string,
   open: (seed: KeySeed) => Promise<KeyDirectoryUnderTest>,

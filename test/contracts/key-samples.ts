@@ -1,11 +1,5 @@
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
-import type {
-  AccountStore,
-  KeySettings,
-  KeyStore,
-  LedgerView,
-  NewKey,
-} from '../../lib/endpoints/admin/index.ts'
+import type { AccountStore, KeySettings, KeyStore, LedgerView, NewKey } from '../../lib/management/index.ts'
 import { hashSecret, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 
 /** A store to try, with nothing in it, and what stands behind it. */

@@ -4,7 +4,7 @@ import { hashSecret } from '../../lib/middleware/authenticate/index.ts'
 import { originOf } from './account-money.ts'
 import { FULL_KEY, type KeyStoreUnderTest, newKey, OPEN_KEY } from './key-samples.ts'
 
-/** What every store of keys must do with their secrets and uses. */
+/** The contract of every store of keys for their secrets and uses. */
 export function keySecretContract(opened: () => KeyStoreUnderTest): void {
   const recordOf = async (secret: string) => opened().directory.find(hashSecret(secret))
   const recorded = async (subject: string) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { KeySettings, KeyStore } from '../../lib/endpoints/admin/index.ts'
+import type { KeySettings, KeyStore } from '../../lib/management/index.ts'
 import { hashSecret } from '../../lib/middleware/authenticate/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf, PREPAID } from './account-money.ts'
@@ -9,7 +9,7 @@ import { keySecretContract } from './key-secrets.ts'
 
 export type { KeyStoreUnderTest }
 
-/** What every store of keys must do. */
+/** The contract of every store of keys. */
 export function keyStoreContract(
   name: string,
   open: () => Promise<KeyStoreUnderTest>,

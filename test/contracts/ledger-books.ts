@@ -19,7 +19,7 @@ import {
 
 const LARGEST = 2n ** 63n - 1n
 
-/** What a ledger does for those who run the service. */
+/** The contract of a ledger for the people who run the service. */
 export function booksContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
 

@@ -16,7 +16,7 @@ import {
   take,
 } from './ledger-money.ts'
 
-/** What a ledger does about the leases of processes. */
+/** The contract of a ledger for the leases of processes. */
 export function leasesContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
   const openLease = async (id: string) => (await first().leases()).find((lease) => lease.id === id)
@@ -46,7 +46,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       })
     }
 
-    it('what is spent and what others hold is not available', async () => {
+    it('money that is spent or that others hold is not available', async () => {
       const account = await prepaid(first(), 1000n)
       await first().settle([charge(account, 500n)])
       await leaseOf(first(), accountWallet(account), 300n)
@@ -106,7 +106,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await first().change('p', []), [])
     })
 
-    it('what is given is available again; more than is held is not given', async () => {
+    it('a lease that is given back is available again; no more than is held is given back', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = await leaseOf(first(), wallet, 60n)
@@ -193,7 +193,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('what is no amount is refused, and changes nothing', async () => {
+    it('an invalid amount is refused, and changes nothing', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const wrong = [

@@ -41,7 +41,7 @@ const operation = fc.oneof(
   fc.record({ kind: fc.constant('limit' as const), key: fc.nat(1), limited: fc.boolean(), quota: amount }),
 )
 
-/** Whatever is done in whatever order, through whichever handle, a ledger answers and keeps what the rules say. */
+/** The contract of a ledger for any operations in any order, through any handle: answers and rows follow the rules. */
 export function modelContract(tested: () => LedgerUnderTest): void {
   describe('any order of operations', () => {
     it('answers and leaves what the rules say', async () => {

@@ -19,7 +19,7 @@ const NOW = Date.parse('2026-01-31T12:00:00Z')
 const LEASE = 60_000
 const KEEP = NOW + 86_400_000
 
-/** What a ledger does about the Idempotency-Keys and the log entries of what it settles. */
+/** The contract of a ledger for the Idempotency-Keys and the log entries of what it settles. */
 export function recordsContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
   const settle = async (...settlements: Settlement[]) => [...(await first().settle(settlements))]

@@ -16,7 +16,7 @@ import {
   voidOf,
 } from './ledger-money.ts'
 
-/** What a ledger does about charges and voids. */
+/** The contract of a ledger for charges and voids. */
 export function settlementsContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
   const settle = async (...settlements: Settlement[]) => [...(await first().settle(settlements))]
@@ -46,7 +46,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 30n, 60n, 0n])
     })
 
-    it('what is known counts for nothing, however much it comes to together with the others', async () => {
+    it('a known settlement counts for nothing, however much it comes to together with the others', async () => {
       const account = await prepaid(first(), 100n)
       const [once, more] = [charge(account, 30n), charge(account, 7n)]
       await settle(once)
@@ -60,7 +60,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [10n, 25n, 0n, 0n])
     })
 
-    it('what a lease does not hold any more is spent all the same, and counted as overrun', async () => {
+    it('an amount that a lease does not hold any more is spent all the same, and counted as overrun', async () => {
       const account = await prepaid(first(), 1000n)
       const wallet = accountWallet(account)
       const swept = await leaseOf(first(), wallet, 100n)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { accountWallet } from '../../lib/ledger/index.ts'
 import { figures, fresh, give, type LedgerUnderTest, leaseOf, prepaid, take } from './ledger-money.ts'
 
-/** What a ledger does about leases that are renewed, and those that are not. */
+/** The contract of a ledger for leases that are renewed, and those that are not. */
 export function sweepsContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
   const openLease = async (id: string) => (await first().leases()).find((lease) => lease.id === id)

@@ -8,7 +8,7 @@ import { recordsContract } from './ledger-records.ts'
 import { settlementsContract } from './ledger-settlements.ts'
 import { sweepsContract } from './ledger-sweeps.ts'
 
-/** What every ledger must do, whatever it keeps its money in. Nothing in here waits for a time. */
+/** The contract of every ledger, whatever it keeps its money in. None of these tests waits for a time. */
 export function ledgerContract(
   name: string,
   open: () => Promise<LedgerUnderTest>,

@@ -19,7 +19,7 @@ export interface LimitStoreUnderTest {
 export const about = (actual: number, expected: number) =>
   assert.ok(actual <= expected && actual > expected - 2000, `${actual} should be about ${expected}`)
 
-/** What every limit store must do about counted limits, whatever it keeps them in. */
+/** The contract of every limit store for counted limits, whatever it keeps them in. */
 export function limitCounterContract(
   name: string,
   open: () => Promise<LimitStoreUnderTest>,

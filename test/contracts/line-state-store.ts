@@ -17,11 +17,11 @@ const note = (value: string, given: Partial<LineNote> = {}): LineNote => ({
   id: 'a',
   value,
   lifeMs: LIFE_MS,
-  when: 'always',
+  when: 'longer',
   ...given,
 })
 
-/** What every store of line states must do. */
+/** The contract of every store of line states. */
 export function lineStateContract(
   name: string,
   open: () => Promise<LineStatesUnderTest>,
@@ -48,12 +48,15 @@ export function lineStateContract(
       assert.ok(leftMs > LIFE_MS - 10_000 && leftMs <= LIFE_MS, `${leftMs} ms are left`)
       await sleep(80)
       assert.deepEqual(await leave(other), { 'a b': 'first "é' })
-      assert.deepEqual(await leave(one, note('', { id: 'a b', lifeMs: 0 })), {})
+      assert.deepEqual(
+        await leave(one, note('', { id: 'a b', when: 'unchanged', base: 'first "é', lifeMs: 0 })),
+        {},
+      )
     })
 
     it('are left in their order, each by its condition', async () => {
       const notes = [
-        note('1', { when: 'free' }),
+        note('1'),
         note('2', { when: 'unchanged' }),
         note('3', { when: 'unchanged', base: '1' }),
         note('', { id: 'b', when: 'unchanged' }),
@@ -65,14 +68,13 @@ export function lineStateContract(
       })
     })
 
-    it('that are only for a free place leave what another process has', async () => {
-      await leave(one, note('one', { when: 'free', lifeMs: 1000 }))
-      assert.deepEqual(await leave(other, note('other', { when: 'free' })), { a: 'one' })
-      assert.deepEqual(await leave(other, note('other', { when: 'free', lifeMs: 0 })), { a: 'one' })
-      const longer = (await one.exchange([note('one', { when: 'free' })])).get('a')
-      assert.ok(Number(longer?.leftMs) > 1000, 'its owner may prolong it')
-      assert.deepEqual(await leave(one, note('one', { when: 'free', lifeMs: 0 })), {})
-      assert.deepEqual(await leave(other, note('other', { when: 'free' })), { a: 'other' })
+    it('that go by what stands leave what has changed since', async () => {
+      await leave(one, note('one', { when: 'unchanged' }))
+      assert.deepEqual(await leave(other, note('other', { when: 'unchanged' })), { a: 'one' })
+      const lifted = { when: 'unchanged', lifeMs: 0 } as const
+      assert.deepEqual(await leave(other, note('', lifted)), { a: 'one' })
+      assert.deepEqual(await leave(other, note('', { ...lifted, base: 'one' })), {})
+      assert.deepEqual(await leave(other, note('other', { when: 'unchanged' })), { a: 'other' })
     })
 
     it('that must be longer leave what stands longer', async () => {
@@ -84,7 +86,7 @@ export function lineStateContract(
     it('go to exactly one of many who ask for a free place at once', async () => {
       const values = Array.from({ length: 20 }, (_, i) => `${i}`)
       const seen = await Promise.all(
-        values.map((value, i) => leave(i % 2 ? one : other, note(value, { when: 'free' }))),
+        values.map((value, i) => leave(i % 2 ? one : other, note(value, { when: 'unchanged' }))),
       )
       assert.equal(new Set(seen.map(({ a }) => a)).size, 1)
     })
@@ -102,16 +104,15 @@ export function lineStateContract(
       }
       assert.equal(calls.one, 0, 'who changed it knows')
       const before = calls.other
-      await leave(one, note('counts', { id: 'b' }))
-      await leave(one, note('same', { id: 'c', when: 'free' }))
+      await leave(one, note('same', { id: 'c' }))
       await until(() => calls.other === before + 1)
-      await leave(one, note('same', { id: 'c', when: 'free' }))
-      await leave(one, note('another', { id: 'c', when: 'free' }))
-      await leave(one, note('same', { id: 'c', when: 'longer', lifeMs: 2 * LIFE_MS }))
-      await leave(one, note('none', { id: 'd', when: 'free', lifeMs: 0 }))
-      await leave(one, note('same', { id: 'c', when: 'free', lifeMs: 0 }))
+      await leave(one, note('same', { id: 'c', lifeMs: LIFE_MS - 1000 }))
+      await leave(one, note('another', { id: 'c', when: 'unchanged' }))
+      await leave(one, note('same', { id: 'c', lifeMs: 2 * LIFE_MS }))
+      await leave(one, note('none', { id: 'd', when: 'unchanged', lifeMs: 0 }))
+      await leave(one, note('', { id: 'c', when: 'unchanged', base: 'same', lifeMs: 0 }))
       await until(() => calls.other >= before + 2)
-      // What Redis has told before this answer has arrived with it.
+      // A change that Redis sent before this answer has arrived with it.
       await leave(one)
       await leave(other)
       assert.equal(calls.other, before + 2)

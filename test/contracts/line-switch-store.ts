@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
-import type { LineSwitchStore } from '../../lib/endpoints/admin/index.ts'
+import type { LineSwitchStore } from '../../lib/management/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-money.ts'
 
@@ -12,7 +12,7 @@ export interface LineSwitchesUnderTest {
   close(): Promise<void>
 }
 
-/** What every store of line switches must do. */
+/** The contract of every store of line switches. */
 export function lineSwitchContract(
   name: string,
   open: () => Promise<LineSwitchesUnderTest>,

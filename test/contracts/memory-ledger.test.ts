@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { accountWallet, keyWallet, MemoryLedger, type WalletId } from '../../lib/ledger/index.ts'
-import { RegionalLedger } from '../../lib/ledger/regions/regional-ledger.ts'
 import { configWith } from '../core/config/config.ts'
 import { ledgerContract } from './ledger.ts'
 import { assertSound, charge, fresh, leaseOf, take, voidOf } from './ledger-money.ts'
@@ -13,12 +12,6 @@ ledgerContract('memory, a few charges remembered', async () => ({
   ledgers: [new MemoryLedger({ maxCharges: 600 })],
   close: async () => {},
 }))
-
-ledgerContract('memory, of a region', async () => {
-  const shares = { homesOf: async () => new Map<WalletId, string>() }
-  const ledger = new RegionalLedger({ ledger: new MemoryLedger(), shares, homes: new Map() })
-  return { ledgers: [ledger], close: async () => {} }
-})
 
 describe('a ledger in memory', () => {
   it('opens with the accounts and keys of a config', async () => {
@@ -78,7 +71,7 @@ describe('a ledger in memory', () => {
     assert.deepEqual(ledger.settle(calls.slice(4)), ['known', 'known', 'known'])
     const { violations, charges, spent } = await ledger.check()
     assert.deepEqual([violations, charges, spent], [[], 7, 16n])
-    // What the price of a bound is.
+    // The bound has a price: a charge that is forgotten can be written again.
     assert.deepEqual(ledger.settle(calls.slice(0, 1)), ['written'])
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
-import type { OperatorStore, StoredOperator } from '../../lib/endpoints/admin/index.ts'
+import type { OperatorStore, StoredOperator } from '../../lib/management/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 
@@ -12,7 +12,7 @@ export interface OperatorStoreUnderTest {
   close(): Promise<void>
 }
 
-/** What every store of operators must do. */
+/** The contract of every store of operators. */
 export function operatorStoreContract(
   name: string,
   open: () => Promise<OperatorStoreUnderTest>,

@@ -11,7 +11,6 @@ import { pathToFileURL } from 'node:url'
 import { accountStoreContract } from './account-store.ts'
 import { callStoreContract } from './call-store.ts'
 import { idempotencyStoreContract } from './idempotency-store.ts'
-import { keptStoreContract } from './kept-store.ts'
 import { keyDirectoryContract } from './key-directory.ts'
 import { keyStoreContract } from './key-store.ts'
 import { ledgerContract } from './ledger.ts'
@@ -20,6 +19,7 @@ import { limitWaitContract } from './limit-wait.ts'
 import { lineStateContract } from './line-state-store.ts'
 import { lineSwitchContract } from './line-switch-store.ts'
 import { operatorStoreContract } from './operator-store.ts'
+import { resourceStoreContract } from './resource-store.ts'
 import { sessionStoreContract } from './session-store.ts'
 import { slotStoreContract } from './slot-store.ts'
 import { taskStoreContract } from './task-store.ts'
@@ -34,7 +34,7 @@ const CONTRACTS: Readonly<Record<string, readonly Contract[]>> = {
   'call-store': [callStoreContract],
   'idempotency-store': [idempotencyStoreContract],
   'key-directory': [keyDirectoryContract],
-  'kept-store': [keptStoreContract],
+  'resource-store': [resourceStoreContract],
   'key-store': [keyStoreContract],
   ledger: [ledgerContract],
   'limit-store': [limitCounterContract, slotStoreContract],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
-import type { SessionStore } from '../../lib/endpoints/admin/index.ts'
+import type { SessionStore } from '../../lib/management/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 
@@ -12,7 +12,7 @@ export interface SessionStoreUnderTest {
   close(): Promise<void>
 }
 
-/** What every store of operators' sessions must do. */
+/** The contract of every store of operators' sessions. */
 export function sessionStoreContract(
   name: string,
   open: () => Promise<SessionStoreUnderTest>,

@@ -6,7 +6,7 @@ import { demand, limit } from '../middleware/rate-limit/demands.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import type { LimitStoreUnderTest } from './limit-counter.ts'
 
-/** What every limit store must do about slots, whatever it keeps them in. */
+/** The contract of every limit store for slots, whatever it keeps them in. */
 export function slotStoreContract(
   name: string,
   open: () => Promise<LimitStoreUnderTest>,

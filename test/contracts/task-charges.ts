@@ -16,7 +16,7 @@ import {
   taken,
 } from './task-samples.ts'
 
-/** What a task that succeeds is charged. */
+/** The contract of the charges of tasks that succeed. */
 export function taskChargesContract(tested: () => TasksUnderTest): void {
   const first = () => tested().stores[0]
   const other = () => tested().stores.at(-1) ?? first()

@@ -15,7 +15,7 @@ import {
   type TasksUnderTest,
 } from './task-samples.ts'
 
-/** What becomes of the Idempotency-Key of a create. */
+/** The contract of a task store for the Idempotency-Key of a create. */
 export function taskClaimsContract(tested: () => TasksUnderTest): void {
   const first = () => tested().stores[0]
 
@@ -27,7 +27,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       await tested().claims.claim({ ...claim, fingerprint: 'f', now: NOON, leaseUntil: NOON + 60_000 })
       return { who, claim, intent: intentOf(who, { id: taskIdOf(requestId), requestId, claim }) }
     }
-    /** Who wants the key long after, or undefined where it is free. */
+    /** Claims the key long after; returns its holder, or undefined where it is free. */
     const standing = (id: string, now: number) =>
       tested().claims.claim({ id, owner: 'later', fingerprint: 'f', now, leaseUntil: now + 60_000 })
 

@@ -234,7 +234,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
   })
 }
 
-/** Those of a list that are this task. */
+/** The tasks of a list that are this one. */
 async function idsOf(tasks: Promise<readonly { id: string }[]>, id: string): Promise<string[]> {
   return (await tasks).map((task) => task.id).filter((found) => found === id)
 }

@@ -14,7 +14,7 @@ import {
   taken,
 } from './task-samples.ts'
 
-/** Who polls a task and when; and how tasks are found, listed and removed. */
+/** The contract of a task store for polls, and for how tasks are found, listed and removed. */
 export function taskPollsContract(tested: () => TasksUnderTest): void {
   const first = () => tested().stores[0]
   const other = () => tested().stores.at(-1) ?? first()

@@ -15,7 +15,7 @@ import {
   taken,
 } from './task-samples.ts'
 
-/** What becomes of a task of which an operator says what came of it. */
+/** The contract of a task store for tasks that an operator resolves. */
 export function taskResolutionsContract(tested: () => TasksUnderTest): void {
   const first = () => tested().stores[0]
   const other = () => tested().stores.at(-1) ?? first()
@@ -24,7 +24,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
     const claim = { id: fresh('record'), owner: newRequestId(NOON) }
     const asked = { ...claim, fingerprint: 'f', now: NOON, leaseUntil: NOON + 60_000 }
     assert.equal(await tested().claims.claim(asked), undefined)
-    /** Who has the key an hour later; undefined where it was free. */
+    /** Claims the key an hour later; returns its holder, or undefined where it was free. */
     const standing = () => tested().claims.claim({ ...asked, owner: 'later', now: NOON + HOUR + 1 })
     return { claim, standing }
   }

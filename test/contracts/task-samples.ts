@@ -43,7 +43,7 @@ export const FACTS: VideoFacts = {
   remixOf: null,
 }
 
-/** Who pays: a prepaid account of its own, and a key of it with or without a quota. */
+/** A payer: a prepaid account of its own, and a key of it with or without a quota. */
 export interface Payer {
   readonly account: string
   readonly key: string
@@ -111,12 +111,12 @@ export async function moneyOf({ ledger }: TasksUnderTest, { account, key }: Paye
   return [await figuresOf(ledger, accountWallet(account)), await figuresOf(ledger, keyWallet(key))]
 }
 
-/** What is held on account and key. */
+/** Returns what is held on account and key. */
 export async function leasedOf(tested: TasksUnderTest, who: Payer): Promise<(bigint | undefined)[]> {
   return (await moneyOf(tested, who)).map(([, , leased]) => leased)
 }
 
-/** What is spent of account and key. */
+/** Returns what is spent of account and key. */
 export async function spentOf(tested: TasksUnderTest, who: Payer): Promise<(bigint | undefined)[]> {
   return (await moneyOf(tested, who)).map(([, spent]) => spent)
 }

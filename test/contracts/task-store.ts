@@ -8,7 +8,7 @@ import { taskPollsContract } from './task-polls.ts'
 import { taskResolutionsContract } from './task-resolutions.ts'
 import type { TasksUnderTest } from './task-samples.ts'
 
-/** What every store of video tasks must do, whatever it keeps them in. Nothing in here waits for a time. */
+/** The contract of every store of video tasks, whatever it keeps them in. None of these tests waits for a time. */
 export function taskStoreContract(
   name: string,
   open: () => Promise<TasksUnderTest>,

@@ -6,7 +6,7 @@ import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import { entryAt } from './call-store.ts'
 import { HOUR, START } from './usage-model.ts'
 
-/** What calls of an account add that cost their caller nothing. */
+/** The usage of an account's calls that cost their caller nothing. */
 export function usageOfFreeCalls(tested: () => { calls: CallStore; usage: UsageStore }): void {
   it('has what a call cost the operator that cost its caller nothing', async () => {
     const at = START + 200 * HOUR

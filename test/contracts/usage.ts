@@ -29,7 +29,7 @@ import {
 } from './usage-model.ts'
 import { usageOfFreeCalls } from './usage-of-free-calls.ts'
 
-/** What counts usage, as two processes have it, and what reads it. */
+/** The ledgers and call stores that count usage, as two processes have them, and the store that reads it. */
 export interface UsageUnderTest {
   readonly ledgers: readonly [Ledger & LedgerBooks, ...(Ledger & LedgerBooks)[]]
   readonly calls: CallStore
@@ -55,7 +55,7 @@ function settlementOf(call: Counted, kind: Settlement['kind'], requestId: string
   }
 }
 
-/** What every ledger and call store must count, whatever they keep it in. */
+/** The contract of every ledger and call store for usage, whatever they keep it in. */
 export function usageContract(
   name: string,
   open: () => Promise<UsageUnderTest>,
@@ -158,7 +158,7 @@ export function usageContract(
 
     it('of an account that makes up users is counted to the last call, without those that are too many, beside others', async () => {
       const [ledger] = tried.ledgers
-      // Ledgers of one process count what they tell apart together.
+      // The ledgers of one process share the number of users that they distinguish.
       const [many, other] = [`many-${name}`, `other-${name}`]
       const hour = START + 4 * HOUR
       const made = Array.from({ length: MAX_FINE_ROWS + 150 }, (_, i) => {
@@ -197,7 +197,7 @@ export function usageContract(
       const [total] = await read(many, { groupBy: [] })
       assert.equal(total?.sums.requests, made.length + 1)
 
-      // What is undone is taken away from where it was counted.
+      // An undone charge is subtracted from the hour in which it was counted.
       for (let i = 0; i < charges.length; i += 500)
         await ledger.settle(
           charges.slice(i, i + 500).map((each) => ({ ...each, kind: 'void', amount: 0n, basis: null })),

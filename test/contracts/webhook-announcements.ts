@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { WebhookOutbox, WebhookStore } from '../../lib/webhooks/index.ts'
+import type { WebhookOutbox, WebhookStore } from '../../lib/management/webhooks/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 import { eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'
 
-/** How every outbox tells what changes. */
+/** The contract of every outbox for the changes that it announces. */
 export function webhookAnnouncementsContract(
   name: string,
   open: () => Promise<WebhooksUnderTest>,

@@ -6,12 +6,12 @@ import {
   newWebhookSecret,
   type WebhookOutbox,
   type WebhookStore,
-} from '../../lib/webhooks/index.ts'
+} from '../../lib/management/webhooks/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 import { DAY_MS, eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'
 
-/** What every store of webhooks tells of them and of their deliveries, to the millisecond. */
+/** The contract of every store of webhooks for what it reports of them and of their deliveries, to the millisecond. */
 export function webhookDeliveriesContract(
   name: string,
   open: () => Promise<WebhooksUnderTest>,

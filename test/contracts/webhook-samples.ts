@@ -4,7 +4,7 @@ import {
   type WebhookEventType,
   type WebhookOutbox,
   type WebhookStore,
-} from '../../lib/webhooks/index.ts'
+} from '../../lib/management/webhooks/index.ts'
 
 /** Stores to try, with nothing in them. */
 export interface WebhooksUnderTest {

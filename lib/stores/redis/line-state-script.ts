@@ -23,12 +23,10 @@ for i = 3, #ARGV, 6 do
   local base = ARGV[i + 4] == '1' and ARGV[i + 5] or nil
   local old = standing[id]
   local known = old and old[2] or nil
-  local may = when == 'always'
-    or (when == 'unchanged' and known == base)
-    or (when == 'free' and (known == nil or known == value))
+  local may = (when == 'unchanged' and known == base)
     or (when == 'longer' and (known == nil or old[1] < now + life))
   if may then
-    if when ~= 'always' and ((life == 0 and known ~= nil) or (life > 0 and known ~= value)) then changed = true end
+    if (life == 0 and known ~= nil) or (life > 0 and known ~= value) then changed = true end
     if life == 0 then
       redis.call('HDEL', KEYS[1], id)
       standing[id] = nil

@@ -1,7 +1,7 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
+import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../core/idempotency/index.ts'
 import { checkOptions } from '../../core/options/index.ts'
 import { BrokenRecord } from '../../core/store-guard/index.ts'
-import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../middleware/idempotency/index.ts'
 import { askSafely } from './cluster-asking.ts'
 import { CLAIM, COMPLETE, RELEASE, RENEW_CLAIM } from './idempotency-scripts.ts'
 import { aPrefix, aRedisClient, type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
@@ -34,7 +34,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #release: RedisScript
 
   constructor(options: RedisIdempotencyStoreOptions) {
-    checkOptions('RedisIdempotencyStore', options, { redis: aRedisClient('defineCommand'), prefix: aPrefix })
+    checkOptions('RedisIdempotencyStore', options, { redis: aRedisClient, prefix: aPrefix })
     const { redis, prefix = 'gateway:idempotency:' } = options
     askSafely(redis)
     this.#prefix = prefix
@@ -77,7 +77,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 }
 
-/** Tells the fault of a record, which is of another type or holds no times, from those of Redis. */
+/** Separates the fault of a record, which is of another type or holds no times, from the faults of Redis. */
 function ofOneRecord(script: RedisScript): RedisScript {
   return async (keys, args) => {
     try {

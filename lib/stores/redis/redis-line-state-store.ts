@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { checkOptions } from '../../core/options/index.ts'
-import type { LineNote, LineStateStore, StandingNote } from '../../middleware/route/index.ts'
+import type { LineNote, LineStateStore, StandingNote } from '../../routing/lines/line-state-store.ts'
 import { askSafely, isCluster } from './cluster-asking.ts'
 import { EXCHANGE } from './line-state-script.ts'
 import { aPrefix, aRedisClient, type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
@@ -14,7 +14,7 @@ export interface RedisLineStateStoreOptions {
 }
 
 /**
- * Keeps on one Redis what processes tell each other about their lines. It is small, and Redis may lose it.
+ * Keeps the notes that processes exchange about their lines on one Redis. It is small, and Redis may lose it.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -28,7 +28,7 @@ export class RedisLineStateStore implements LineStateStore {
   readonly #exchange: RedisScript
 
   constructor(options: RedisLineStateStoreOptions) {
-    checkOptions('RedisLineStateStore', options, { redis: aRedisClient('defineCommand'), prefix: aPrefix })
+    checkOptions('RedisLineStateStore', options, { redis: aRedisClient, prefix: aPrefix })
     const { redis, prefix = 'gateway:{lines}:' } = options
     askSafely(redis)
     this.#redis = redis
@@ -71,5 +71,5 @@ export class RedisLineStateStore implements LineStateStore {
   }
 }
 
-/** The guard of the exchanges tells of outages. */
+/** The guard of the exchanges reports outages. */
 function ignore(): void {}

@@ -1,30 +1,29 @@
-export type { AccountShare, RegionState } from '../../endpoints/admin/regions/region-routes.ts'
 export { SqlAccountStore } from './accounts/sql-account-store.ts'
+export { SqlBudgetStore, type SqlBudgetStoreOptions } from './accounts/sql-budget-store.ts'
 export { SqlChangeLog } from './accounts/sql-change-log.ts'
 export { SqlKeyDirectory } from './accounts/sql-key-directory.ts'
 export { SqlKeyStore } from './accounts/sql-key-store.ts'
 export { SqlLineSwitchStore, type SqlLineSwitchStoreOptions } from './accounts/sql-line-switch-store.ts'
 export { SqlOperatorStore } from './accounts/sql-operator-store.ts'
-export { type Seeded, seedAccountsAndKeys } from './accounts/sql-seed.ts'
-export { SqlSeeds } from './accounts/sql-seeds.ts'
+export { type Seeded, SqlSeeds, seedAccountsAndKeys } from './accounts/sql-seed.ts'
 export { SqlSessionStore } from './accounts/sql-session-store.ts'
-export { SqlBudgetStore, type SqlBudgetStoreOptions } from './budgets/sql-budget-store.ts'
+export { backupDatabase, restoreDatabase } from './backup.ts'
 export { SqlAnswerStore } from './calls/sql-answer-store.ts'
 export { SqlCallStore, type SqlCallStoreOptions } from './calls/sql-call-store.ts'
 export { SqlIdempotencyStore } from './calls/sql-idempotency-store.ts'
-export { SqlKeptStore } from './calls/sql-kept-store.ts'
+export { SqlResourceStore } from './calls/sql-resource-store.ts'
 export { SqlTicketStore } from './calls/sql-ticket-store.ts'
-export { type ConnectionFigures, connectionFigures } from './driver/connection-figures.ts'
-export { DatabaseTimeout } from './driver/database-timeout.ts'
-export { type OpenDatabaseOptions, openDatabase, undoMigrations } from './driver/open-database.ts'
-
+export {
+  type ConnectionFigures,
+  connectionFigures,
+  type OpenDatabaseOptions,
+  openDatabase,
+  undoMigrations,
+} from './driver/open-database.ts'
+export { DatabaseTimeout } from './driver/postgres/database-timeout.ts'
 export { SqliteError } from './driver/sqlite/sqlite-client.ts'
 export type { Database, Tables } from './driver/tables.ts'
 export { SqlLedger, type SqlLedgerOptions } from './ledger/sql-ledger.ts'
-export {
-  SqlRegions,
-  type SqlRegionsOptions,
-} from './regions/sql-regions.ts'
 export type { Archive } from './retention/archive.ts'
 export { FolderArchive } from './retention/folder-archive.ts'
 export { S3Archive, type S3ArchiveOptions } from './retention/s3-archive.ts'

@@ -98,7 +98,7 @@ describe('a node of a cluster that a key is on its way to', () => {
   })
 })
 
-describe('who listens for changes of lines', () => {
+describe('a listener for changes of lines', () => {
   const subscribed = 'subscribe gateway:{lines}:changed'
 
   /** Listens on a client; returns how to end it, and what was heard. */

@@ -20,7 +20,7 @@ it('notes from before the clock of Redis was set back stand for nobody, and keep
 }, async (t) => {
   const { redis, store: running, another } = await started(t)
   const killed = another()
-  const conditions = ['always', 'free', 'longer', 'unchanged'] as const
+  const conditions = ['longer', 'unchanged'] as const
   const notes = (value: string): LineNote[] =>
     conditions.map((when) => ({ id: `of ${when}`, value, lifeMs: 3000, when }))
   const allOf = (value: string) => Object.fromEntries(conditions.map((when) => [`of ${when}`, value]))
@@ -57,7 +57,7 @@ it('a note in the form of another version, or of none, stands for nobody', {
     `${later} ${later} value`,
   ]
   for (const [i, text] of foreign.entries()) await redis.hset(KEY, `${i}`, text)
-  const given = foreign.map((_, i): LineNote => ({ id: `${i}`, value: 'own', lifeMs: 1000, when: 'free' }))
+  const given = foreign.map((_, i): LineNote => ({ id: `${i}`, value: 'own', lifeMs: 1000, when: 'longer' }))
   assert.equal((await store.exchange([])).size, 0)
   assert.equal((await store.exchange(given)).size, foreign.length)
 })
@@ -75,17 +75,17 @@ it('notes of versions that have another form are left alone, and none is left wh
   assert.deepEqual(await redis.hgetall('gateway:{lines}:notes'), older)
 })
 
-it('what processes tell each other is forgotten an hour after the last of it, however often it is read', {
+it('a note of one process to the others is forgotten an hour after the last of it, however often it is read', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
   const { redis, store } = await started(t)
-  await store.exchange([{ id: 'a', value: 'v', lifeMs: HOUR_MS, when: 'always' }])
+  await store.exchange([{ id: 'a', value: 'v', lifeMs: HOUR_MS, when: 'longer' }])
   const isHour = (left: number) => left > HOUR_MS - 5000 && left <= HOUR_MS
   assert.ok(isHour(await redis.pttl(KEY)))
   await redis.pexpire(KEY, 60_000)
   assert.equal((await store.exchange([])).size, 1)
   assert.ok((await redis.pttl(KEY)) <= 60_000)
-  await store.exchange([{ id: 'b', value: 'v', lifeMs: 1000, when: 'free' }])
+  await store.exchange([{ id: 'b', value: 'v', lifeMs: 1000, when: 'longer' }])
   assert.ok(isHour(await redis.pttl(KEY)))
 })
 

@@ -6,7 +6,7 @@ import { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from '../../
 const NOW = 1_700_000_000_000
 const MINUTE = 60_000
 
-/** A store on a client that notes which scripts are run, and answers as it is told. */
+/** A store on a client that notes which scripts are run, and answers as the test has set. */
 function opened(t: TestContext, options: { prefix?: string } = {}) {
   t.mock.timers.enable({ apis: ['Date'], now: NOW })
   const run: unknown[][] = []

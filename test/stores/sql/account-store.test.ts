@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AccountSettings, RecordedChange } from '../../../lib/endpoints/admin/index.ts'
-import { type Database, openDatabase, SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import type { AccountSettings } from '../../../lib/management/index.ts'
+import { openDatabase, SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { accountStoreContract } from '../../contracts/account-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
+import { changesIn } from './recorded-changes.ts'
 import { open, temporaryFolder } from './temporary-database.ts'
 
 /** An empty database, and how to be rid of it. */
@@ -21,17 +22,6 @@ const BACKENDS = [
 
 async function emptyPostgres(): Promise<EmptyDatabase> {
   return { url: await postgresUrl(), remove: async () => {} }
-}
-
-async function changesIn(db: Database): Promise<RecordedChange[]> {
-  const rows = await db.selectFrom('admin_changes').selectAll().orderBy('id').execute()
-  return rows.map(({ id, at, before, after, ...rest }) => ({
-    ...rest,
-    requestId: id,
-    at: Number(at),
-    before: before === null ? null : JSON.parse(before),
-    after: JSON.parse(after),
-  }))
 }
 
 for (const [name, empty, skip] of BACKENDS) {
@@ -74,7 +64,7 @@ for (const [name, empty, skip] of BACKENDS) {
     })
   })
 
-  describe(`what cannot be recorded is not done: ${name}`, { skip }, () => {
+  describe(`a change that cannot be recorded is not made: ${name}`, { skip }, () => {
     it('no account, no change, no deposit', async (t) => {
       const { url, remove } = await empty()
       t.after(remove)

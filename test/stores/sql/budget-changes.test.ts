@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MAX_BUDGETS } from '../../../lib/endpoints/admin/budgets/budget-store.ts'
 import { type Budget, budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
+import { MAX_BUDGETS } from '../../../lib/management/budgets/budget-store.ts'
 import {
   type Database,
   SqlAccountStore,
@@ -60,7 +60,7 @@ for (const { name, url, skip } of BACKENDS) {
       })
       await looking
       await look()
-      // Who asks for all is not told of those that are gone by then.
+      // A reader of all budgets is not sent those that are gone by then.
       assert.deepEqual(
         ids.map((id) => seen.get(id) ?? 'deleted'),
         ids.map((_, i) => (i % 4 === 0 ? 'deleted' : BigInt(200 + i))),

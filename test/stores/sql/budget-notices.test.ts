@@ -7,7 +7,7 @@ import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
-  describe(`what budgets tell: ${name}`, { skip }, () => {
+  describe(`the notices of budgets: ${name}`, { skip }, () => {
     it('each share once, by the charge that reaches it, over all processes and changes', async (t) => {
       const address = await url(t)
       const [db, other] = [await open(t, address), await open(t, address)]

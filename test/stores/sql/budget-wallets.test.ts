@@ -4,16 +4,9 @@ import { Client } from 'pg'
 import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
 import { type BudgetPeriod, LeasePool, type WalletId } from '../../../lib/ledger/index.ts'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
-import {
-  openDatabase,
-  SqlAccountStore,
-  SqlBudgetStore,
-  SqlLedger,
-  SqlTaskStore,
-} from '../../../lib/stores/sql/index.ts'
+import { openDatabase, SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { charge, take } from '../../contracts/ledger-money.ts'
-import { created, intended, intentOf } from '../../contracts/task-samples.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { BACKENDS, type Backend, postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -62,16 +55,6 @@ describe('the wallets of budgets', () => {
     const { db, ledger, wallets, sound } = await world(t, await url(t))
     const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
     const at = (days: number, budget = 'b1') => budgetWallet(budget, today - days * DAY_MS)
-    const share = async (wallet: WalletId) => {
-      const sums = { wallet, seq: 1n, returned: 0n }
-      const lent = { ...sums, region: 'us', spent: 0n, granted: 0n, reported_at: 1n }
-      await db.insertInto('lent_shares').values(lent).execute()
-      const told = { told_spent: 0n, told_returned: 0n, elsewhere: 0n, used_at: 1n, in_use: 0 }
-      await db
-        .insertInto('shares')
-        .values({ ...sums, home: 'us', received: 0n, ...told })
-        .execute()
-    }
     // As many newer ones as stay in any case, with that of 90 days ago.
     const newer = Array.from({ length: 9 }, (_, i) => at(80 + i))
     const empty = { limited: 1, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
@@ -83,7 +66,6 @@ describe('the wallets of budgets', () => {
     const kept = [at(90), at(200, 'b2'), budgetWallet('b1', 0), at(300)]
     for (const [i, wallet] of [at(101), at(150), ...kept].entries()) {
       await ledger.change('p', [take(`lease-${i}`, wallet, 10n)])
-      await share(wallet)
       await ledger.settle([
         charge(wallet.startsWith('budget:b1') ? 'acme' : 'beside', 7n, { budgets: [wallet] }),
       ])
@@ -97,11 +79,6 @@ describe('the wallets of budgets', () => {
     assert.equal((await wallets()).filter((id) => newer.includes(id)).length, newer.length)
     const notices = await db.selectFrom('budget_notices').select('wallet').distinct().execute()
     assert.deepEqual(notices.map(({ wallet }) => wallet).sort(), left)
-    for (const table of ['shares', 'lent_shares'] as const)
-      assert.deepEqual(
-        (await db.selectFrom(table).select('wallet').execute()).map(({ wallet }) => wallet).sort(),
-        [...kept].sort(),
-      )
     await sound()
     await db.deleteFrom('wallets').where('id', '=', at(90)).execute()
     assert.match(
@@ -127,37 +104,6 @@ describe('the wallets of budgets', () => {
     t.mock.timers.reset()
     const spent = (await ledger.wallets([own, beside])).map((each) => each.spent)
     assert.deepEqual(spent, [900n, 900n])
-    await sound()
-  })
-
-  onBoth('are free of a video that a process without budgets has ended', async (t, url) => {
-    const { db, ledger, sound } = await world(t, await url(t))
-    const [own, beside] = [periodOf('b1', 'acme', 1), periodOf('b2', 'beside', 1)]
-    const store = new SqlTaskStore(db)
-    const task = async (account: string, budgets: readonly BudgetPeriod[]) => {
-      const intent = intentOf({ account, key: '' }, { key: null, budgets })
-      await intended(store, intent)
-      await store.created(intent.id, created(), 1)
-      return intent.requestId
-    }
-    const ended = await task('acme', [own])
-    await task('acme', [own])
-    await task('beside', [beside])
-    // What such a process writes.
-    await db.deleteFrom('holds').where('request_id', '=', ended).execute()
-    await db
-      .updateTable('wallets')
-      .set(({ eb }) => ({ leased: eb('leased', '-', 85n) }))
-      .where('id', '=', 'account:acme')
-      .execute()
-    const leased = async () => {
-      const found = await ledger.wallets([own.wallet, beside.wallet])
-      return found.map((wallet) => wallet.leased)
-    }
-    assert.deepEqual(await leased(), [170n, 85n])
-    await sound()
-    await ledger.renew([], Date.now())
-    assert.deepEqual(await leased(), [85n, 85n])
     await sound()
   })
 })
@@ -188,7 +134,7 @@ describe('the row of a budget that somebody has locked', { skip: WITHOUT_POSTGRE
     // So does a charge whose wallet is not there.
     const wallets: WalletId[] = [budgetWallet('b1', 77)]
     const settling = ledger.settle([charge('beside', 1n), charge('acme', 1n, { budgets: wallets })])
-    await assert.rejects(settling, { name: 'WalletsHeldUp', wallets: new Set(['account:acme']) })
+    await assert.rejects(settling, { name: 'WalletsLocked', wallets: new Set(['account:acme']) })
     assert.equal(pool.away, false)
     await operator.query('rollback')
     const held = await waits

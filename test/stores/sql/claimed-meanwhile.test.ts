@@ -9,7 +9,8 @@ describe('a claim in SQLite while another process claims its key and gives it up
     const url = await databaseUrl(t)
     const [own, other] = [await open(t, url), new SqlIdempotencyStore(await open(t, url))]
     const claim = (owner: string) => ({ id: 'key', owner, fingerprint: owner, now: 1000, leaseUntil: 9000 })
-    const steps = [() => other.claim(claim('theirs')), () => other.release({ id: 'key', owner: 'theirs' })]
+    assert.equal(await other.claim(claim('theirs')), undefined)
+    const steps = [() => other.release({ id: 'key', owner: 'theirs' })]
     let answers = 0
     const interrupted: KyselyPlugin = {
       transformQuery: ({ node }) => node,
@@ -20,7 +21,7 @@ describe('a claim in SQLite while another process claims its key and gives it up
     }
     const store = new SqlIdempotencyStore(own.withPlugin(interrupted) as Database)
     assert.equal(await store.claim(claim('ours')), undefined)
-    assert.equal(answers, 4, 'it was not there, stood, was gone, and is made')
+    assert.equal(answers, 3, 'it stood, was gone, and is made')
     assert.equal((await other.claim(claim('later')))?.owner, 'ours')
   })
 })

@@ -4,20 +4,21 @@ import { sql } from 'kysely'
 import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { untilAsync } from '../../support/until.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { MONTH_MS, opened, retentionOf } from './retention-world.ts'
+import { openPartitioned } from './postgres-database.ts'
+import { MONTH_MS, NOW, retentionOf } from './retention-world.ts'
 
 it('a partition that somebody reads is dropped behind that, and others wait a tenth of a second at a time', {
   skip: WITHOUT_POSTGRES,
 }, async (t) => {
-  const db = await opened(t, await postgresUrl())
+  const db = await openPartitioned(t)
+  t.mock.timers.enable({ apis: ['Date'], now: NOW })
   const sequences = async () => {
     const { rows } = await sql<{ tries: bigint; patience: bigint }>`
       select tries.last_value as tries, patience.last_value as patience from tries, patience`.execute(db)
     return rows[0]
   }
   for (const name of ['tries', 'patience']) await sql`create sequence ${sql.table(name)}`.execute(db)
-  // What a sequence has stays, whatever becomes of the transaction.
+  // The value of a sequence stays, whatever becomes of the transaction.
   await sql`create function note_drop() returns event_trigger language plpgsql as $$
     begin
       perform nextval('tries');

@@ -13,7 +13,7 @@ import { DAY_MS, linesIn, MONTH_MS, NOW, nameOf, opened, retentionOf } from './r
 const dayAgo = (days: number) => Math.floor(NOW / DAY_MS - days) * DAY_MS
 
 for (const { name, url, skip } of BACKENDS) {
-  describe(`what is exported from ${name}`, { skip }, () => {
+  describe(`an export from ${name}`, { skip }, () => {
     it('has all that a charge is known by, and when it was undone', async (t) => {
       const folder = await temporaryFolder()
       t.after(() => folder.remove())

@@ -57,7 +57,7 @@ for (const [what, texts, refused] of [
   ['cannot be read at all', [new Error('read')], undefined],
   ['is not confirmed', ['one', 'two'], new Error('confirm')],
 ] as const)
-  it(`what ${what} leaves the file of before, and nothing beside it`, async (t) => {
+  it(`a new file that ${what} leaves the file of before, and nothing beside it`, async (t) => {
     const { path, files, archive } = await opened(t)
     const write = () =>
       archive.write(NAME, chunks(...texts), async () => {
@@ -71,7 +71,7 @@ for (const [what, texts, refused] of [
     assert.equal((await readFile(join(path, NAME))).toString(), 'before')
   })
 
-it('what a process that was killed has left of a file is removed with the next try, and nothing else', async (t) => {
+it('a partial file of a process that was killed is removed with the next try, and nothing else', async (t) => {
   const { path, files, archive } = await opened(t)
   await mkdir(join(path, FOLDER), { recursive: true })
   const own = '.calls-2030-01-02.jsonl.gz.1234.part'

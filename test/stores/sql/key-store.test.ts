@@ -103,7 +103,7 @@ for (const { name, url, skip } of BACKENDS) {
       for (const [id, use] of latest) assert.equal((await stores[1]?.find(id))?.lastUsedAt, use, id)
     })
 
-    it('what cannot be recorded is not done', async (t) => {
+    it('a change that cannot be recorded is not made', async (t) => {
       const db = await open(t, await url(t))
       await seedAccountsAndKeys(db, SEED)
       const keys = new SqlKeyStore(db)

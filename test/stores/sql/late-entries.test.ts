@@ -12,12 +12,12 @@ import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge, voidOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
+import { emptyPostgresUrl, openPartitioned, postgresUrl } from './postgres-database.ts'
 import { open, PATIENT } from './temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 
-/** What becomes of a call in turn. */
+/** One settlement of one of the calls. */
 const step = fc.record({
   call: fc.nat(3),
   what: fc.constantFrom('charge' as const, 'charge' as const, 'void' as const, 'revoked' as const),
@@ -111,7 +111,7 @@ describe('log entries for which charges did not wait', { skip: WITHOUT_POSTGRES,
           Settlement,
         ]
         await assert.rejects(ledger.settle([busy, free]), {
-          name: 'WalletsHeldUp',
+          name: 'WalletsLocked',
           wallets: new Set(['account:busy']),
         })
         assert.deepEqual(await ledger.settle([free]), ['written'])
@@ -120,7 +120,9 @@ describe('log entries for which charges did not wait', { skip: WITHOUT_POSTGRES,
   })
 
   it('do not wait where a part of a table is locked', async (t) => {
-    const { db, other, ledger } = await opened(t)
+    const url = await emptyPostgresUrl()
+    const db = await openPartitioned(t, url, { lockTimeoutMs: 50, logger: SILENT })
+    const [other, ledger] = [await openPartitioned(t, url), new SqlLedger(db)]
     const entries = [0, 1].map((i) => entryOf(newRequestId(Date.now() + i), true))
     const [first, second] = entries.map((entry) => charge('acme', 1n, { requestId: entry.id, entry })) as [
       Settlement,

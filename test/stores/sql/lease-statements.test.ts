@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import type { LeaseChange, WalletId } from '../../../lib/ledger/index.ts'
 import { changeLease, type LeaseRecord, sweepLease, type WalletFigures } from '../../../lib/ledger/lease.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { saveLeases } from '../../../lib/stores/sql/ledger/sql-ledger-rows.ts'
 import { leaseOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
+import { saveLeases } from './stored-leases.ts'
 import { open } from './temporary-database.ts'
 
 const PAIRS = 2000
@@ -64,7 +64,7 @@ async function world(t: Parameters<typeof open>[0]) {
     .insertInto('wallets')
     .values([...wallets].map(([id, { limited, ...rest }]) => ({ id, limited: Number(limited), ...rest })))
     .execute()
-  await saveLeases(db, leases.values())
+  await saveLeases(db, [...leases.values()])
   async function read() {
     const rows = await db.selectFrom('wallets').selectAll().execute()
     const kept = await db.selectFrom('leases').selectAll().execute()

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type KyselyPlugin, type RawBuilder, sql } from 'kysely'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { pruneUsage } from '../../../lib/stores/sql/usage/prune-usage.ts'
+import { pruneUsage } from '../../../lib/stores/sql/usage/sql-usage-counter.ts'
 import { charge, draw, leaseOf, voidOf } from '../../contracts/ledger-money.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
-/** What somebody might do to the rows, and what the check says then. */
+/** Damage that somebody might do to the rows, and the violations that the check then reports. */
 const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]][] = [
   [
     'funds that nobody deposited',
@@ -231,7 +231,7 @@ for (const { name, url, skip } of BACKENDS) {
       const each = sql`from numbers`
       for (const rows of [
         sql`insert into deposits (account, reference, amount, at) ${many} select 'a' || n, 'opening', 50, 1 ${each}`,
-        sql`insert into charges (request_id, account, key, amount, at) ${many} select 'r' || n, 'a' || n, null, 9, 1 ${each}`,
+        sql`insert into charges (request_id, account, key, amount, at, usage) ${many} select 'r' || n, 'a' || n, null, 9, 1, '{}' ${each}`,
         sql`insert into voids (request_id, account, key, amount, at) ${many} select 'r' || n, 'a' || n, null, 9, 1 ${each}`,
         sql`insert into leases (id, wallet, owner, held, seq, last_moved, beats, renewed_at)
           ${many} select 'l' || n, 'account:a' || n, 'p', 7, 1, 7, 1, 1 ${each}`,
@@ -255,9 +255,10 @@ for (const { name, url, skip } of BACKENDS) {
       const ledger = new SqlLedger(db)
       await ledger.settle([charge('acme', 0n, { requestId: 'req_0', key: 'k' })])
       await sql`
-        insert into charges (request_id, account, key, amount, at, basis)
+        insert into charges (request_id, account, key, amount, at, basis, usage)
         with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 50001)
-        select 'more_' || n, 'acme', 'k', 3, 1, null from numbers`.execute(db)
+        select 'more_' || n, 'acme', 'k', 3, 1, null, '{}' from numbers`.execute(db)
+      await sql`update usage set charged = 150003`.execute(db)
       await sql`update wallets set spent = 150003`.execute(db)
       const { violations, charges, spent } = await ledger.check()
       assert.deepEqual([violations, charges, spent], [[], 50_002, 150_003n])

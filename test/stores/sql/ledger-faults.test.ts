@@ -38,7 +38,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('what would grow beyond 64 bits fails its batch, and what stands stays', async (t) => {
+    it('a figure that would grow beyond 64 bits fails its batch, and the rows stay as they are', async (t) => {
       const ledger = new SqlLedger(await open(t, await url(t)))
       await ledger.settle([charge('acme', 2n ** 63n - 1n)])
       await assert.rejects(async () => ledger.settle([charge('globex', 1n), charge('acme', 1n)]), RangeError)

@@ -1,16 +1,8 @@
-import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
-import { MemoryLineSwitchStore } from '../../../lib/endpoints/admin/index.ts'
 import { openDatabase, SqlChangeLog, SqlLineSwitchStore } from '../../../lib/stores/sql/index.ts'
 import { lineSwitchContract } from '../../contracts/line-switch-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { temporaryDatabase } from './temporary-database.ts'
-
-lineSwitchContract('memory', async () => {
-  const changes = new MemoryChangeLog()
-  const store = new MemoryLineSwitchStore({ changes })
-  return { stores: [store, store], changes, close: async () => {} }
-})
 
 async function openTwice(url: string) {
   const db = await openDatabase(url)

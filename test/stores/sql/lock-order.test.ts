@@ -52,7 +52,7 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
     assert.deepEqual(await new SqlIdempotencyStore(other).renew(claims, NOW + 120_000), [false, true])
   })
 
-  it('deposit wallet first, as processes of older versions do', async (t) => {
+  it('lock the wallet of a deposit first', async (t) => {
     const url = await postgresUrl()
     const [db, other] = [await open(t, url), await open(t, url)]
     const ledger = new SqlLedger(other)

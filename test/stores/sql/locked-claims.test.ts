@@ -71,7 +71,7 @@ describe('records of keys that somebody has locked', { skip: WITHOUT_POSTGRES },
       assert.deepEqual(await Promise.all(twice), [undefined, standing, undefined])
       assert.deepEqual(new Set(await Promise.all(many)), new Set([undefined]))
       await bad
-      assert.ok(performance.now() - began < 1000, 'none has waited for the lock')
+      assert.ok(performance.now() - began < 5000, 'none has waited for the lock')
     })
   })
 

@@ -45,7 +45,7 @@ describe('a lease that is swept', { skip: WITHOUT_POSTGRES }, () => {
         await sql`select 1 from ${sql.table(table)} where id = any(${ids}::text[]) for update`.execute(trx)
         const since = performance.now()
         const sweeping = Promise.all(all.map((lease) => ledger.sweep(lease, 1)))
-        // What an account costs whose rows are locked shows in nobody else's charges.
+        // The work for an account whose rows are locked does not delay the charges of others.
         await ledger.settle([charge(other, 1n)])
         assert.deepEqual(await sweeping, [false, true, false, true])
         assert.ok(performance.now() - since < 900)

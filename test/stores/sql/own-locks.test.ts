@@ -42,10 +42,9 @@ async function openLedger(t: TestContext) {
     await run()
     await operator.query('rollback')
   }
-  const heldUp = (accounts: readonly string[], own: boolean) => ({
-    name: 'WalletsHeldUp',
+  const walletsLocked = (accounts: readonly string[]) => ({
+    name: 'WalletsLocked',
     wallets: new Set(accounts.map(accountWallet)),
-    own,
   })
   /** Counts what is not counted yet. */
   const counter = async () => {
@@ -54,22 +53,22 @@ async function openLedger(t: TestContext) {
     await counting.close()
   }
   const [calls, usage] = [new SqlCallStore(db), new SqlUsageStore(db)]
-  return { ledger, calls, usage, counter, operator, whileOwn, whileForeign, heldUp }
+  return { ledger, calls, usage, counter, operator, whileOwn, whileForeign, walletsLocked }
 }
 
 describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES }, () => {
-  it('by another transaction of this process are told from those of somebody else', async (t) => {
-    const { ledger, whileOwn, whileForeign, heldUp } = await openLedger(t)
+  it('by a transaction of this process or of another one are named', async (t) => {
+    const { ledger, whileOwn, whileForeign, walletsLocked } = await openLedger(t)
     const [ours, theirs, free] = await Promise.all([1, 2, 3].map(() => prepaid(ledger, 1000n)))
     assert.ok(ours && theirs && free)
     const changed = (account: string) =>
       ledger.change('p', [take(`l-${account}`, accountWallet(account), 1n)])
     await whileOwn(ours, async () => {
-      await assert.rejects(ledger.settle([charge(free, 1n), charge(ours, 1n)]), heldUp([ours], true))
-      await assert.rejects(changed(ours), heldUp([ours], true))
+      await assert.rejects(ledger.settle([charge(free, 1n), charge(ours, 1n)]), walletsLocked([ours]))
+      await assert.rejects(changed(ours), walletsLocked([ours]))
       await whileForeign(theirs, async () => {
         const both = [charge(theirs, 1n), charge(ours, 1n), charge(free, 1n)]
-        await assert.rejects(ledger.settle(both), heldUp([theirs, ours], false))
+        await assert.rejects(ledger.settle(both), walletsLocked([theirs, ours]))
       })
     })
     for (const lock of ['for update', 'for no key update', 'for share'])
@@ -77,8 +76,8 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
         theirs,
         async () => {
           const batch = [charge(free, 1n), charge(theirs, 1n)]
-          await assert.rejects(ledger.settle(batch), heldUp([theirs], false), lock)
-          await assert.rejects(changed(theirs), heldUp([theirs], false), lock)
+          await assert.rejects(ledger.settle(batch), walletsLocked([theirs]), lock)
+          await assert.rejects(changed(theirs), walletsLocked([theirs]), lock)
         },
         lock,
       )
@@ -91,7 +90,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
   })
 
   it('are told of usage too, and hold up no entry of the call log', async (t) => {
-    const { ledger, calls, counter, usage, operator, heldUp } = await openLedger(t)
+    const { ledger, calls, counter, usage, operator, walletsLocked } = await openLedger(t)
     // All that was there before has been counted.
     await calls.append([entryAt(Date.now(), { account: 'a', status: 429, outcome: 'refused' })])
     await counter()
@@ -109,7 +108,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
       await operator.query('begin')
       await operator.query(`select 1 from usage where account = $1 ${lock}`, [theirs])
       const batch = [charge(free, 1n, { at }), charge(theirs, 1n, { at })]
-      await assert.rejects(ledger.settle(batch), heldUp([theirs], false), lock)
+      await assert.rejects(ledger.settle(batch), walletsLocked([theirs]), lock)
       assert.deepEqual(await ledger.settle([charge(free, 1n, { at })]), ['written'])
       await refuse(lock === 'for share' ? at - DAY_MS : at)
       await operator.query('rollback')
@@ -136,7 +135,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
     ['revoked', 'the refused call'],
   ] as const)
     it(`are told of usage of ${what} to a charge that is undone (${kind})`, async (t) => {
-      const { ledger, operator, heldUp } = await openLedger(t)
+      const { ledger, operator, walletsLocked } = await openLedger(t)
       const [theirs, free] = await Promise.all([1, 2].map(() => prepaid(ledger, 1000n)))
       assert.ok(theirs && free)
       const at = Date.now()
@@ -154,7 +153,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
       ])
       assert.ok(locked.rowCount)
       const undone = { ...stands, kind, entry: entry(stands.requestId) }
-      await assert.rejects(ledger.settle([charge(free, 1n, { at }), undone]), heldUp([theirs], false))
+      await assert.rejects(ledger.settle([charge(free, 1n, { at }), undone]), walletsLocked([theirs]))
       await operator.query('rollback')
       await ledger.settle([undone])
       assert.deepEqual(await figuresOf(ledger, accountWallet(theirs)), [1000n, 0n, 0n, 0n])
@@ -174,7 +173,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
       await operator.query('rollback')
     }
     for (const outcome of await Promise.all(settling))
-      assert.ok(Array.isArray(outcome) || outcome === 'WalletsHeldUp', `${outcome}`)
+      assert.ok(Array.isArray(outcome) || outcome === 'WalletsLocked', `${outcome}`)
     assert.deepEqual((await ledger.check()).violations, [])
   })
 })

@@ -1,30 +1,26 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { firstIdOf, timeOfId } from '../../../lib/stores/sql/driver/id-times.ts'
 import {
+  keepPartitions,
   makePartitions,
   nextPeriod,
   PARTITIONED_TABLES,
   partitionsOf,
   periodStart,
 } from '../../../lib/stores/sql/driver/postgres/partitions.ts'
-import { type Database, SqlCallStore, SqlLedger, undoMigrations } from '../../../lib/stores/sql/index.ts'
+import { type Database, SqlCallStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge } from '../../contracts/ledger-money.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { olderDatabase } from './older-database.ts'
-import { emptyPostgresUrl, postgresUrl } from './postgres-database.ts'
+import { emptyPostgresUrl, openPartitioned, postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 const DAY_MS = 86_400_000
 const NOW = Date.now()
-
-async function opened(t: TestContext): Promise<Database> {
-  return open(t, await postgresUrl())
-}
 
 async function settled(db: Database, time: number): Promise<string> {
   const requestId = newRequestId(time)
@@ -52,9 +48,9 @@ describe('a request id', () => {
   })
 })
 
-describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES }, () => {
+describe('the tables of a new database with the option `partitions`', { skip: WITHOUT_POSTGRES }, () => {
   it('have partitions for the time to come, without a gap', async (t) => {
-    const db = await opened(t)
+    const db = await openPartitioned(t)
     for (const { name, width } of PARTITIONED_TABLES) {
       const parts = await partitionsOf(db, name)
       assert.equal(parts[0]?.from, null)
@@ -69,7 +65,7 @@ describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES },
   })
 
   it('take a call into the partitions of its time, and find it there', async (t) => {
-    const db = await opened(t)
+    const db = await openPartitioned(t)
     const id = await settled(db, NOW)
     const week = dated(periodStart(NOW, 'week'))
     assert.deepEqual(await placesOf(db, id), [
@@ -81,11 +77,18 @@ describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES },
   })
 
   it('get more as time goes on, made by one of several processes', async (t) => {
-    const db = await opened(t)
+    const url = await emptyPostgresUrl()
+    const [db, ...others] = [
+      await openPartitioned(t, url),
+      await openPartitioned(t, url),
+      await openPartitioned(t, url),
+    ]
     const logger = recordingLogger()
     const later = NOW + 400 * DAY_MS
-    const made = await Promise.all([1, 2, 3].map(() => makePartitions(db, later, logger)))
-    const names = made.flat().sort()
+    t.mock.timers.enable({ apis: ['Date'], now: later })
+    await Promise.all([db, ...others].map((each) => keepPartitions(each, logger)))
+    assert.deepEqual(logger.lines, [])
+    const names = (await partitionsOf(db, 'charges')).map(({ name }) => name)
     assert.deepEqual(names, [...new Set(names)])
     assert.ok(names.includes(`charges_${dated(periodStart(later, 'month'))}`))
     assert.deepEqual(await makePartitions(db, later, logger), [])
@@ -93,7 +96,7 @@ describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES },
   })
 
   it('take what is in none of them, charge it once, and give that time no partition any more', async (t) => {
-    const db = await opened(t)
+    const db = await openPartitioned(t)
     const far = NOW + 400 * DAY_MS
     const id = await settled(db, far)
     assert.deepEqual(await placesOf(db, id), ['charges_default', 'calls_default', 'call_labels_default'])
@@ -107,7 +110,7 @@ describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES },
   })
 
   it('hold up no settlement while somebody reads all of a table', async (t) => {
-    const db = await opened(t)
+    const db = await openPartitioned(t)
     await db.transaction().execute(async (trx) => {
       await sql`select count(*) from charges`.execute(trx)
       await sql`select count(*) from calls`.execute(trx)
@@ -123,62 +126,19 @@ describe('the tables of a new database in Postgres', { skip: WITHOUT_POSTGRES },
     })
     assert.ok((await makePartitions(db, NOW + 100 * DAY_MS, recordingLogger())).length > 0)
   })
-})
 
-describe('the tables of an older database in Postgres', { skip: WITHOUT_POSTGRES }, () => {
-  const BEFORE = '0025-webhook-positions'
-  const OLD = [NOW - 400 * DAY_MS, NOW - DAY_MS, NOW]
-
-  /** Writes charges and calls of two accounts, as the version before did. */
-  async function write(older: Awaited<ReturnType<typeof olderDatabase>>, more: readonly string[] = []) {
-    const ids = [...OLD.map((time) => newRequestId(time)), ...more]
-    for (const [i, id] of ids.entries()) {
-      const account = i === 1 ? 'globex' : 'acme'
-      await sql`insert into charges (request_id, account, amount, at, usage)
-        values (${id}, ${account}, 5, ${NOW}, '{}')`.execute(older)
-      await sql`insert into calls (id, account, status, created_at, entry, counted)
-        values (${id}, ${account}, 200, ${NOW}, ${JSON.stringify(entryAt(NOW, { id, account }))}, 1)`.execute(
-        older,
-      )
-    }
-    await older.destroy()
-    return ids
-  }
-
-  for (const last of [BEFORE, '0026-partition-bounds', '0026-partition-checks'])
-    it(`are whole after an update from ${last}, their rows in the first partition`, async (t) => {
-      const url = await emptyPostgresUrl()
-      const before = await write(await olderDatabase(url, BEFORE))
-      const ids = [...before, ...(last === BEFORE ? [] : await write(await olderDatabase(url, last)))]
-      const db = await open(t, url)
-      for (const id of ids) assert.deepEqual(await placesOf(db, id), ['charges_first', 'calls_first'])
-      const { entries: found } = await new SqlCallStore(db).list({ account: 'acme', limit: 20 })
-      assert.deepEqual(
-        found.map(({ id }) => id),
-        ids
-          .filter((_, i) => i % OLD.length !== 1)
-          .sort()
-          .reverse(),
-      )
-      assert.equal((await placesOf(db, await settled(db, NOW + 60 * DAY_MS))).length, 3)
-      assert.deepEqual(
-        await new SqlLedger(db).settle([charge('acme', 5n, { requestId: ids[0] as string })]),
-        ['known'],
-      )
-    })
-
-  it('keep a row with an id of another kind, and are as before when that is undone', async (t) => {
-    const url = await emptyPostgresUrl()
-    const ids = await write(await olderDatabase(url, BEFORE), ['of-an-own-handler', 'zz'])
+  it('are not divided without the option, which must be on when they are created', async (t) => {
+    const url = await postgresUrl()
     const db = await open(t, url)
-    assert.deepEqual(await placesOf(db, 'zz'), ['charges_default', 'calls_default'])
-    await settled(db, NOW)
-    await undoMigrations(url, BEFORE)
-    const { rows } = await sql<{ id: string }>`select request_id as id from charges order by 1`.execute(db)
-    assert.deepEqual(rows.length, ids.length + 1)
-    assert.equal((await partitionsOf(db, 'charges')).length, 0)
-    const again = await open(t, url)
-    assert.equal((await new SqlCallStore(again).find('zz'))?.id, 'zz')
-    assert.ok((await partitionsOf(again, 'charges')).length >= 2)
+    const { rows } = await sql`select relname from pg_class
+      where relkind = 'p' and relnamespace = 'public'::regnamespace`.execute(db)
+    assert.deepEqual(rows, [])
+    await assert.rejects(openPartitioned(t, url), /partitions must be on when the tables are created/)
+    const other = await emptyPostgresUrl()
+    await openPartitioned(t, other)
+    const without = await open(t, other)
+    const id = await settled(without, NOW + 400 * DAY_MS)
+    assert.equal((await placesOf(without, id))[0], 'charges_default')
+    assert.equal(await new SqlCallStore(without).prune(NOW + 500 * DAY_MS, 10), 1)
   })
 })

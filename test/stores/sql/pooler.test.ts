@@ -9,16 +9,16 @@ import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl, sharedPostgres } from './postgres-database.ts'
 
-/** What PgBouncer takes with a login, without further settings. */
+/** The settings that PgBouncer accepts at a login without further configuration. */
 const TAKEN = ['user', 'database', 'application_name', 'client_encoding']
 /** The message with the number of the server's process. */
 const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12])
 
-/** What comes before the number of the process that serves a session: that it is no standby, and the length. */
+/** The bytes before the number of the process that serves a session: that it is no standby, and the length. */
 const NO_STANDBY = Buffer.from([0, 0, 0, 1, 0x66, 0, 0, 0])
 
 /**
- * Passes a connection on as a pooler does: it takes few settings, and tells a number of its own for the server's process.
+ * Passes a connection on as a pooler does: it accepts few settings, and sends its own number for the server's process.
  *
  * @param mode `transaction`: one process of the server serves all.
  */
@@ -79,7 +79,7 @@ describe('settings of a connection to Postgres', { skip: WITHOUT_POSTGRES }, () 
     assert.deepEqual(await settingsOf(db), ['read committed', 'off', '5s', '1s', '5s'])
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
     assert.deepEqual(
-      connectionsOf(db).backends,
+      connectionsOf(db).sessions,
       rows.map(({ pid }) => pid),
     )
   })
@@ -95,9 +95,9 @@ describe('settings of a connection to Postgres', { skip: WITHOUT_POSTGRES }, () 
     await (await sharedPostgres()).query(`alter database ${database} set idle_session_timeout = '300ms'`)
     const logger = recordingLogger()
     const db = await opened(t, url, { logger, poolSize: 4 })
-    const own = [...connectionsOf(db).backends]
+    const own = [...connectionsOf(db).sessions]
     await sleep(1000)
-    assert.deepEqual(connectionsOf(db).backends, own)
+    assert.deepEqual(connectionsOf(db).sessions, own)
     assert.doesNotMatch(JSON.stringify(logger.lines), /was lost/)
   })
 

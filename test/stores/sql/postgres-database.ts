@@ -1,12 +1,12 @@
-import type { TestContext } from 'node:test'
-import { cleaningUp } from '../../support/clean-up.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../lib/stores/sql/index.ts'
+import { type CleanUp, cleaningUp } from '../../support/clean-up.ts'
 import {
   type PostgresDatabases,
   postgresDatabases,
   SHARED_POSTGRES,
 } from '../../support/postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { databaseUrl, emptyDatabaseUrl } from './temporary-database.ts'
+import { databaseUrl, emptyDatabaseUrl, PATIENT } from './temporary-database.ts'
 
 let databases: Promise<PostgresDatabases> | undefined
 const cleanUp = cleaningUp()
@@ -19,7 +19,7 @@ export function sharedPostgres(): Promise<PostgresDatabases> {
 
 async function open(): Promise<PostgresDatabases> {
   const port = process.env[SHARED_POSTGRES]
-  // What is made there goes with the server.
+  // Databases that are made there are removed with the server.
   if (port !== undefined) return postgresDatabases(Number(port))
   const own = await startPostgres()
   cleanUp.after(() => own.close())
@@ -37,13 +37,25 @@ export async function emptyPostgresUrl(): Promise<string> {
   return (await sharedPostgres()).createDatabase()
 }
 
-/** What a test of SQL code runs on: where to get a database, and why it cannot be had. */
+/** Opens a database in it whose tables are divided by time. */
+export async function openPartitioned(
+  t: CleanUp,
+  url?: string,
+  options: OpenDatabaseOptions = {},
+): Promise<Database> {
+  const settings = { ...PATIENT, ...options, partitions: true }
+  const db = await openDatabase(url ?? (await emptyPostgresUrl()), settings)
+  t.after(() => db.destroy())
+  return db
+}
+
+/** The databases that a test of SQL code runs on: where to get one, or why there is none. */
 export interface Backend {
   readonly name: string
   /** Of one without rows. */
-  readonly url: (t: TestContext) => Promise<string>
+  readonly url: (t: CleanUp) => Promise<string>
   /** Of one without tables. */
-  readonly emptyUrl: (t: TestContext) => Promise<string>
+  readonly emptyUrl: (t: CleanUp) => Promise<string>
   readonly skip: string | false
 }
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PoolClient } from 'pg'
 import type { Cell } from '../../../lib/stores/sql/driver/columns.ts'
-import { arraysOf } from '../../../lib/stores/sql/driver/postgres/postgres-arrays.ts'
 import { PostgresBatch } from '../../../lib/stores/sql/driver/postgres/postgres-batch.ts'
+import { arraysOf } from '../../../lib/stores/sql/driver/postgres/postgres-values.ts'
 import { RowStatement } from '../../../lib/stores/sql/driver/row-statement.ts'
 
 /** Dimensions, whether null may be there, the type, how many, and the index of the first. */

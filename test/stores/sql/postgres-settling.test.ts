@@ -150,7 +150,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
         .forUpdate()
         .execute()
       const wallets = new Set([accountWallet(locked)])
-      await assert.rejects(settle(...batch), { name: 'WalletsHeldUp', wallets })
+      await assert.rejects(settle(...batch), { name: 'WalletsLocked', wallets })
       assert.deepEqual((await settle(charge(free, 1n))).results, ['written'])
     })
     assert.deepEqual(await settle(...batch), { results: ['written', 'written'], trips: 1 })

@@ -8,7 +8,7 @@ import { charge } from '../../contracts/ledger-money.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { until, untilAsync } from '../../support/until.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { DAY_MS, MONTH_MS, NOW, opened, retentionOf } from './retention-world.ts'
+import { DAY_MS, NOW, opened, retentionOf } from './retention-world.ts'
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`rounds of retention in ${name}`, { skip }, () => {
@@ -57,21 +57,6 @@ for (const { name, url, skip } of BACKENDS) {
         logger.lines.map(({ level, message }) => [level, message]),
         [['error', 'retention: old rows could not be exported or deleted']],
       )
-    })
-
-    it('that wait for usage are no failure', async (t) => {
-      const db = await opened(t, await url(t))
-      const requestId = newRequestId(NOW - 200 * DAY_MS)
-      await new SqlLedger(db).settle([charge('acme', 1n, { requestId, at: NOW - 200 * DAY_MS })])
-      await sql`update charges set usage = null`.execute(db)
-      const logger = recordingLogger()
-      const retention = retentionOf(t, db, { logger, calls: null, charges: 3 * MONTH_MS })
-      await until(() => logger.lines.length > 0)
-      assert.deepEqual(
-        logger.lines.map(({ level, message }) => [level, message]),
-        [['info', 'retention: old rows are deleted later']],
-      )
-      assert.deepEqual([retention.away, retention.outages], [false, 0])
     })
 
     it('keep rows for another time as soon as that is said, and for ever where it is', async (t) => {

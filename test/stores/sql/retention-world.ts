@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type Database, SqlRetention, type SqlRetentionOptions } from '../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { openPartitioned } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 export const DAY_MS = 86_400_000
@@ -17,13 +18,13 @@ export function retentionOf(t: TestContext, db: Database, options: SqlRetentionO
 }
 
 /** An empty database, opened long before the present of the test. */
-export async function opened(t: TestContext, url: string): Promise<Database> {
-  const db = await open(t, url)
+export async function opened(t: TestContext, url: string, partitions = false): Promise<Database> {
+  const db = partitions ? await openPartitioned(t, url) : await open(t, url)
   t.mock.timers.enable({ apis: ['Date'], now: NOW })
   return db
 }
 
-/** What a file of an archive has. */
+/** Returns the lines of a file of an archive. */
 export async function linesIn(folder: string, name: string): Promise<Record<string, unknown>[]> {
   const text = gunzipSync(await readFile(join(folder, name))).toString()
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))

@@ -11,9 +11,9 @@ import {
   SqlBudgetStore,
   SqlCallStore,
   SqlIdempotencyStore,
-  SqlKeptStore,
   SqlKeyDirectory,
   SqlLedger,
+  SqlResourceStore,
   SqlTaskStore,
 } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
@@ -45,7 +45,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
 
   before(async () => {
     wire = await wireTo(cleanUp, await postgresUrl())
-    // What is asked for at the same time comes one behind the other, and is counted as often.
+    // With one connection, simultaneous queries run one after the other, and each is counted.
     db = await openDatabase(wire.url, { poolSize: 1 })
     ledger = new SqlLedger(db)
     claims = new SqlIdempotencyStore(db)
@@ -104,15 +104,15 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
   }
 
   describe('of the ledger', () => {
-    takes(1, 'a lease that is taken, grows and returns', async () => {
+    takes(3, 'a lease that is taken, grows and returns', async () => {
       const id = await lease()
       return () => ledger.change('p', [give(id, ACME, 10n)])
     })
-    takes(1, 'many changes at once', async () => {
-      const changes = ['a', 'b', 'c'].map((key) => take(fresh('lease'), keyWallet(key), 1n))
+    takes(3, 'many changes at once', async () => {
+      const changes = [ACME, keyWallet('k'), ACME].map((wallet) => take(fresh('lease'), wallet, 1n))
       return () => ledger.change('p', changes)
     })
-    takes(6, 'a lease on a budget whose period begins', async () => {
+    takes(9, 'a lease on a budget whose period begins', async () => {
       return () => ledger.change('p', [take(fresh('lease'), budgetWallet('b', NOW), 1n)])
     })
     takes(1, 'leases that are renewed', async () => {
@@ -121,7 +121,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
     })
     takes(1, 'leases that are listed', async () => () => ledger.leases())
     takes(1, 'leases that are watched', async () => () => ledger.watch('p'))
-    takes(1, 'leases that are swept', async () => {
+    takes(5, 'leases that are swept', async () => {
       const ids = [await lease(), await lease()]
       return () => Promise.all(ids.map((id) => ledger.sweep(id, 1)))
     })
@@ -205,7 +205,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
           NOW,
         )
     })
-    takes(1, 'a claim that somebody else has', async () => {
+    takes(2, 'a claim that somebody else has', async () => {
       const { asked } = await claimed()
       const store = claims
       return async () => assert.equal((await store.claim({ ...asked, owner: 'other' }))?.owner, 'o')
@@ -230,7 +230,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
       return new SqlAnswerStore(db).write('req_1', 0, Buffer.from('text'))
     })
     takes(1, 'what a line keeps', async () => () => {
-      return new SqlKeptStore(db).find('acme', [{ kind: 'file', id: 'f' }])
+      return new SqlResourceStore(db).find('acme', [{ kind: 'file', id: 'f' }])
     })
   })
 

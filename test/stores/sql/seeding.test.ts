@@ -79,7 +79,7 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
       assert.equal((await find(db, 'sk-2'))?.id, 'k2')
     })
 
-    it('what was deleted does not come back', async (t) => {
+    it('a deleted row does not come back', async (t) => {
       const db = await open(t, await databaseUrl(t))
       await seedAccountsAndKeys(db, SEED)
       await db.deleteFrom('keys').execute()

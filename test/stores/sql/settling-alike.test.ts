@@ -71,7 +71,7 @@ function isEveryday({ account, key, claim, draws }: Call): boolean {
   return held && account === 'rich' && key !== 'unknown' && claim !== 'lost'
 }
 
-/** What makes a database read its rows before it settles a batch: the void of what is never charged. */
+/** The id prefix of voids whose calls are never charged: a database reads its rows before it settles such a batch. */
 const NEVER = 'never_'
 
 /** Every row of every table that settling writes. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -202,9 +203,23 @@ describe('faults', () => {
   })
 
   it('URLs of other kinds are refused', async () => {
-    for (const url of ['', 'sqlite:', 'sqlite::memory:', 'memory:', 'mysql://x']) {
+    for (const url of ['', 'sqlite:', 'memory:', 'mysql://x']) {
       await assert.rejects(openDatabase(url), { name: 'TypeError' }, url)
     }
+  })
+})
+
+describe('a database in memory', () => {
+  it('belongs to its handle alone, and is gone with it', async () => {
+    const [one, other] = await Promise.all([openDatabase('sqlite::memory:'), openDatabase('sqlite::memory:')])
+    await one.insertInto('accounts').values(account('acme')).execute()
+    assert.deepEqual([await accountIds(one), await accountIds(other)], [['acme'], []])
+    await Promise.all([one.destroy(), other.destroy()])
+    assert.equal(existsSync(':memory:'), false)
+  })
+
+  it('is refused for reading only, because it has no other handle', async () => {
+    await assert.rejects(openDatabase('sqlite::memory:', { readOnly: true }), { name: 'TypeError' })
   })
 })
 

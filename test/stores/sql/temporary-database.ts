@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
+import type { CleanUp } from '../../support/clean-up.ts'
 import { fastFolder } from '../../support/fast-folder.ts'
 
 /** For tests that are not about clocks: on a busy machine a database may take its time. */
@@ -13,7 +13,7 @@ interface Place {
   remove(): Promise<void>
 }
 
-/** What is in the file of a database that has the tables and no rows: a copy takes half of what migrating takes. */
+/** The file of a database that has the tables and no rows: a copy takes half as long as the migrations. */
 let migrated: Promise<Buffer> | undefined
 
 /** A folder of its own for a database, which is not there yet. */
@@ -47,21 +47,21 @@ async function migratedFile(): Promise<Buffer> {
 const fileOf = (url: string): string => url.slice('sqlite:'.length)
 
 /** The URL of a database that has the tables and no rows, and goes with the test. */
-export async function databaseUrl(t: TestContext): Promise<string> {
+export async function databaseUrl(t: CleanUp): Promise<string> {
   const { url, remove } = await temporaryDatabase()
   t.after(remove)
   return url
 }
 
 /** The URL of a database that is made when it is opened, and goes with the test. */
-export async function emptyDatabaseUrl(t: TestContext): Promise<string> {
+export async function emptyDatabaseUrl(t: CleanUp): Promise<string> {
   const { url, remove } = await temporaryFolder()
   t.after(remove)
   return url
 }
 
 /** Opens a database and closes it after the test. */
-export async function open(t: TestContext, url: string): Promise<Database> {
+export async function open(t: CleanUp, url: string): Promise<Database> {
   const db = await openDatabase(url, PATIENT)
   t.after(() => db.destroy())
   return db

@@ -15,7 +15,7 @@ const NOW = Date.now()
 const COST = 7n
 const DRAWN = 3n
 
-/** What is asked about one call, all at the same time, and what stands of its Idempotency-Key. */
+/** The settlements of one call, all at the same time, and the state of its Idempotency-Key. */
 const call = fc.record({
   kinds: fc.array(fc.constantFrom<Settlement['kind'][]>('charge', 'charge', 'revoked', 'void'), {
     minLength: 2,

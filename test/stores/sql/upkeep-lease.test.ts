@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, type TestContext } from 'node:test'
+import { markOf, UpkeepLease } from '../../../lib/stores/sql/driver/upkeep-lease.ts'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
-import { markOf, UpkeepLease } from '../../../lib/stores/sql/retention/upkeep-lease.ts'
 import { fresh } from '../../contracts/ledger-money.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import type { Account, AccountSettings } from '../../../endpoints/admin/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { toBigint, toJson, toList, toNumber } from '../driver/nullable-cells.ts'
+import type { Account, AccountSettings } from '../../../management/index.ts'
+import { toBigint, toJson, toList, toNumber } from '../driver/columns.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof accountsWithWallets>['executeTakeFirstOrThrow']>>

@@ -1,7 +1,7 @@
 import { type Expression, sql } from 'kysely'
-import type { Key, KeySettings } from '../../../endpoints/admin/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { fromTags, toBigint, toJson, toList, toNumber, toTags } from '../driver/nullable-cells.ts'
+import type { Key, KeySettings } from '../../../management/index.ts'
+import { fromTags, toBigint, toJson, toList, toNumber, toTags } from '../driver/columns.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>

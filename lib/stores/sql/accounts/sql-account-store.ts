@@ -1,16 +1,11 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
-import type {
-  Account,
-  AccountSettings,
-  AccountStore,
-  DepositOutcome,
-} from '../../../endpoints/admin/index.ts'
-import { settingsChange } from '../../../endpoints/admin/recorded-change.ts'
 import { accountWallet } from '../../../ledger/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { accountChange } from '../../../management/accounts/account-store.ts'
+import type { Account, AccountSettings, AccountStore, DepositOutcome } from '../../../management/index.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { limitWrite, setLimit } from '../ledger/sql-ledger-books.ts'
 import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
@@ -62,13 +57,19 @@ export class SqlAccountStore implements AccountStore {
     return row && toAccount(row)
   }
 
+  async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, Account>> {
+    if (ids.length === 0) return new Map()
+    const rows = await accountsWithWallets(this.#db).where('accounts.id', 'in', ids).execute()
+    return new Map(rows.map((row) => [row.id, toAccount(row)]))
+  }
+
   async create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
     const account = { ...settings, id, createdAt: origin.at }
     const columns = { id, ...toColumns(settings), created_at: origin.at }
     const isNew = await writeTogether(this.#db, [
       { statement: WRITE_ACCOUNTS, rows: [ACCOUNT_NAMES.map((name) => columns[name])] },
       limitWrite(accountWallet(id), { limited: settings.prepaid }),
-      changeWrite(settingsChange(account, undefined, origin)),
+      changeWrite(accountChange(account, undefined, origin)),
     ])
     return isNew ? account : undefined
   }
@@ -78,14 +79,14 @@ export class SqlAccountStore implements AccountStore {
     revise: (settings: AccountSettings) => AccountSettings,
     origin: ChangeOrigin,
   ): Promise<Account | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       let query = accountsWithWallets(trx).where('accounts.id', '=', id)
       if (isPostgres(trx)) query = query.forNoKeyUpdate('accounts')
       const row = await query.executeTakeFirst()
       if (!row) return undefined
       const before = toAccount(row)
       const account = { ...revise(before), id, createdAt: before.createdAt }
-      const change = settingsChange(account, before, origin)
+      const change = accountChange(account, before, origin)
       if (!change) return before
       await trx.updateTable('accounts').set(toColumns(account)).where('id', '=', id).execute()
       await recordChange(trx, change)

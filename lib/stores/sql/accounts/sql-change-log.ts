@@ -1,5 +1,5 @@
 import type { ChangeLog, ChangeQuery, RecordedChange } from '../../../core/change-log/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
+import { checkDatabase } from '../driver/database.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { AdminChangesTable, Database } from '../driver/tables.ts'
 

@@ -1,8 +1,7 @@
 import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
-import { holdsDeposits, repeatedDeposit } from '../../../endpoints/admin/accounts/deposit-rules.ts'
-import type { DepositOutcome } from '../../../endpoints/admin/index.ts'
-import { depositChange } from '../../../endpoints/admin/recorded-change.ts'
 import { accountWallet } from '../../../ledger/index.ts'
+import { depositChange, holdsDeposits, repeatedDeposit } from '../../../management/accounts/account-store.ts'
+import type { DepositOutcome } from '../../../management/index.ts'
 import { Groups } from '../driver/groups.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
@@ -18,7 +17,7 @@ export interface RecordedMovement extends Pick<Movement, 'amount' | 'reference' 
   readonly origin: ChangeOrigin
 }
 
-/** What stands of a reference. */
+/** The deposits of a reference. */
 interface StandingRow {
   readonly reference: string
   /** null: there is no such account. */
@@ -42,7 +41,7 @@ const FIND = RowStatement.select<StandingRow>(
  */
 export class SqlDeposits {
   readonly #db: Database
-  /** Those under way, by account. */
+  /** The deposits under way, by account. */
   readonly #groups = new Map<string, Groups<RecordedMovement, DepositOutcome>>()
 
   constructor(db: Database) {

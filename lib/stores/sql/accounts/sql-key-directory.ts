@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { toList, toNumber, toTags } from '../driver/nullable-cells.ts'
+import type { KeyDirectory, KeyRecord } from '../../../core/key-directory/index.ts'
+import { toList, toNumber, toTags } from '../driver/columns.ts'
+import { checkDatabase } from '../driver/database.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
@@ -16,7 +16,7 @@ export class SqlKeyDirectory implements KeyDirectory {
   readonly #db: Database
   readonly #bySecretHash: ReturnType<typeof compileLookup>
   #asking = 0
-  /** Those that wait for one of them to end. */
+  /** The look-ups that wait until a running one has ended. */
   #gathered: Gathered | undefined
 
   constructor(db: Database) {

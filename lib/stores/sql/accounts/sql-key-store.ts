@@ -1,19 +1,12 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
-import type {
-  Key,
-  KeyCreation,
-  KeyQuery,
-  KeySettings,
-  KeyStore,
-  NewKey,
-} from '../../../endpoints/admin/index.ts'
-import { keyChange, keySettingsChange } from '../../../endpoints/admin/keys/key-change.ts'
 import { keyWallet } from '../../../ledger/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
-import { toBigint } from '../driver/nullable-cells.ts'
+import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from '../../../management/index.ts'
+import { keyChange, keySettingsChange } from '../../../management/keys/key-store.ts'
+import { toBigint } from '../driver/columns.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { setLimit } from '../ledger/sql-ledger-books.ts'
 import { keysWithWallets, toColumns, toKey } from './key-rows.ts'
 import { recordChange } from './sql-change-log.ts'
@@ -52,9 +45,15 @@ export class SqlKeyStore implements KeyStore {
     return row && toKey(row)
   }
 
+  async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, Key>> {
+    if (ids.length === 0) return new Map()
+    const rows = await keysWithWallets(this.#db).where('keys.id', 'in', ids).execute()
+    return new Map(rows.map((row) => [row.id, toKey(row)]))
+  }
+
   create({ secretHash, restores = false, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
     const { id, account } = settings
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       const owner = await trx.selectFrom('accounts').select('id').where('id', '=', account).executeTakeFirst()
       if (!owner) return { kind: 'no_account' }
       const wallet = await trx
@@ -149,7 +148,7 @@ export class SqlKeyStore implements KeyStore {
     id: string,
     run: (trx: Database, key: Key, secretHash: string) => Promise<Key | undefined>,
   ): Promise<Key | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       if (isPostgres(trx))
         await trx.selectFrom('keys').select('id').where('id', '=', id).forUpdate().execute()
       const row = await keysWithWallets(trx).where('keys.id', '=', id).executeTakeFirst()

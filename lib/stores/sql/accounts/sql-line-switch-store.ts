@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
-import type { LineSwitchStore } from '../../../endpoints/admin/index.ts'
-import { lineSwitch, restLift } from '../../../endpoints/admin/lines/line-switch-store.ts'
-import { aDatabase, checkDatabase } from '../driver/check-database.ts'
-import { lockTable } from '../driver/row-locks.ts'
+import type { LineSwitchStore } from '../../../management/index.ts'
+import { lineSwitch, restLift } from '../../../management/lines/line-switch-store.ts'
+import { aDatabase, checkDatabase } from '../driver/database.ts'
+import { takeTurn } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { recordChange } from './sql-change-log.ts'
 
 /** Options of {@link SqlLineSwitchStore}. */
@@ -40,9 +41,9 @@ export class SqlLineSwitchStore implements LineSwitchStore {
   }
 
   async set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void> {
-    await this.#db.transaction().execute(async (trx) => {
-      // Rows are inserted and deleted, so two concurrent switches must lock the table.
-      await lockTable(trx, 'line_switches')
+    await transact(this.#db, async (trx) => {
+      // Rows are inserted and deleted: there may be none to lock.
+      await takeTurn(trx, 'line switches')
       const row = await trx
         .selectFrom('line_switches')
         .select('enabled')
@@ -67,7 +68,7 @@ export class SqlLineSwitchStore implements LineSwitchStore {
   }
 
   async lift(line: string, rests: readonly object[], origin: ChangeOrigin): Promise<void> {
-    await this.#db.transaction().execute(async (trx) => {
+    await transact(this.#db, async (trx) => {
       await trx
         .insertInto('rest_lifts')
         .values({ line, lifts: 1 })

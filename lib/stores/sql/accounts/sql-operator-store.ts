@@ -4,12 +4,13 @@ import type {
   OperatorSettings,
   OperatorStore,
   StoredOperator,
-} from '../../../endpoints/admin/index.ts'
-import { operatorChange, operatorSettingsChange } from '../../../endpoints/admin/operators/operator-store.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { toBigint, toNumber } from '../driver/nullable-cells.ts'
-import { lockTable } from '../driver/row-locks.ts'
+} from '../../../management/index.ts'
+import { operatorChange, operatorSettingsChange } from '../../../management/operators/operator-store.ts'
+import { toBigint, toNumber } from '../driver/columns.ts'
+import { checkDatabase } from '../driver/database.ts'
+import { takeTurn } from '../driver/row-locks.ts'
 import type { Database, OperatorsTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { recordChange } from './sql-change-log.ts'
 
 /**
@@ -120,8 +121,8 @@ export class SqlOperatorStore implements OperatorStore {
 
   /** Runs while nobody else changes operators, so that a name that is free stays free. */
   #alone<T>(run: (trx: Database) => Promise<T>): Promise<T> {
-    return this.#db.transaction().execute(async (trx) => {
-      await lockTable(trx, 'operators')
+    return transact(this.#db, async (trx) => {
+      await takeTurn(trx, 'operators')
       return run(trx)
     })
   }

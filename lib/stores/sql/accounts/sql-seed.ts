@@ -1,14 +1,17 @@
 import { type Insertable, sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
-import { parseAmount } from '../../../core/catalog/index.ts'
+import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
-import { accountSettingsOf, keySettingsOf } from '../../../endpoints/admin/authority/config-settings.ts'
-import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import type { KeySeed } from '../../../core/key-directory/index.ts'
+import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { accountSettingsOf, keySettingsOf } from '../../../management/authority/config-authority.ts'
+import type { Seeds } from '../../../management/index.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
+import { RowStatement } from '../driver/row-statement.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { toColumns as accountColumns } from './account-rows.ts'
 import { toColumns as keyColumns } from './key-rows.ts'
-import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 
 type AccountSeed = KeySeed['accounts'][number]
 type SecretSeed = KeySeed['keys'][number]
@@ -39,7 +42,7 @@ export async function seedAccountsAndKeys(
   options: { logger?: Logger } = {},
 ): Promise<Seeded> {
   const logger = quietLogger(options.logger)
-  return db.transaction().execute(async (trx) => {
+  return transact(db, async (trx) => {
     // Processes that start at once wait for each other, as long as a statement may take.
     if (isPostgres(trx)) await sql`set local lock_timeout = 0`.execute(trx)
     let accounts = 0
@@ -187,4 +190,101 @@ function idsOf(items: readonly { id: string }[]): string[] {
 function* chunksOf<T extends { id: string }>(items: readonly T[]): Generator<readonly T[]> {
   const sorted = [...items].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0))
   for (let at = 0; at < sorted.length; at += CHUNK_ROWS) yield sorted.slice(at, at + CHUNK_ROWS)
+}
+
+/** The initial balance of an account or the quota of a key, in nano-units; null: postpaid, or without a quota. */
+interface Opening {
+  readonly id: string
+  readonly amount: bigint | null
+}
+
+const ADD_FUNDS = RowStatement.update(
+  'wallets',
+  { id: 'text', amount: 'bigint' },
+  'funds = found.funds + given.amount',
+  'found.id = given.id',
+)
+
+/** Opens the wallets of new accounts and deposits their initial balances. */
+async function openAccountWallets(trx: Database, accounts: readonly Opening[]): Promise<void> {
+  const at = BigInt(Date.now())
+  const wallets = accounts.map(({ id, amount }) => ({
+    id: accountWallet(id),
+    limited: amount === null ? 0 : 1,
+    ...EMPTY,
+  }))
+  // A wallet that exists already, with money deposited before its account was created, is used as it is.
+  await trx
+    .insertInto('wallets')
+    .values(wallets)
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited') })),
+    )
+    .execute()
+  const deposits = accounts.flatMap(({ id, amount }) =>
+    amount === null ? [] : [{ account: id, reference: 'opening', amount, at }],
+  )
+  if (deposits.length === 0) return
+  const deposited = await trx
+    .insertInto('deposits')
+    .values(deposits)
+    .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
+    .returning(['account', 'amount'])
+    .execute()
+  await ADD_FUNDS.run(
+    trx,
+    deposited.map(({ account, amount }) => [accountWallet(account), amount]),
+  )
+}
+
+async function openKeyWallets(trx: Database, keys: readonly Opening[]): Promise<void> {
+  const wallets = keys.map(({ id, amount }) => ({
+    id: keyWallet(id),
+    limited: amount === null ? 0 : 1,
+    ...EMPTY,
+    funds: amount ?? 0n,
+  }))
+  await trx
+    .insertInto('wallets')
+    .values(wallets)
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited'), funds: ref('excluded.funds') })),
+    )
+    .execute()
+}
+
+const EMPTY = { funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+
+/** The ids that configs have added to a database, and those of deleted keys. */
+export class SqlSeeds implements Seeds {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    checkDatabase('SqlSeeds', db)
+    this.#db = db
+  }
+
+  async list(kind: SeedsTable['kind'], after: string, limit: number): Promise<readonly string[]> {
+    const rows = await this.#db
+      .selectFrom('seeds')
+      .select('id')
+      .where('kind', '=', kind)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit)
+      .execute()
+    return idsOf(rows)
+  }
+
+  async has(kind: SeedsTable['kind'], id: string): Promise<boolean> {
+    const row = await this.#db
+      .selectFrom('seeds')
+      .select('id')
+      .where('kind', '=', kind)
+      .where('id', '=', id)
+      .executeTakeFirst()
+    return row !== undefined
+  }
 }

@@ -1,9 +1,10 @@
 import type { Role } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
-import type { NewSession, OperatorSession, SessionStore } from '../../../endpoints/admin/index.ts'
-import { sessionChange } from '../../../endpoints/admin/sessions/session-store.ts'
-import { checkDatabase } from '../driver/check-database.ts'
+import type { NewSession, OperatorSession, SessionStore } from '../../../management/index.ts'
+import { sessionChange } from '../../../management/operators/session-store.ts'
+import { checkDatabase } from '../driver/database.ts'
 import type { Database, OperatorSessionsTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { recordChange } from './sql-change-log.ts'
 
 /**
@@ -21,7 +22,7 @@ export class SqlSessionStore implements SessionStore {
   }
 
   async open({ id, secretHash, name, roles, expiresAt }: NewSession, origin: ChangeOrigin): Promise<void> {
-    await this.#db.transaction().execute(async (trx) => {
+    await transact(this.#db, async (trx) => {
       await trx.deleteFrom('operator_sessions').where('expires_at', '<=', BigInt(origin.at)).execute()
       await trx
         .insertInto('operator_sessions')
@@ -61,7 +62,7 @@ export class SqlSessionStore implements SessionStore {
   }
 
   end(id: string, origin: ChangeOrigin): Promise<boolean> {
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       const row = await trx
         .deleteFrom('operator_sessions')
         .where('id', '=', id)

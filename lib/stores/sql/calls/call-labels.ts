@@ -3,7 +3,7 @@ import type { Cell } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 
 /*
- * What calls are searched by, beside the columns of `calls`: a row for each label of a call. An index of `calls` itself would
+ * Calls are searched by labels, beside the columns of `calls`: there is a row for each label of a call. An index of `calls` itself would
  * have to be built over all of them at once when a database is migrated.
  */
 
@@ -14,9 +14,10 @@ export const WRITE_LABELS = RowStatement.insert(
   { loose: true, order: ['label', 'id'] },
 )
 
+/** Takes the cells of {@link WRITE_LABELS}. */
 export const DELETE_LABELS = RowStatement.delete(
   'call_labels',
-  { id: 'text', label: 'text' },
+  { label: 'text', id: 'text' },
   'found.id = given.id and found.label = given.label',
 )
 
@@ -35,24 +36,10 @@ export const TOOK_MS = [
 ]
 /** From this duration on a call has a label within its account too. Shorter ones are many. */
 export const OWN_TOOK_MS = 10_000
-/** Older versions gave a call a label for each of these durations that it reached. */
-const OLDER_LONG_MS = [10_000, 60_000]
 
 export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
   const rows: Cell[][] = []
   for (const entry of entries) for (const label of labelsOf(entry)) rows.push([label, entry.id])
-  return rows
-}
-
-/** Returns the rows of all labels that some calls may have, those included that only older versions write. */
-export function labelRowsToDelete(entries: readonly CallLogEntry[]): Cell[][] {
-  const rows = labelRows(entries)
-  for (const { id, account, duration_ms: duration } of entries)
-    for (const long of OLDER_LONG_MS.filter((ms) => duration >= ms)) {
-      const label = labelOf('over', long)
-      rows.push([label, id])
-      if (account !== null) rows.push([ofAccount(account, label), id])
-    }
   return rows
 }
 

@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
-import type { AnswerStore } from '../../../middleware/idempotency/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import type { AnswerStore } from '../../../core/idempotency/index.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 
 /** Parts deleted by one statement: freeing them takes SQLite about as long as writing them. */
@@ -61,26 +60,34 @@ export async function readAnswer(db: Database, id: string, parts: number): Promi
 
 /** Deletes the answers with ids in a range, the end excluded, a few parts at a time. */
 export async function deleteAnswers(db: Database, from: string, to: string): Promise<void> {
-  await deleteWhile(
-    db,
-    sql`select id, part from answers where id >= ${from} and id < ${to} order by id, part`,
-  )
+  await deleteWhile(db, partsOf(db, from, to))
 }
 
 /** Deletes the answers with ids in a range that no entry points at: their calls ended with the process. */
 export async function deleteOrphans(db: Database, from: string, to: string): Promise<void> {
-  await deleteWhile(
-    db,
-    sql`select id, part from answers where id >= ${from} and id < ${to}
-      and not exists (select 1 from calls where calls.id = answers.id) order by id, part`,
+  const orphans = partsOf(db, from, to).where(({ not, exists, selectFrom }) =>
+    not(exists(selectFrom('calls').select('calls.id').whereRef('calls.id', '=', 'answers.id'))),
   )
+  await deleteWhile(db, orphans)
 }
 
-async function deleteWhile(db: Database, parts: ReturnType<typeof sql>): Promise<void> {
-  const locked = isPostgres(db) ? sql`for update skip locked` : sql``
+function partsOf(db: Database, from: string, to: string) {
+  return db
+    .selectFrom('answers')
+    .select(['answers.id', 'part'])
+    .where('answers.id', '>=', from)
+    .where('answers.id', '<', to)
+    .orderBy('answers.id')
+    .orderBy('part')
+}
+
+async function deleteWhile(db: Database, parts: ReturnType<typeof partsOf>): Promise<void> {
+  const some = lockFreeRows(db, parts.limit(DELETED_AT_ONCE))
   for (;;) {
-    const { numAffectedRows } = await sql`delete from answers where (id, part) in
-      (${parts} limit ${DELETED_AT_ONCE} ${locked})`.execute(db)
-    if (Number(numAffectedRows ?? 0) < DELETED_AT_ONCE) return
+    const { numDeletedRows } = await db
+      .deleteFrom('answers')
+      .where(({ eb, refTuple }) => eb(refTuple('id', 'part'), 'in', some.$asTuple('id', 'part')))
+      .executeTakeFirst()
+    if (numDeletedRows < BigInt(DELETED_AT_ONCE)) return
   }
 }

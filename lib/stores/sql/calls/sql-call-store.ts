@@ -1,17 +1,19 @@
+import type { CallLogEntry } from '../../../core/call/index.ts'
+import type { CallPage, CallQuery, CallStore } from '../../../core/call-store/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
 import { shareOfEntry } from '../../../core/usage/index.ts'
-import type { CallLogEntry, CallPage, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
-import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
+import { aDatabase, checkDatabase } from '../driver/database.ts'
 import { firstIdOf } from '../driver/id-times.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { writeTogether } from '../driver/write-together.ts'
-import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
+import { CALL_COLUMNS } from '../ledger/charge-rows.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
-import { DELETE_LABELS, labelRows, labelRowsToDelete, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
+import { DELETE_LABELS, labelRows, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
 import { searchCalls } from './search-calls.ts'
 import { deleteAnswers, deleteOrphans, readAnswer } from './sql-answer-store.ts'
 
@@ -108,11 +110,7 @@ export class SqlCallStore implements CallStore {
         .where('id', 'in', lockFreeRows(trx, oldest))
         .returning('entry')
         .execute()
-      const labels = labelRowsToDelete(deleted.map(({ entry }) => toEntry(entry).entry))
-      await DELETE_LABELS.run(
-        trx,
-        labels.map(([label, id]) => [id as string, label as string]),
-      )
+      await DELETE_LABELS.run(trx, labelRows(deleted.map(({ entry }) => toEntry(entry).entry)))
       return deleted.length
     })
     await this.#pruneAnswers(before)
@@ -141,18 +139,14 @@ function appended(entries: readonly CallLogEntry[]): RowWrite[] {
 
 /** Returns the writes of new entries that usage does not have yet. */
 function uncounted(entries: readonly CallLogEntry[]): RowWrite[] {
-  const [{ statement, rows }, labels] = appended(entries) as [RowWrite, RowWrite]
-  const place = Object.keys(CALL_COLUMNS).indexOf('counted')
+  const [calls, labels] = appended(entries) as [RowWrite, RowWrite]
   const aside = entries.map(({ id }) => [UNCOUNTED, id])
-  return [
-    { statement, rows: rows.map((cells) => cells.with(place, null)) },
-    { ...labels, rows: [...labels.rows, ...aside] },
-  ]
+  return [calls, { ...labels, rows: [...labels.rows, ...aside] }]
 }
 
 /** Runs an operation within the transaction that the database is, or in one of its own. */
 function together<T>(db: Database, run: (trx: Database) => Promise<T>): Promise<T> {
-  return db.isTransaction ? run(db) : db.transaction().execute(run)
+  return db.isTransaction ? run(db) : transact(db, run)
 }
 
 function toEntry(json: string): { entry: CallLogEntry; parts: number } {

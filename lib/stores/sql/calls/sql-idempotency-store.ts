@@ -1,24 +1,105 @@
-import type { CompiledQuery, UpdateResult } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
-import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
-import type {
-  ClaimRequest,
-  IdempotencyRecord,
-  IdempotencyStore,
-} from '../../../middleware/idempotency/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { GroupedWrites } from '../driver/grouped-writes.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import {
+  type ClaimRequest,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  PINNED_UNTIL,
+} from '../../../core/idempotency/index.ts'
+import { BrokenRecord } from '../../../core/store-guard/index.ts'
+import type { Cell } from '../driver/columns.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
+import { Groups } from '../driver/groups.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
-import type { Database } from '../driver/tables.ts'
-import { ClaimGroups } from './claim-groups.ts'
-import { busyIfLocked, findRecord } from './claim-records.ts'
-import { RENEW, takeQuery } from './claim-statements.ts'
+import { RowStatement } from '../driver/row-statement.ts'
+import type { Database, IdempotencyTable } from '../driver/tables.ts'
 
-const PINNED = BigInt(PINNED_UNTIL)
+type Row = Selectable<IdempotencyTable>
+
+/** @throws {BrokenRecord} for a record that somebody else has locked; else the error itself. */
+function busyIfLocked(error: unknown): never {
+  if (isLocked(error)) throw new BrokenRecord('the record is locked by somebody else', { cause: error })
+  throw error
+}
+
+/*
+ * The records of Idempotency-Keys, many in a statement. What another transaction has locked is left out first, so that it holds up
+ * nobody; the others are locked in the order of their ids.
+ */
+
+const FIND = RowStatement.select<Row>(
+  { id: 'text' },
+  'select found.* from given join idempotency as found on found.id = given.id',
+)
+
+/** Opens the records of keys that have none. */
+const OPEN = RowStatement.insert<{ id: string }>(
+  'idempotency',
+  { id: 'text', owner: 'text', fingerprint: 'text', state: 'text', expires_at: 'bigint' },
+  'on conflict (id) do nothing',
+  {
+    unless: 'select 1 from idempotency as found where found.id = given.id',
+    loose: true,
+    returning: 'id',
+  },
+)
+
+/** Takes records that have expired, or that their owner claims once more. */
+const takingOver = (locks: true | 'free ones') =>
+  RowStatement.update<{ id: string }>(
+    'idempotency',
+    { id: 'text', owner: 'text', fingerprint: 'text', until: 'bigint', now: 'bigint' },
+    `owner = given.owner, fingerprint = given.fingerprint, state = 'running', expires_at = given.until, answer = null`,
+    `found.id = given.id and (found.expires_at <= given.now or (found.owner = given.owner and found.state = 'running'))`,
+    { locks, loose: true, returning: 'id' },
+  )
+
+/** Renews claims. A pinned one stays as it is. */
+const RENEW = RowStatement.update<IdempotencyClaim>(
+  'idempotency',
+  { id: 'text', owner: 'text', until: 'bigint' },
+  `expires_at = case found.expires_at when ${PINNED_UNTIL} then found.expires_at else given.until end`,
+  `found.id = given.id and found.owner = given.owner and found.state = 'running'`,
+  { locks: 'free ones', loose: true, returning: 'id, owner' },
+)
+
+const completing = (locks: true | 'free ones') =>
+  RowStatement.update<IdempotencyClaim>(
+    'idempotency',
+    { id: 'text', owner: 'text', keep_until: 'bigint', answer: 'text' },
+    `state = 'completed', expires_at = given.keep_until, answer = given.answer`,
+    'found.id = given.id and found.owner = given.owner',
+    { locks, loose: true, returning: 'id, owner' },
+  )
+
+const releasing = (locks: true | 'free ones') =>
+  RowStatement.delete<IdempotencyClaim>(
+    'idempotency',
+    { id: 'text', owner: 'text' },
+    `found.id = given.id and found.owner = given.owner and found.state = 'running'
+      and found.expires_at <> ${PINNED_UNTIL}`,
+    { locks, returning: 'id, owner' },
+  )
+
+/** A statement without the records that another transaction has locked, and one that waits for them. */
+const TAKE_OVER = { free: takingOver('free ones'), all: takingOver(true) }
+const COMPLETE = { free: completing('free ones'), all: completing(true) }
+const RELEASE = { free: releasing('free ones'), all: releasing(true) }
+
+/** More groups at a time would hardly shorten a wait, and others need connections too. */
+const MAX_AT_ONCE = 6
 
 /**
- * An idempotency store in a database, for all processes that share it.
+ * The result of a claim: it was made, or another record stands. `again`: another one was made meanwhile. `locked`: it has
+ * run out, and another transaction has locked it, such as to take it over.
+ */
+type Claimed = IdempotencyRecord | 'taken' | 'again' | 'locked'
+
+/**
+ * An idempotency store in a database, for all processes that share it. Operations that come at the same time share a statement: the
+ * database may be far away.
  *
  * A ledger that writes its charge with Kysely completes the record in the same transaction: {@link
  * SqlIdempotencyStore.completeWithin}.
@@ -28,53 +109,42 @@ const PINNED = BigInt(PINNED_UNTIL)
  */
 export class SqlIdempotencyStore implements IdempotencyStore {
   readonly #db: Database
-  /** Of Postgres, which may be far away. */
-  readonly #groups: ClaimGroups | undefined
-  readonly #writes: GroupedWrites
-  /** Compiled once: only the parameters differ between calls. */
-  readonly #takeQuery: CompiledQuery
-  readonly #completeQuery: CompiledQuery<UpdateResult>
+  readonly #claims: Groups<ClaimRequest, Claimed>
+  readonly #completions: Groups<readonly Cell[], boolean>
+  readonly #releases: Groups<readonly Cell[], boolean>
 
   constructor(db: Database) {
     checkDatabase('SqlIdempotencyStore', db)
     this.#db = db
-    this.#groups = isPostgres(db) ? new ClaimGroups(db) : undefined
-    this.#writes = new GroupedWrites(db)
-    this.#takeQuery = takeQuery(db).compile()
-    this.#completeQuery = completeQuery(db).compile()
+    // SQLite has one writer.
+    const atOnce = isPostgres(db) ? Math.min(MAX_AT_ONCE, Math.max(1, connectionsOf(db).size - 1)) : 1
+    this.#claims = new Groups({ atOnce, ask: (group) => this.#take(group) })
+    this.#completions = new Groups({ atOnce, ask: (group) => this.#written(COMPLETE.free, group) })
+    this.#releases = new Groups({ atOnce, ask: (group) => this.#written(RELEASE.free, group) })
   }
 
   async claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
-    if (this.#groups) return this.#groups.claim(request)
-    // There is one writer at a time, for whom charges would wait: a key that is taken is only read.
-    const taken = await findRecord(this.#db, request.id)
-    if (taken && taken.expiresAt > request.now && taken.owner !== request.owner) return taken
-    return this.#writes.run(request.id, async (db) => {
-      for (;;) {
-        const taken = await this.#take(db, request)
-        // The record is another one than when it was looked at: try to take it again.
-        if (taken !== 'again') return taken
-      }
-    })
+    for (;;) {
+      let claimed = await this.#claims.run(request)
+      if (claimed === 'locked') claimed = await this.#takeLocked(request)
+      if (claimed !== 'again' && claimed !== 'locked') return claimed === 'taken' ? undefined : claimed
+    }
   }
 
   async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<(boolean | undefined)[]> {
-    const { rows } = await RENEW.run(
-      this.#db,
-      claims.map(({ id, owner }) => [id, owner, leaseUntil]),
+    const rows = claims.map(({ id, owner }) => [id, owner, leaseUntil])
+    const renewed = new Set((await RENEW.run(this.#db, rows)).rows.map(nameOf))
+    const others = claims.filter((claim) => !renewed.has(nameOf(claim)))
+    const locked = new Set((await this.#find(others)).filter(({ state }) => state === 'running').map(nameOf))
+    return claims.map(
+      (claim) => renewed.has(nameOf(claim)) || (locked.has(nameOf(claim)) ? undefined : false),
     )
-    const standing = new Map(rows.map((row) => [nameOf(row), Boolean(row.renewed)]))
-    return claims.map((claim) => {
-      const renewed = standing.get(nameOf(claim))
-      return renewed === undefined ? false : renewed || undefined
-    })
   }
 
   async complete(claim: IdempotencyClaim, keepUntil: number, answer?: string): Promise<boolean> {
-    if (await this.#groups?.complete(claim, keepUntil, answer ?? null)) return true
-    return this.#writes
-      .run(claim.id, (db) => this.completeWithin(db, claim, keepUntil, answer))
-      .catch(busyIfLocked)
+    const row = [claim.id, claim.owner, keepUntil, answer ?? null]
+    if (await this.#completions.run(row)) return true
+    return this.completeWithin(this.#db, claim, keepUntil, answer).catch(busyIfLocked)
   }
 
   /**
@@ -93,24 +163,12 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     keepUntil: number,
     answer: string | null = null,
   ): Promise<boolean> {
-    const parameters = ['completed', BigInt(keepUntil), answer, id, owner]
-    const { numAffectedRows = 0n } = await trx.executeQuery({ ...this.#completeQuery, parameters })
-    return numAffectedRows > 0n
+    return (await COMPLETE.all.run(trx, [[id, owner, keepUntil, answer]])).rows.length > 0
   }
 
-  async release(claim: IdempotencyClaim): Promise<void> {
-    if (await this.#groups?.release(claim)) return
-    const { id, owner } = claim
-    const deleted = this.#writes.run(id, (db) =>
-      db
-        .deleteFrom('idempotency')
-        .where('id', '=', id)
-        .where('owner', '=', owner)
-        .where('state', '=', 'running')
-        .where('expires_at', '!=', PINNED)
-        .execute(),
-    )
-    await deleted.catch(busyIfLocked)
+  async release({ id, owner }: IdempotencyClaim): Promise<void> {
+    if (await this.#releases.run([id, owner])) return
+    await RELEASE.all.run(this.#db, [[id, owner]]).catch(busyIfLocked)
   }
 
   async prune(now: number, limit: number): Promise<number> {
@@ -128,24 +186,71 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     return Number(numDeletedRows)
   }
 
-  /** Takes a record, and returns undefined, or the one that stands. For SQLite. */
-  async #take(
-    db: Database,
-    { id, owner, fingerprint, now, leaseUntil }: ClaimRequest,
-  ): Promise<IdempotencyRecord | undefined | 'again'> {
-    const parameters = [id, owner, fingerprint, 'running', BigInt(leaseUntil), BigInt(now)]
-    const { rows } = await db.executeQuery({ ...this.#takeQuery, parameters })
-    return rows.length > 0 ? undefined : ((await findRecord(db, id)) ?? 'again')
+  /** Takes records. Of several claims of a key only the first is sent. */
+  async #take(group: readonly ClaimRequest[]): Promise<Claimed[]> {
+    const firstOf = new Map(group.toReversed().map((request) => [request.id, request]))
+    const first = [...firstOf.values()]
+    const opened = await OPEN.run(
+      this.#db,
+      first.map(({ id, owner, fingerprint, leaseUntil }) => [id, owner, fingerprint, 'running', leaseUntil]),
+    )
+    const taken = new Set(opened.rows.map(({ id }) => id))
+    const standing = await this.#find(first.filter(({ id }) => !taken.has(id)))
+    const records = new Map(standing.map((row) => [row.id, recordOf(row)]))
+    const due = first.filter((request) => isFree(records.get(request.id), request))
+    for (const { id } of (await TAKE_OVER.free.run(this.#db, due.map(takeOverRow))).rows) taken.add(id)
+    return group.map((request) => {
+      const isFirst = firstOf.get(request.id) === request
+      if (taken.has(request.id)) return isFirst ? 'taken' : 'again'
+      const record = records.get(request.id)
+      if (record && !isFree(record, request)) return record
+      return record && isFirst ? 'locked' : 'again'
+    })
+  }
+
+  /** Takes a record that another transaction has locked. One that stays locked counts as running, unless it is known to have run. */
+  async #takeLocked(request: ClaimRequest): Promise<Claimed> {
+    try {
+      const { rows } = await TAKE_OVER.all.run(this.#db, [takeOverRow(request)])
+      return rows.length > 0 ? 'taken' : 'again'
+    } catch (error) {
+      const [row] = isLocked(error) ? await this.#find([request]) : []
+      if (!row) return busyIfLocked(error)
+      const record = recordOf(row)
+      return record.expiresAt > request.now ? record : { ...record, state: 'running' }
+    }
+  }
+
+  async #find(claims: readonly { readonly id: string }[]): Promise<Row[]> {
+    const { rows } = await FIND.run(
+      this.#db,
+      claims.map(({ id }) => [id]),
+    )
+    return rows
+  }
+
+  /** Writes records, whose first cells are the id and the owner, and returns for each whether it was written. */
+  async #written(
+    statement: RowStatement<IdempotencyClaim>,
+    rows: readonly (readonly Cell[])[],
+  ): Promise<boolean[]> {
+    const written = new Set((await statement.run(this.#db, rows)).rows.map(nameOf))
+    return rows.map(([id, owner]) => written.has(`${id} ${owner}`))
   }
 }
 
-/** Compiles the completion. Parameters: state, expiry, answer, id, owner. */
-function completeQuery(db: Database) {
-  return db
-    .updateTable('idempotency')
-    .set({ state: 'completed', expires_at: 0n, answer: '' })
-    .where('id', '=', '')
-    .where('owner', '=', '')
+function takeOverRow({ id, owner, fingerprint, leaseUntil, now }: ClaimRequest): Cell[] {
+  return [id, owner, fingerprint, leaseUntil, now]
+}
+
+/** Whether a record can be taken. */
+function isFree(record: IdempotencyRecord | undefined, { owner, now }: ClaimRequest): boolean {
+  if (!record) return false
+  return record.expiresAt <= now || (record.owner === owner && record.state === 'running')
+}
+
+function recordOf({ owner, fingerprint, state, expires_at, answer }: Row): IdempotencyRecord {
+  return { owner, fingerprint, state, expiresAt: Number(expires_at), ...(answer !== null && { answer }) }
 }
 
 function nameOf({ id, owner }: IdempotencyClaim): string {

@@ -1,5 +1,6 @@
-import { isPostgres } from './is-postgres.ts'
+import { isPostgres } from './database.ts'
 import type { Database } from './tables.ts'
+import { transact } from './transact.ts'
 
 interface Waiting {
   readonly key: string
@@ -61,6 +62,6 @@ export class GroupedWrites {
 
   #commit(group: readonly Waiting[]): Promise<unknown[]> {
     const writeAll = (db: Database) => Promise.all(group.map(({ write }) => write(db)))
-    return group.length === 1 ? writeAll(this.#db) : this.#db.transaction().execute(writeAll)
+    return group.length === 1 ? writeAll(this.#db) : transact(this.#db, writeAll)
   }
 }

@@ -26,7 +26,7 @@ const MIN_PAUSE_MS = 1
  * as many are as may be, others wait, and go as one. The groups are spread evenly over a round trip, so that one that
  * comes now waits for a part of it only.
  *
- * What cannot be done fails alone: a group that the database refuses is divided.
+ * A request that cannot be done fails alone: a group that the database refuses is divided.
  */
 export class Groups<Asked, Answer> {
   readonly #options: GroupsOptions<Asked, Answer>
@@ -106,7 +106,7 @@ export class Groups<Asked, Answer> {
 
 /** Constraint failures of SQLite: the lower byte of its result code. */
 const SQLITE_CONSTRAINT = 19
-/** Postgres is not reached, is out of something, was told to end, or is broken. */
+/** Postgres is not reached, is out of a resource, is being stopped, or is broken. */
 const OF_ALL = new Set(['08', '53', '57', '58', 'XX'])
 
 /** Whether a statement may have failed because of one of its rows. */

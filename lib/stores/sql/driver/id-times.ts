@@ -15,7 +15,7 @@ export function firstIdOf(time: number): string {
   return PREFIX + digits
 }
 
-/** Before all request ids of a gateway. An id of another kind, such as `req_0001`, may sort before it, and tells no time. */
+/** Before all request ids of a gateway. Other ids, such as `req_0001`, may sort before it, and hold no time. */
 export const FIRST_ID = firstIdOf(Date.UTC(2020, 0))
 
 /** Returns the last time whose least id is not behind an id: that of the id, or for one of another kind, where it sorts. */

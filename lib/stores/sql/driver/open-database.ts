@@ -11,11 +11,14 @@ import {
   type OptionRules,
   oneOf,
 } from '../../../core/options/index.ts'
+import type { ConnectionFigures } from '../../../core/store-guard/index.ts'
+import { logOpened } from './log-opened.ts'
 import { migrate, migrateDown } from './migrate.ts'
-import { migratePostgresDown, openLater, openPostgres } from './postgres/open-postgres.ts'
+import { migratePostgresDown, openPostgres } from './postgres/open-postgres.ts'
+import { connectionsOf } from './postgres/postgres-dialect.ts'
 import type { PostgresPoolOptions } from './postgres/postgres-pool.ts'
 import { SqliteClient } from './sqlite/sqlite-client.ts'
-import { NodeSqliteDialect } from './sqlite/sqlite-dialect.ts'
+import { NodeSqliteDialect, threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database, Tables } from './tables.ts'
 
 /** Options of {@link openDatabase}. */
@@ -49,9 +52,17 @@ export interface OpenDatabaseOptions {
    * get it fails, and is tried again where that is worth it; meanwhile nothing else waits behind it. Defaults to 1000.
    */
   lockTimeoutMs?: number
+  /**
+   * Postgres: creates the tables that grow with the calls in parts, one for each week or month, which are dropped whole. It is
+   * chosen when the tables are created, for Postgres itself: distributed databases divide tables on their own. Defaults to false:
+   * old rows are deleted in batches.
+   */
+  partitions?: boolean
 }
 
 const MAX_STATEMENTS = 256
+
+const IN_MEMORY = ':memory:'
 
 const someTime = aWholeNumber(`whole milliseconds from 0 to ${MAX_TIMER_MS} (24 days)`, 0, MAX_TIMER_MS)
 const RULES: OptionRules<OpenDatabaseOptions> = {
@@ -62,6 +73,7 @@ const RULES: OptionRules<OpenDatabaseOptions> = {
   connectTimeoutMs: someTime,
   statementTimeoutMs: someTime,
   lockTimeoutMs: someTime,
+  partitions: oneOf(true, false),
 }
 
 /**
@@ -69,6 +81,8 @@ const RULES: OptionRules<OpenDatabaseOptions> = {
  *
  * SQLite runs in a worker thread, in WAL mode with `synchronous = normal`: committed data survives the death of the
  * process, and a power failure may lose the last moments. Several processes of one machine may share a file.
+ *
+ * `sqlite::memory:` is a database of this one handle, which ends with it.
  *
  * Postgres is accessed through a pool of connections of the package `pg`, which you install. No statement waits for
  * ever: one that is not answered in time throws, and it is unknown then whether it took effect.
@@ -80,7 +94,7 @@ const RULES: OptionRules<OpenDatabaseOptions> = {
  * one host there may be several, `a:5432,b:5432`: a connection goes to the first that takes writes, from the last that did on.
  * A database of a newer version is used as it is, with a warning, unless one of its migrations says that it may not.
  *
- * @throws TypeError if the URL is of another kind.
+ * @throws TypeError if the URL is of another kind, or if a database in memory is opened for reading only.
  * @throws {SqliteError} if the file cannot be opened as a database.
  * @throws Error if Postgres cannot be reached or `pg` is not installed; an error of Postgres has a `code` of five
  *   characters.
@@ -100,25 +114,13 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions = {
 }
 
 /**
- * Opens the Postgres of another region, which may be away and belongs to others: it is connected to when it is first used, and
- * never migrated.
- *
- * @throws TypeError if the URL is of another kind.
- */
-export async function openRegion(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
-  checkOptions('openRegion', options, RULES)
-  if (!isPostgresUrl(url)) throw new TypeError('openRegion: the URL must be "postgres://…"')
-  return openLater(postgresOptions(url, options))
-}
-
-/**
  * Undoes the migrations of a database after the named one, for a version that came before them. End all processes that
  * use it first, and make a backup: what a migration added is lost.
  *
  * @returns the names of the migrations that were undone, the last first.
  * @throws Error if there is no migration of that name, or one that came later cannot be undone. Nothing is changed then.
  * @example
- * await undoMigrations('sqlite:.data/gateway.db', '0016-charge-costs')
+ * await undoMigrations('sqlite:.data/gateway.db', '0001-initial')
  */
 export async function undoMigrations(url: string, last: string): Promise<string[]> {
   if (isPostgresUrl(url)) return migratePostgresDown(postgresOptions(url, {}), last)
@@ -135,10 +137,10 @@ function isPostgresUrl(url: string): boolean {
 }
 
 function postgresOptions(url: string, options: OpenDatabaseOptions): PostgresPoolOptions {
-  const { readOnly = false, poolSize = 10 } = options
+  const { readOnly = false, poolSize = 10, partitions = false } = options
   const { connectTimeoutMs = 2000, statementTimeoutMs = 5000, lockTimeoutMs = 1000 } = options
   const timeouts = { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }
-  return { url, logger: quietLogger(options.logger), readOnly, size: poolSize, ...timeouts }
+  return { url, logger: quietLogger(options.logger), readOnly, size: poolSize, partitions, ...timeouts }
 }
 
 async function connectSqlite(file: string, { readOnly = false, busyTimeoutMs = 5000 }: OpenDatabaseOptions) {
@@ -148,9 +150,12 @@ async function connectSqlite(file: string, { readOnly = false, busyTimeoutMs = 5
 
 async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
   const { readOnly = false } = options
+  if (readOnly && path === IN_MEMORY)
+    throw new TypeError('openDatabase: "sqlite::memory:" has no other handle: open it without readOnly')
   const logger = quietLogger(options.logger)
-  const file = resolve(path)
-  if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const inMemory = path === IN_MEMORY
+  const file = inMemory ? path : resolve(path)
+  if (!readOnly && !inMemory) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const { client, db } = await connectSqlite(file, options)
   try {
     // A file that is no database fails at the first query, and Kysely closes only what it has used.
@@ -160,16 +165,30 @@ async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<D
     await client.close()
     throw error
   }
-  logger.info({ file, readOnly }, 'database opened')
+  logOpened(logger, { file })
   return db
 }
 
 function sqlitePath(url: string): string {
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  if (path === '' || path === ':memory:') {
+  if (path === '') {
     throw new TypeError(
       'openDatabase: the URL must be "sqlite:<path>", such as "sqlite:.data/gateway.db", or "postgres://…"',
     )
   }
   return path
+}
+
+export type { ConnectionFigures }
+
+/**
+ * Returns the figures of the connections of a database, for metrics. SQLite has one, to its thread.
+ *
+ * @throws TypeError for a database that `openDatabase` has not opened.
+ */
+export function connectionFigures(db: Database): ConnectionFigures {
+  const thread = threadOf(db)
+  if (!thread) return connectionsOf(db).figures
+  const { waiting } = thread
+  return { used: Math.min(1, waiting), idle: waiting === 0 ? 1 : 0, waiting: Math.max(0, waiting - 1) }
 }

@@ -1,6 +1,7 @@
-import { type SelectQueryBuilder, sql } from 'kysely'
-import { isPostgres } from './is-postgres.ts'
-import type { Database, Tables } from './tables.ts'
+import type { SelectQueryBuilder } from 'kysely'
+import { isPostgres } from './database.ts'
+import { RowStatement, type RowWrite } from './row-statement.ts'
+import type { Database } from './tables.ts'
 
 /*
  * Locks of Postgres, until the end of the transaction. SQLite has one writer, and needs none.
@@ -22,7 +23,19 @@ export function lockFreeRows<DB, TB extends keyof DB, O>(
   return isPostgres(db) ? query.forUpdate().skipLocked() : query
 }
 
-/** Locks a table against changes by others. */
-export async function lockTable(trx: Database, table: keyof Tables): Promise<void> {
-  if (isPostgres(trx)) await sql`lock table ${sql.table(table)} in share row exclusive mode`.execute(trx)
+const IN_TURN = RowStatement.insert(
+  'upkeep',
+  { name: 'text' },
+  'on conflict (name) do update set name = excluded.name',
+)
+
+/** Returns the write by which transactions that have it run one after the other: it locks the row of their name. */
+export function inTurn(name: string): RowWrite {
+  return { statement: IN_TURN, rows: [[`in turn: ${name}`]] }
+}
+
+/** Waits until no other transaction that takes turns under a name is running. */
+export async function takeTurn(trx: Database, name: string): Promise<void> {
+  const { statement, rows } = inTurn(name)
+  await statement.run(trx, rows)
 }

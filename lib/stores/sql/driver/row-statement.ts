@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import type { Cell, CellType } from './columns.ts'
-import { isPostgres } from './is-postgres.ts'
-import { arraysOf } from './postgres/postgres-arrays.ts'
+import { isPostgres } from './database.ts'
+import { arraysOf } from './postgres/postgres-values.ts'
 import type { Database } from './tables.ts'
 
 /**
@@ -28,8 +28,7 @@ export class RowStatement<Row = unknown> {
     columns: Readonly<Record<string, CellType>>,
     sqlite: string,
     postgres: string,
-    loose = false,
-    returning = 'returning 1',
+    { loose = false, returns = false }: { loose?: boolean; returns?: boolean } = {},
   ) {
     this.columns = Object.values(columns)
     this.loose = loose
@@ -39,7 +38,7 @@ export class RowStatement<Row = unknown> {
     // A division by zero fails the transaction.
     this.postgresOrFail = loose
       ? this.postgres
-      : `with ${given}, done as (${postgres} ${returning})
+      : `with ${given}, done as (${postgres} ${returns ? '' : 'returning 1'})
         select 1 / (count(*) = cardinality($1::text[]))::integer from done`
   }
 
@@ -47,12 +46,12 @@ export class RowStatement<Row = unknown> {
    * @example
    * RowStatement.insert('charges', { request_id: 'text', amount: 'bigint' }, 'on conflict (request_id) do nothing')
    */
-  static insert(
+  static insert<Row = unknown>(
     table: string,
     columns: Readonly<Record<string, CellType>>,
     onConflict: string,
-    { unless, constants = {}, loose = false, order }: InsertOptions = {},
-  ): RowStatement {
+    { unless, constants = {}, loose = false, returning, order }: InsertOptions = {},
+  ): RowStatement<Row> {
     const names = Object.keys(columns)
     const into = `into ${table} (${[...names, ...Object.keys(constants)]})`
     const cells = [...names.map((name) => `given.${name}`), ...Object.values(constants)].join()
@@ -60,16 +59,16 @@ export class RowStatement<Row = unknown> {
     // SQLite copies each page before a statement of several rows changes it, which one from a query may be to it, to
     // undo that statement alone. Nobody goes on after a failure.
     const given = unless === undefined ? `values (${cells})` : `select ${cells} ${where}`
+    const returned = returning === undefined ? '' : ` returning ${returning}`
     return new RowStatement(
       columns,
-      `insert or fail ${into} ${parametersFor(columns, given)} ${onConflict}`,
-      `insert ${into} select ${cells} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}`,
-      loose,
+      `insert or fail ${into} ${parametersFor(columns, given)} ${onConflict}${returned}`,
+      `insert ${into} select ${cells} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}${returned}`,
+      { loose, returns: returning !== undefined },
     )
   }
 
   /**
-   * @param returning a column of the written rows.
    * @example
    * RowStatement.update('wallets', { id: 'text', cost: 'bigint' }, 'spent = found.spent + given.cost', 'found.id = given.id')
    */
@@ -78,15 +77,13 @@ export class RowStatement<Row = unknown> {
     columns: Readonly<Record<string, CellType>>,
     set: string,
     where: string,
-    returning?: string,
-    { locks = true, loose = false, order = 'id' }: WriteOptions = {},
+    { locks = true, loose = false, returning, order = 'id' }: WriteOptions = {},
   ): RowStatement<Row> {
-    const returned = (table: string) => (returning === undefined ? '' : ` returning ${table}${returning}`)
     return new RowStatement(
       columns,
-      `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returned('')}`,
-      `update ${table} as found set ${set} from ${lockedOf(table, where, locks, order)} where ${where}${returned('found.')}`,
-      loose,
+      `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returnedOf(returning)}`,
+      `update ${table} as found set ${set} from ${lockedOf(table, where, locks, order)} where ${where}${returnedOf(returning, 'found.')}`,
+      { loose, returns: returning !== undefined },
     )
   }
 
@@ -99,23 +96,22 @@ export class RowStatement<Row = unknown> {
       columns,
       `update ${table} as found set id = found.id where ${parametersFor(columns, where)}`,
       `select 1 from given join ${table} as found on ${where} order by found.id for share of found`,
-      false,
-      '',
+      { returns: true },
     )
   }
 
   /** Deletes rows. Rows that do not exist are ignored, unless it is not `loose`. */
-  static delete(
+  static delete<Row = unknown>(
     table: string,
     columns: Readonly<Record<string, CellType>>,
     where: string,
-    { locks = true, loose = true, order = 'id' }: WriteOptions = {},
-  ): RowStatement {
+    { locks = true, loose = true, returning, order = 'id' }: WriteOptions = {},
+  ): RowStatement<Row> {
     return new RowStatement(
       columns,
-      `delete from ${table} as found where ${parametersFor(columns, where)}`,
-      `delete from ${table} as found using ${lockedOf(table, where, locks, order)} where ${where}`,
-      loose,
+      `delete from ${table} as found where ${parametersFor(columns, where)}${returnedOf(returning)}`,
+      `delete from ${table} as found using ${lockedOf(table, where, locks, order)} where ${where}${returnedOf(returning, 'found.')}`,
+      { loose, returns: returning !== undefined },
     )
   }
 
@@ -134,7 +130,7 @@ export class RowStatement<Row = unknown> {
       columns,
       `with given as (select ${given}) ${select}`,
       locks ? `${select} order by found.id for update of found${skipping(locks)}` : select,
-      true,
+      { loose: true },
     )
   }
 
@@ -151,7 +147,7 @@ export class RowStatement<Row = unknown> {
     sqlite = '',
   ): RowStatement<Row> {
     const named = Object.entries(steps).map(([name, query]) => `, ${name} as (${query})`)
-    return new RowStatement<Row>(columns, sqlite, `${named.join('')} ${select}`, true)
+    return new RowStatement<Row>(columns, sqlite, `${named.join('')} ${select}`, { loose: true })
   }
 
   /** Runs the statement for all rows, or for none if one fails: within a transaction, or in one of its own. */
@@ -172,6 +168,8 @@ interface InsertOptions {
   readonly constants?: Readonly<Record<string, number>>
   /** Whether a row may be left out. */
   readonly loose?: boolean
+  /** Columns of the written rows that are returned, separated by commas. */
+  readonly returning?: string
   /** The columns that name a row, in whose order Postgres locks them. Defaults to the first column. */
   readonly order?: readonly string[]
 }
@@ -179,8 +177,14 @@ interface InsertOptions {
 interface WriteOptions {
   readonly locks?: true | 'free ones'
   readonly loose?: boolean
+  /** Columns of the written rows that are returned, separated by commas. */
+  readonly returning?: string
   /** The column that names a row, in whose order Postgres locks them. Defaults to `id`. */
   readonly order?: string
+}
+
+function returnedOf(returning: string | undefined, of = ''): string {
+  return returning === undefined ? '' : ` returning ${returning.replaceAll(/\w+/g, `${of}$&`)}`
 }
 
 function orderedBy(name: string, type: CellType | undefined): string {

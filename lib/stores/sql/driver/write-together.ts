@@ -2,15 +2,16 @@ import { connectionsOf } from './postgres/postgres-dialect.ts'
 import type { RowWrite } from './row-statement.ts'
 import { threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database } from './tables.ts'
+import { retryConflicts } from './transact.ts'
 
 /** Whether a statement failed because it has not written all its rows: by a division by zero. */
-export function isNotWritten(error: unknown): boolean {
+function isNotWritten(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '22012'
 }
 
 const MAX_TRIES = 5
 
-/** What is to be written, as what was read has it, and what is answered then. */
+/** The writes that follow from what was read, and the result if they are made. */
 export interface Planned<Result> {
   readonly writes: readonly RowWrite[]
   readonly result: Result
@@ -35,7 +36,7 @@ export async function writePlanned<Result>(
 }
 
 /** Thrown if others change the rows that an operation reads each time before it writes. */
-class RowsHaveChanged extends Error {
+export class RowsHaveChanged extends Error {
   override readonly name = 'RowsHaveChanged'
 
   constructor() {
@@ -59,7 +60,7 @@ export async function writeTogether(db: Database, writes: readonly RowWrite[]): 
   }
   const client = await connectionsOf(db).connect()
   try {
-    await client.transact(needed)
+    await retryConflicts(() => client.transact(needed))
     return true
   } catch (error) {
     if (isNotWritten(error)) return false

@@ -1,15 +1,15 @@
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { budgetEvent, thresholdsOf } from '../../../endpoints/admin/budgets/budget-events.ts'
 import type { BudgetTerms } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
+import { budgetEvent, thresholdsOf } from '../../../management/budgets/budget-events.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { eventRow, RECORD_EVENTS } from '../webhooks/event-rows.ts'
 
 /*
- * What is told once a budget has spent a share of its amount. The events are written when the wallet of a period is opened,
- * and told in the transaction that reaches their amount: once, however many processes charge and whatever becomes of the
+ * Events of budgets that have spent a share of their amount. They are written when the wallet of a period is opened,
+ * and recorded in the transaction that reaches their amount: once, however many processes charge and whatever becomes of the
  * terms. Whoever writes them has locked the wallet.
  */
 
@@ -44,7 +44,6 @@ export const MARK_TOLD = RowStatement.update(
   { wallet: 'text' },
   'told = 1',
   `found.wallet = given.wallet and ${REACHED}`,
-  undefined,
   { loose: true },
 )
 
@@ -55,7 +54,7 @@ const MARK_REFUSED = RowStatement.update(
   'found.id = given.id and found.told = 0',
 )
 
-/** Tells that a budget has refused a call, unless it was told before that all is spent. */
+/** Records that a budget has refused a call, unless it was recorded before that all is spent. */
 export async function tellRefused(db: Database, wallet: WalletId, at: number): Promise<void> {
   const notice = await db
     .selectFrom('budget_notices')
@@ -69,14 +68,14 @@ export async function tellRefused(db: Database, wallet: WalletId, at: number): P
   const { id, subject, spent } = notice
   const data = { ...JSON.parse(notice.data), spent: formatAmount(spent) }
   const event = { id, type: 'budget.exhausted', subject, at, data } as const
-  // Unless somebody else has told it meanwhile.
+  // Unless another process has recorded it meanwhile.
   await writeTogether(db, [
     { statement: RECORD_EVENTS, rows: [eventRow(event)] },
     { statement: MARK_REFUSED, rows: [[id]] },
   ])
 }
 
-/** Returns the writes of the events of wallets of periods, in place of those of earlier terms that were not told. */
+/** Returns the writes of the events of wallets of periods, in place of those of earlier terms that were not recorded. */
 export function noteWrites(
   wallets: readonly (readonly [wallet: WalletId, terms: BudgetTerms])[],
 ): RowWrite[] {

@@ -1,10 +1,9 @@
 import { budgetOfWallet, isLongPast, longPast } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import { RowStatement } from '../driver/row-statement.ts'
-import type { Database } from '../driver/tables.ts'
+import type { BudgetsTable, Database } from '../driver/tables.ts'
 import { writePlanned } from '../driver/write-together.ts'
 import { noteWrites } from './budget-notices.ts'
-import type { BudgetsTable } from './ledger-tables.ts'
 import { findWallets } from './sql-ledger-rows.ts'
 
 /** Most wallets of past periods deleted at a time, for each budget. */
@@ -50,15 +49,12 @@ const DELETE_WALLETS = RowStatement.delete(
   { locks: 'free ones' },
 )
 
-/** What belongs to wallets: what is told of them, and their shares in other regions or of them. */
-const DELETE_REST = ['budget_notices', 'shares', 'lent_shares'].map((table) =>
-  RowStatement.delete(
-    table,
-    { wallet: 'text' },
-    `found.wallet = given.wallet
-      and not exists (select 1 from wallets where wallets.id = given.wallet)`,
-    { order: 'wallet' },
-  ),
+const DELETE_NOTICES = RowStatement.delete(
+  'budget_notices',
+  { wallet: 'text' },
+  `found.wallet = given.wallet
+    and not exists (select 1 from wallets where wallets.id = given.wallet)`,
+  { order: 'wallet' },
 )
 
 /**
@@ -85,8 +81,7 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
     const opened = missing.map((id) => [id, termsOf(id)?.hard ?? 0, termsOf(id)?.amount ?? 0n])
     const told = missing.flatMap((wallet) => {
       const row = termsOf(wallet)
-      // The copy of a budget whose home, another region, tells of it has no amount.
-      if (!row || row.amount <= 0n) return []
+      if (!row) return []
       return [[wallet, { ...row, hard: row.hard !== 0, soft: JSON.parse(row.soft) as number[] }] as const]
     })
     const pruned = past.map((id) => [id])
@@ -96,7 +91,7 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
         { statement: OPEN_WALLETS, rows: opened },
         ...noteWrites(told),
         { statement: DELETE_WALLETS, rows: pruned },
-        ...DELETE_REST.map((statement) => ({ statement, rows: pruned })),
+        { statement: DELETE_NOTICES, rows: pruned },
       ],
       result: undefined,
     }

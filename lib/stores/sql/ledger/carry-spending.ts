@@ -4,11 +4,6 @@ import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { chargesOf, type IdRange, voidsOf } from './charge-sums.ts'
 
-/** Thrown if there are charges or voids that usage does not have yet, and which are needed for it. */
-export class NotCounted extends Error {
-  override readonly name = 'NotCounted'
-}
-
 const ADD = RowStatement.insert(
   'carried_spending',
   { wallet: 'text', amount: 'bigint', charges: 'bigint' },
@@ -21,7 +16,6 @@ const ADD = RowStatement.insert(
  * same transaction, and nobody may write some of that range meanwhile.
  *
  * @returns how many charges that were.
- * @throws {NotCounted}
  */
 export async function carrySpending(trx: Database, range: IdRange): Promise<number> {
   const sums = new Map<WalletId, { amount: bigint; charges: number }>()
@@ -38,14 +32,11 @@ export async function carrySpending(trx: Database, range: IdRange): Promise<numb
   }
   for await (const page of chargesOf(trx, range))
     for (const charge of page) {
-      if (charge.pending > 0)
-        throw new NotCounted(`usage lacks ${charge.pending} charges of "${charge.account}"`)
       count += charge.count
       add(charge, BigInt(charge.amount), charge.count)
     }
   for await (const page of voidsOf(trx, range))
     for (const undone of page) {
-      if (undone.uncounted) throw new NotCounted(`usage lacks the void of "${undone.requestId}"`)
       if (undone.amount !== 0n) add({ ...undone, budgets: undone.charge?.budgets }, -undone.amount, 0)
     }
   const kept = await withoutPastBudgets(trx, [...sums.keys()])

@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import type { AuditedCharges, AuditedVoid } from '../../../ledger/audit.ts'
 import type { Database } from '../driver/tables.ts'
-import { readWallets } from './budget-cells.ts'
+import { readWallets } from './charge-rows.ts'
 
 /** The most rows of one statement, so that none takes long or blocks the event loop. */
 export const PAGE_ROWS = 2000
@@ -14,11 +13,8 @@ export interface IdRange {
   readonly to: string
 }
 
-/** Adds up charges by their payers, a page at a time. `pending` is how many of them usage does not have yet. */
-export async function* chargesOf(
-  trx: Database,
-  range?: IdRange,
-): AsyncIterable<readonly (AuditedCharges & { readonly pending: number })[]> {
+/** Adds up charges by their payers, a page at a time. */
+export async function* chargesOf(trx: Database, range?: IdRange): AsyncIterable<readonly AuditedCharges[]> {
   let after = ''
   for (;;) {
     const last = await lastOfPage(trx, after, range)
@@ -31,8 +27,6 @@ export async function* chargesOf(
         'budgets',
         fn.sum<bigint>('amount').as('amount'),
         fn.countAll<bigint>().as('count'),
-        sql<bigint>`sum(case when usage is null then amount else 0 end)`.as('uncounted'),
-        sql<bigint>`sum(case when usage is null then 1 else 0 end)`.as('pending'),
       ])
       .where('request_id', '>', after)
       .$if(range !== undefined, (query) => query.where('request_id', '>=', range?.from ?? ''))
@@ -43,8 +37,6 @@ export async function* chargesOf(
       ...sum,
       budgets: readWallets(sum.budgets),
       count: Number(sum.count),
-      uncounted: BigInt(sum.uncounted),
-      pending: Number(sum.pending),
     }))
     after = last
   }
@@ -74,7 +66,6 @@ export async function* voidsOf(trx: Database, range?: IdRange): AsyncIterable<re
       .selectFrom('voids')
       .leftJoin('charges', 'charges.request_id', 'voids.request_id')
       .select(['voids.request_id as requestId', 'voids.account', 'voids.key', 'voids.amount'])
-      .select('voids.counted')
       .select(['charges.account as chargedAccount', 'charges.key as chargedKey', 'charges.amount as charged'])
       .select('charges.budgets as chargedBudgets')
       .where('voids.request_id', '>', after)
@@ -87,7 +78,7 @@ export async function* voidsOf(trx: Database, range?: IdRange): AsyncIterable<re
       .limit(PAGE_ROWS)
       .execute()
   for await (const rows of pagesOf(page, ({ requestId }) => requestId)) {
-    yield rows.map(({ chargedAccount, chargedKey, charged, chargedBudgets, counted, ...undone }) => {
+    yield rows.map(({ chargedAccount, chargedKey, charged, chargedBudgets, ...undone }) => {
       const charge =
         chargedAccount === null || charged === null
           ? null
@@ -97,7 +88,7 @@ export async function* voidsOf(trx: Database, range?: IdRange): AsyncIterable<re
               amount: charged,
               budgets: readWallets(chargedBudgets),
             }
-      return { ...undone, charge, uncounted: charge !== null && counted === null }
+      return { ...undone, charge }
     })
   }
 }

@@ -1,19 +1,32 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import type { CallLogEntry } from '../../../core/call/index.ts'
+import { bytesOfEntry } from '../../../core/call/index.ts'
 import type { Settlement, SettlementResult } from '../../../ledger/index.ts'
-import { CallLogWriter, type CallStore } from '../../../middleware/call-log/index.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import type { Database } from '../driver/tables.ts'
-import { settleAll } from './sql-settling.ts'
+import { settleAll } from './settle.ts'
 
-/** Locks of a table that a write waits for, such as that of `create index`. Whoever waits for one holds up writes, too. */
-const LOCKS = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']
-/** While entries wait, the writer looks at least every second. */
+/** How long it takes at most to find out that a table is locked. */
+const PROBE_MS = 20
+/** While entries wait, they are tried at least every second. */
 const HOLDS_MS = 3000
-const FLUSH_MS = 1000
+const RETRY_MS = 1000
 const CALLS_AT_ONCE = 200
 /** With more waiting entries, settlements wait. */
 const MAX_BYTES = 64 * 1024 * 1024
+
+/** @throws the error, unless it is that of a lock. */
+function whetherLocked(error: unknown): boolean {
+  if (isLocked(error)) return true
+  throw error
+}
+
+/** A settlement that is repeated for its entry, and the bytes of that. */
+interface Late {
+  readonly settlement: Settlement
+  readonly bytes: number
+}
 
 /**
  * The entries of settlements that were written while somebody else had locked the tables of the call log: a charge does not wait
@@ -21,39 +34,35 @@ const MAX_BYTES = 64 * 1024 * 1024
  */
 export class LateEntries {
   readonly #db: Database
-  readonly #writer: CallLogWriter
-  readonly #settled = new WeakMap<CallLogEntry, Settlement>()
+  readonly #waiting: Late[] = []
+  #bytes = 0
+  #writing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
   /** By a monotonic clock. */
   #lockedUntil = Number.NEGATIVE_INFINITY
 
   /** @param db a Postgres. */
   constructor(db: Database) {
     this.#db = db
-    this.#writer = new CallLogWriter({
-      store: { append: (entries: readonly CallLogEntry[]) => this.#append(entries) } as CallStore,
-      logger: connectionsOf(db).logger,
-      maxQueue: Number.MAX_SAFE_INTEGER,
-      maxQueueBytes: Number.MAX_SAFE_INTEGER,
-      batchSize: CALLS_AT_ONCE,
-      flushMs: FLUSH_MS,
-      retentionMs: null,
-    })
   }
 
   /** Whether the tables of the log were locked a moment ago. */
   get areDue(): boolean {
-    return performance.now() < this.#lockedUntil && this.#writer.queuedBytes < MAX_BYTES
+    return performance.now() < this.#lockedUntil && this.#bytes < MAX_BYTES
   }
 
-  /** Finds out whether somebody else has locked the tables of the log, or parts of them. */
-  async look(): Promise<boolean> {
-    const { rows } = await sql`select from pg_locks where locktype = 'relation'
-      and database = (select oid from pg_database where datname = current_database())
-      and mode = any(${LOCKS}::text[]) and pid <> all(${[...connectionsOf(this.#db).backends]}::integer[])
-      and (relation in ('calls'::regclass, 'call_labels'::regclass)
-        or relation in (select inhrelid from pg_inherits where inhparent in ('calls'::regclass, 'call_labels'::regclass)))
-      limit 1`.execute(this.#db)
-    this.#lockedUntil = rows.length > 0 ? performance.now() + HOLDS_MS : Number.NEGATIVE_INFINITY
+  /** Checks whether somebody has locked the tables of the log, or parts of them, or waits to do so. */
+  async checkLocks(): Promise<boolean> {
+    const isLockedNow = await this.#db
+      .transaction()
+      .execute(async (trx) => {
+        await sql`set local lock_timeout = ${sql.lit(PROBE_MS)}`.execute(trx)
+        // To plan a write takes the locks of the write, and those of all partitions.
+        for (const table of ['calls', 'call_labels'])
+          await sql`explain delete from ${sql.table(table)}`.execute(trx)
+      })
+      .then(() => false, whetherLocked)
+    this.#lockedUntil = isLockedNow ? performance.now() + HOLDS_MS : Number.NEGATIVE_INFINITY
     return this.areDue
   }
 
@@ -62,22 +71,67 @@ export class LateEntries {
     for (const [i, { kind, requestId, account, key, at, entry }] of settlements.entries()) {
       if (!entry || (kind === 'charge' && results[i] === 'fenced')) continue
       const repeated = { kind, requestId, account, key, at, entry, basis: null, draws: [], claim: null }
-      this.#settled.set(entry, { ...repeated, amount: 0n })
-      this.#writer.add(entry)
+      const bytes = bytesOfEntry(entry)
+      this.#waiting.push({ settlement: { ...repeated, amount: 0n }, bytes })
+      this.#bytes += bytes
     }
+    if (this.#waiting.length === 0 || this.#timer) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.flush()
+    }, RETRY_MS).unref()
   }
 
   /** Writes the entries that wait, as soon as that is possible. */
   flush(): Promise<void> {
-    return this.#writer.flush()
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
   }
 
-  async #append(entries: readonly CallLogEntry[]): Promise<void> {
-    // A settlement that waits for the log has locked its wallets.
-    if (await this.look()) throw new Error('somebody has locked the tables of the call log')
+  async #writeAll(): Promise<void> {
+    const { logger } = connectionsOf(this.#db)
+    const { length: waiting } = this.#waiting
+    let failed = false
+    while (this.#waiting.length > 0) {
+      try {
+        // A settlement that waits for the log has locked its wallets.
+        if (await this.checkLocks()) throw new Error('somebody has locked the tables of the call log')
+        await this.#writeSome()
+      } catch (error) {
+        if (!failed) logger.error({ err: error, waiting }, 'call log: entries of charges wait')
+        failed = true
+        await pause(RETRY_MS, undefined, { ref: false })
+      }
+    }
+    if (failed) logger.warn({}, 'call log: the entries of charges are written')
+  }
+
+  /** Writes the entries that have waited longest. An entry whose row somebody has locked waits alone. */
+  async #writeSome(): Promise<void> {
+    const batch = this.#waiting.slice(0, CALLS_AT_ONCE)
+    try {
+      await this.#write(batch)
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      const locked = new Set<string>()
+      for (const late of batch) {
+        const { requestId } = late.settlement
+        if (!locked.has(requestId)) await this.#write([late]).catch(() => locked.add(requestId))
+      }
+      if (locked.size > 0) throw error
+    }
+  }
+
+  async #write(batch: readonly Late[]): Promise<void> {
     await settleAll(
       this.#db,
-      entries.map((entry) => this.#settled.get(entry) as Settlement),
+      batch.map(({ settlement }) => settlement),
     )
+    for (const late of batch) {
+      this.#waiting.splice(this.#waiting.indexOf(late), 1)
+      this.#bytes -= late.bytes
+    }
   }
 }

@@ -13,7 +13,7 @@ import { findWallets } from './sql-ledger-rows.ts'
 const CHUNK_WALLETS = 1000
 
 /*
- * What those do who run the service: deposits, quotas, statements.
+ * The operations of operators: deposits, quotas, statements.
  */
 
 const OPEN_PREPAID = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {

@@ -8,19 +8,19 @@ import {
   auditLedger,
 } from '../../../ledger/audit.ts'
 import type { LedgerCheck } from '../../../ledger/index.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
-import { auditedShares } from '../regions/audited-shares.ts'
+import { retryConflicts } from '../driver/transact.ts'
 import { chargedUsage } from '../usage/charged-usage.ts'
 import { chargesOf, PAGE_ROWS, pagesOf, voidsOf } from './charge-sums.ts'
+import { findRestored } from './restored.ts'
 
 /** Recomputes the ledger from its rows, in one snapshot of the database. */
 export function checkLedger(db: Database): Promise<LedgerCheck> {
   const snapshot = db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
-  return snapshot.execute(async (trx) => {
-    // Charges are deleted with their partition, which a snapshot does not keep: none goes from here on.
-    if (isPostgres(trx)) await sql`lock table charges in access share mode`.execute(trx)
-    return auditLedger({
+  const check = async (trx: Database) => {
+    // Charges are deleted with their partition, which a snapshot does not keep. A query of all of them keeps them there.
+    await trx.selectFrom('charges').select('request_id').limit(1).execute()
+    const audited = await auditLedger({
       deposits: depositsOf(trx),
       carried: carriedOf(trx),
       charges: chargesOf(trx),
@@ -29,9 +29,11 @@ export function checkLedger(db: Database): Promise<LedgerCheck> {
       holds: holdsOf(trx),
       wallets: walletsOf(trx),
       usage: chargedUsage(trx),
-      shares: auditedShares(trx),
     })
-  })
+    const restored = await findRestored(trx)
+    return restored ? { ...audited, restored } : audited
+  }
+  return retryConflicts(() => snapshot.execute(check))
 }
 
 function carriedOf(trx: Database): AsyncIterable<readonly AuditedCarried[]> {

@@ -1,14 +1,119 @@
 import type { LeaseAnswer, LeaseChange, OpenLease, WalletId } from '../../../ledger/index.ts'
-import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease } from '../../../ledger/lease.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import {
+  changeLease,
+  ENDED_KEPT_MS,
+  type LeaseRecord,
+  sweepLease,
+  type WalletFigures,
+} from '../../../ledger/lease.ts'
+import { isPostgres } from '../driver/database.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
-import { RowStatement } from '../driver/row-statement.ts'
-import type { Database } from '../driver/tables.ts'
-import { isNotWritten } from '../driver/write-together.ts'
-import { CHANGE_LEASES, SWEEP_BUSY_LEASE, SWEEP_LEASES, WATCH_LEASES } from './lease-statements.ts'
-import { freeAbandonedHolds } from './sql-ledger-holds.ts'
-import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
+import type { Database, LeasesTable } from '../driver/tables.ts'
+import { type Planned, RowsHaveChanged, writePlanned } from '../driver/write-together.ts'
+import { findLeases, findWallets } from './sql-ledger-rows.ts'
+
+/*
+ * Leases are read, changed by the rules of `ledger/lease.ts`, and written if they are still as they were read: no wallet is locked
+ * while an answer is on its way. Wallets are locked before leases, both in the order of their ids.
+ */
+
+/** Adds to what is leased. Leaves out a limited wallet that does not have as much any more. */
+const LEASE_OUT = RowStatement.update(
+  'wallets',
+  { id: 'text', step: 'bigint' },
+  'leased = found.leased + given.step',
+  `found.id = given.id and (given.step <= 0 or found.limited = 0
+    or cast(found.funds as numeric) - found.spent - found.leased >= given.step)`,
+)
+
+/** Fails for a lease that an earlier sending of the same change has opened meanwhile. */
+const OPEN_LEASES = RowStatement.insert(
+  'leases',
+  {
+    ...{ id: 'text', wallet: 'text', owner: 'text', held: 'bigint', seq: 'bigint', last_moved: 'bigint' },
+    ...{ beats: 'bigint', renewed_at: 'bigint' },
+  },
+  'on conflict (id) do nothing',
+)
+
+/** Fails for a lease that was changed meanwhile. Charges may draw on it, unless they would empty one that is closed. */
+const CHANGE_LEASES = RowStatement.update(
+  'leases',
+  {
+    ...{
+      id: 'text',
+      was_seq: 'bigint',
+      was_held: 'bigint',
+      step: 'bigint',
+      seq: 'bigint',
+      last_moved: 'bigint',
+    },
+    ...{ beats: 'bigint', renewed_at: 'bigint', ended: 'text', ended_at: 'bigint' },
+  },
+  `held = found.held + given.step, seq = given.seq, last_moved = given.last_moved, beats = found.beats + given.beats,
+    renewed_at = given.renewed_at, ended = given.ended, ended_at = given.ended_at`,
+  `found.id = given.id and found.seq = given.was_seq and found.ended is null
+    and (given.step >= 0 or found.held = given.was_held or (given.ended is null and found.held + given.step > 0))`,
+)
+
+/** Fails for a lease that was renewed, changed or drawn on meanwhile. */
+const SWEEP_LEASES = RowStatement.update(
+  'leases',
+  { id: 'text', beats: 'bigint', held: 'bigint', at: 'bigint' },
+  `held = 0, ended = 'swept', ended_at = given.at`,
+  'found.id = given.id and found.beats = given.beats and found.held = given.held and found.ended is null',
+)
+
+/**
+ * The rows of a busy account are nearly always locked, for a moment each time: a sweep waits for its turn, a tenth of a second at
+ * most.
+ */
+const PATIENCE: RowWrite = {
+  statement: RowStatement.steps(
+    { ms: 'text' },
+    {},
+    `select set_config('lock_timeout', given.ms, true) from given`,
+    'select ?1',
+  ),
+  rows: [['100']],
+}
+
+/** How long a sweep goes on to wait for the rows of busy accounts. */
+const BUSY_MS = 1000
+
+const FREE_WALLETS = RowStatement.select<{ id: WalletId }>(
+  { id: 'text' },
+  'select found.id from given join wallets as found on found.id = given.id',
+  { locks: 'free ones' },
+)
+const FREE_LEASES = RowStatement.select<LeasesTable>(
+  { id: 'text' },
+  'select found.* from given join leases as found on found.id = given.id',
+  { locks: 'free ones' },
+)
+
+/** An open lease; without an id if there is none. */
+interface WatchedRow extends Pick<LeasesTable, 'wallet' | 'owner' | 'held' | 'beats' | 'renewed_at'> {
+  readonly id: string | null
+}
+
+/** Takes or keeps a place of those that watch leases, and returns these; nothing if all places are taken. */
+const WATCH_LEASES = RowStatement.steps<WatchedRow>(
+  { watcher: 'text', gone_ms: 'bigint' },
+  {
+    clock: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
+    place: `select found.place from given cross join clock
+        join lease_watchers as found on found.owner = given.watcher or abs(now - found.seen_at) > given.gone_ms
+      order by found.owner = given.watcher desc nulls last, found.place limit 1
+      for update of found skip locked`,
+    taken: `update lease_watchers as found set owner = given.watcher, seen_at = now
+      from place cross join given cross join clock where found.place = place.place returning found.place`,
+  },
+  `select leases.id, wallet, leases.owner, held, beats, renewed_at
+    from taken left join leases on ended_at is null order by leases.id`,
+)
 
 const CHUNK_LEASES = 1000
 /** Most ended leases deleted at a time. */
@@ -16,8 +121,6 @@ const MAX_DELETED = 1000
 const TIDY_EVERY_MS = 60_000
 /** After this time, another process takes the place of one that watched leases. By the clock of the database. */
 const WATCHER_GONE_MS = 10_000
-/** How long a sweep goes on to wait for the rows of busy accounts. */
-const BUSY_MS = 1000
 
 const renewing = (locks: true | 'free ones') =>
   RowStatement.update<{ id: string }>(
@@ -25,8 +128,7 @@ const renewing = (locks: true | 'free ones') =>
     { id: 'text', at: 'bigint' },
     'beats = found.beats + 1, renewed_at = given.at',
     'found.id = given.id and found.ended_at is null',
-    'id',
-    { locks },
+    { locks, returning: 'id' },
   )
 const RENEW = renewing(true)
 /** Leaves out leases that somebody else has locked. */
@@ -44,16 +146,9 @@ export class Leasing {
   #tidiedAt = Number.NEGATIVE_INFINITY
   readonly #sweeps: Sweep[] = []
 
-  /** Makes changes in a transaction of their own: on Postgres, nearly always, in one round trip. */
-  async change(db: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
-    if (isPostgres(db) && areOfDifferentRows(changes)) {
-      try {
-        return await changeAtOnce(db, owner, changes)
-      } catch (error) {
-        if (!isNotWritten(error)) throw error
-      }
-    }
-    return db.transaction().execute((trx) => changeWithin(trx, owner, changes))
+  /** Makes changes in a transaction of their own. */
+  change(db: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
+    return writePlanned(db, () => planChanges(db, owner, changes))
   }
 
   async renew(db: Database, leases: readonly string[], at: number): Promise<Set<string>> {
@@ -101,9 +196,7 @@ export class Leasing {
 
   async #sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<void> {
     try {
-      const swept = await (isPostgres(db)
-        ? sweepAtOnce(db, sweeps)
-        : db.transaction().execute((trx) => sweepWithin(trx, sweeps)))
+      const swept = await sweepAll(db, sweeps)
       for (const { id, resolve } of sweeps) resolve(swept.has(id))
     } catch (error) {
       for (const { reject } of sweeps) reject(error)
@@ -123,117 +216,144 @@ export class Leasing {
       .deleteFrom('leases')
       .where('id', 'in', lockFreeRows(db, ended))
       .executeTakeFirst()
-    const isMore = await freeAbandonedHolds(db)
     // The next renewal goes on. The more leases end, the more there were to renew.
-    if (isMore || numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY
+    if (numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY
   }
 }
 
-function areOfDifferentRows(changes: readonly LeaseChange[]): boolean {
-  const rows = new Set(changes.flatMap(({ lease, wallet }) => [`lease ${lease}`, `wallet ${wallet}`]))
-  return rows.size === 2 * changes.length
-}
-
-async function changeAtOnce(
+async function planChanges(
   db: Database,
   owner: string,
   changes: readonly LeaseChange[],
-): Promise<LeaseAnswer[]> {
-  const now = Date.now()
-  const { rows } = await CHANGE_LEASES.run(
-    db,
-    changes.map(({ lease, wallet, seq, change }) =>
-      change.kind === 'take'
-        ? [lease, wallet, owner, seq, 1, change.need, change.want, now]
-        : [lease, wallet, owner, seq, 0, 0n, change.amount, now],
+): Promise<Planned<LeaseAnswer[]>> {
+  const [wallets, leases] = await Promise.all([
+    findWallets(
+      db,
+      changes.map(({ wallet }) => wallet),
     ),
-  )
-  const byLease = new Map(rows.map((row) => [row.lease, row]))
-  return changes.map(({ lease }) => {
-    const row = byLease.get(lease)
-    if (!row) return { moved: 0n, lost: false, open: false, state: undefined }
-    const { moved, lost, open, limited, funds, spent, leased } = row
-    return { moved, lost, open, state: { limited: limited !== 0, funds, spent, leased } }
-  })
-}
-
-async function changeWithin(
-  trx: Database,
-  owner: string,
-  changes: readonly LeaseChange[],
-): Promise<LeaseAnswer[]> {
-  const wallets = await lockWallets(
-    trx,
-    changes.map(({ wallet }) => wallet),
-  )
-  const leases = await lockLeases(
-    trx,
-    changes.map(({ lease }) => lease),
-  )
+    findLeases(
+      db,
+      changes.map(({ lease }) => lease),
+    ),
+  ])
+  const leasedBefore = new Map(Array.from(wallets, ([id, { leased }]) => [id, leased]))
+  const before = new Map(Array.from(leases, ([id, lease]) => [id, { ...lease }]))
+  const changed = new Set<LeaseRecord>()
   const now = Date.now()
-  const changedWallets = new Set<LockedWallet>()
-  const changedLeases = new Set<string>()
-  const answers = changes.map((change) => {
-    const wallet = wallets.get(change.wallet)
-    const { answer, lease } = changeLease(wallet, leases.get(change.lease), { ...change, owner }, now)
-    if (wallet && lease) {
+  const result = changes.map((change) => {
+    const { answer, lease } = changeLease(
+      wallets.get(change.wallet),
+      leases.get(change.lease),
+      { ...change, owner },
+      now,
+    )
+    if (lease) {
       leases.set(lease.id, lease)
-      changedLeases.add(lease.id)
-      changedWallets.add(wallet)
+      changed.add(lease)
     }
     return answer
   })
-  await saveLeases(
-    trx,
-    [...leases.values()].filter(({ id }) => changedLeases.has(id)),
+  const steps = Array.from(
+    wallets,
+    ([id, { leased }]) => [id, leased - (leasedBefore.get(id) ?? 0n)] as const,
   )
-  await saveWallets(trx, changedWallets)
-  return answers
+  const opened = [...changed].filter(({ id }) => !before.has(id))
+  const known = [...changed].flatMap((lease) => {
+    const was = before.get(lease.id)
+    return was ? [{ lease, was }] : []
+  })
+  return {
+    result,
+    writes: [
+      { statement: LEASE_OUT, rows: steps.filter(([, step]) => step !== 0n) },
+      {
+        statement: OPEN_LEASES,
+        rows: opened.map(({ id, wallet, held, seq, lastMoved, beats, renewedAt }) => [
+          ...[id, wallet, owner, held, seq, lastMoved],
+          ...[beats, renewedAt],
+        ]),
+      },
+      {
+        statement: CHANGE_LEASES,
+        rows: known.map(({ lease, was }) => [
+          ...[lease.id, was.seq, was.held, lease.held - was.held, lease.seq, lease.lastMoved],
+          ...[lease.beats - was.beats, lease.renewedAt, lease.ended, lease.endedAt],
+        ]),
+      },
+    ],
+  }
 }
 
-async function sweepAtOnce(db: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
-  const now = Date.now()
+/**
+ * Returns the leases that are swept by now. Those whose rows nobody else has locked are swept together, the others one at a time, so
+ * that no account is locked while this waits for another.
+ */
+async function sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
   const until = performance.now() + BUSY_MS
-  const rows = sweeps.map(({ id, beats }) => [id, beats, now])
-  const swept = new Set((await SWEEP_LEASES.run(db, rows)).rows.map(({ id }) => id))
-  // One at a time, so that no account is locked while this waits for another.
-  for (const [i, { id }] of sweeps.entries()) {
-    if (swept.has(id)) continue
+  const isFree = await freeAmong(db, sweeps)
+  const swept = await writePlanned(db, () => planSweeps(db, sweeps.filter(isFree))).catch(noneIfBusy)
+  for (const sweep of sweeps) {
+    if (swept.has(sweep.id)) continue
     if (performance.now() >= until) break
-    const busy = await SWEEP_BUSY_LEASE.run(db, rows.slice(i, i + 1)).catch((error: unknown) => {
-      if (isLocked(error)) return { rows: [] }
-      throw error
-    })
-    if (busy.rows.length > 0) swept.add(id)
+    const [id] = await writePlanned(db, () => planSweeps(db, [sweep], [PATIENCE])).catch(noneIfBusy)
+    if (id !== undefined) swept.add(id)
   }
   return swept
 }
 
-/** Returns the leases that are swept by now, for SQLite, which has one writer. */
-async function sweepWithin(trx: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
-  const ids = sweeps.map(({ id }) => id)
-  const found = await trx.selectFrom('leases').select('wallet').distinct().where('id', 'in', ids).execute()
-  const wallets = await lockWallets(
-    trx,
-    found.map(({ wallet }) => wallet),
+/** @throws the error, unless somebody else has locked or changed the rows: the leases are swept later. */
+function noneIfBusy(error: unknown): Set<string> {
+  if (isLocked(error) || error instanceof RowsHaveChanged) return new Set()
+  throw error
+}
+
+async function freeAmong(db: Database, sweeps: readonly Sweep[]): Promise<(sweep: Sweep) => boolean> {
+  const { rows: leases } = await FREE_LEASES.run(
+    db,
+    sweeps.map(({ id }) => [id]),
   )
-  const leases = await lockLeases(trx, ids)
-  const swept = new Set<string>()
-  const ended: LeaseRecord[] = []
-  const changed = new Map<WalletId, LockedWallet>()
+  const { rows: wallets } = await FREE_WALLETS.run(
+    db,
+    Array.from(new Set(leases.map(({ wallet }) => wallet)), (wallet) => [wallet]),
+  )
+  const free = new Set(wallets.map(({ id }) => id))
+  const ids = new Set(leases.filter(({ wallet }) => free.has(wallet)).map(({ id }) => id))
+  return ({ id }) => ids.has(id)
+}
+
+async function planSweeps(
+  db: Database,
+  sweeps: readonly Sweep[],
+  first: readonly RowWrite[] = [],
+): Promise<Planned<Set<string>>> {
+  const leases = await findLeases(
+    db,
+    sweeps.map(({ id }) => id),
+  )
+  const wallets = await findWallets(
+    db,
+    Array.from(leases.values(), ({ wallet }) => wallet),
+  )
   const now = Date.now()
+  const swept = new Set<string>()
+  const returned = new Map<WalletId, WalletFigures>()
+  const rows: (string | bigint | number)[][] = []
   for (const { id, beats } of sweeps) {
     const lease = leases.get(id)
     const wallet = lease && wallets.get(lease.wallet)
     if (!wallet || lease.beats !== beats) continue
-    if (!lease.ended) {
-      sweepLease(wallet, lease, now)
-      ended.push(lease)
-      changed.set(wallet.id, wallet)
+    if (lease.ended === null) {
+      rows.push([id, beats, lease.held, now])
+      const figures = returned.get(wallet.id) ?? { ...wallet, leased: 0n }
+      sweepLease(figures, lease, now)
+      returned.set(wallet.id, figures)
     }
     if (lease.ended === 'swept') swept.add(id)
   }
-  await saveLeases(trx, ended)
-  await saveWallets(trx, changed.values())
-  return swept
+  const steps = Array.from(returned, ([id, { leased }]) => [id, leased])
+  const writes = [
+    { statement: LEASE_OUT, rows: steps },
+    { statement: SWEEP_LEASES, rows },
+  ]
+  return { writes: rows.length > 0 ? [...first, ...writes] : [], result: swept }
 }

@@ -9,25 +9,27 @@ import type {
   LedgerBooks,
   LedgerCheck,
   OpenLease,
+  RestoredLedger,
   Settlement,
   SettlementResult,
   WalletId,
   WalletStatement,
 } from '../../../ledger/index.ts'
 import { assertChange } from '../../../ledger/lease.ts'
-import { assertSettlement } from '../../../ledger/settlement.ts'
+import { assertSettlement } from '../../../ledger/plan.ts'
 import { assertLimit } from '../../../ledger/wallet.ts'
-import { aDatabase, checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { aDatabase, checkDatabase, isPostgres } from '../driver/database.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import type { Database } from '../driver/tables.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { LateEntries } from './late-entries.ts'
-import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
+import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessLocked } from './locked-rows.ts'
+import { RecentSettlements } from './recent-settlements.ts'
+import { findRestored } from './restored.ts'
+import { settleAll } from './settle.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
-import { settleAll } from './sql-settling.ts'
 
 /** More settlements at a time would hardly shorten a wait. */
 const MAX_AT_ONCE = 5
@@ -62,6 +64,8 @@ export class SqlLedger implements Ledger, LedgerBooks {
   readonly #leasing = new Leasing()
   /** SQLite has no locks of single tables. */
   readonly #late: LateEntries | undefined
+  /** A SQLite file cannot be restored while a process has it. */
+  readonly #recent: RecentSettlements | undefined
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
     checkDatabase('SqlLedger', db)
@@ -69,6 +73,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     this.#db = db
     this.#checks = options.checks ?? db
     this.#late = isPostgres(db) ? new LateEntries(db) : undefined
+    this.#recent = isPostgres(db) ? new RecentSettlements(db) : undefined
     this.settlesAtOnce = isPostgres(db) ? Math.max(1, Math.min(MAX_AT_ONCE, connectionsOf(db).size - 1)) : 1
   }
 
@@ -81,7 +86,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     )
     if (missing.length === 0) return answers
     const wallets = missing.map(({ wallet }) => wallet)
-    await unlessHeldUp(
+    await unlessLocked(
       this.#db,
       () => rowsOfBudgets(wallets),
       () => openBudgetWallets(this.#db, wallets),
@@ -92,10 +97,11 @@ export class SqlLedger implements Ledger, LedgerBooks {
 
   #change(owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
     const change = () => this.#leasing.change(this.#db, owner, changes)
-    return unlessHeldUp(this.#db, () => rowsOfChanges(changes), change)
+    return unlessLocked(this.#db, () => rowsOfChanges(changes), change)
   }
 
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
+    void this.#recent?.check()
     return this.#leasing.renew(this.#db, leases, at)
   }
 
@@ -107,15 +113,31 @@ export class SqlLedger implements Ledger, LedgerBooks {
       const isLogged = !late?.areDue
       const results = await settleAll(this.#db, settlements, isLogged)
       if (!isLogged) late?.keep(settlements, results)
+      this.#recent?.keep(settlements, results)
       return results
     }
     const rows = () => rowsOfSettlements(settlements, !late?.areDue)
-    return unlessHeldUp(this.#db, rows, settle, async () => !late?.areDue && (await late?.look()) === true)
+    return unlessLocked(
+      this.#db,
+      rows,
+      settle,
+      async () => !late?.areDue && (await late?.checkLocks()) === true,
+    )
   }
 
   /** Writes log entries for which charges did not wait, as soon as that is possible. */
   async flush(): Promise<void> {
     await this.#late?.flush()
+  }
+
+  /** Returns what is known of the last time that the database was restored from a backup; null for nothing. */
+  restored(): Promise<RestoredLedger | null> {
+    return findRestored(this.#checks)
+  }
+
+  /** Checks at once whether Postgres still knows the last charge that it has confirmed; else writes the recent ones again. */
+  async reconcile(): Promise<void> {
+    await this.#recent?.checkNow()
   }
 
   leases(): Promise<readonly OpenLease[]> {

@@ -3,8 +3,8 @@ import { createGzip } from 'node:zlib'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { FIRST_ID, firstIdOf, placeOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
+import { markOf, type UpkeepLease, UpkeepLost } from '../driver/upkeep-lease.ts'
 import type { Archive } from './archive.ts'
-import { markOf, type UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
 
 /** Tables that are exported. */
 export type ExportedTable = 'calls' | 'charges'
@@ -38,13 +38,13 @@ export async function exportDays(
     if (start + DAY_MS > until) return firstIdOf(Math.min(start, Math.floor(until / DAY_MS) * DAY_MS))
     const [from, to] = [firstIdOf(start), firstIdOf(start + DAY_MS)]
     const bytes = createGzip()
-    // Whoever reads the bytes is told of an error. If an archive has given up, nobody is.
+    // The reader of the bytes gets the error. If an archive has given up, there is no reader.
     pipeline(linesOf(db, table, from, to, pause), bytes, () => {})
     try {
-      // Whoever has the right all the time has read all rows: only he deletes some of them.
+      // A process that has the right all the time has read all rows: it alone deletes some of them.
       await lease.during(archive.write(nameOf(table, start), bytes, () => lease.keep(true)))
     } catch (error) {
-      // Whoever goes on with it takes away what was begun.
+      // The process that continues deletes what was begun.
       await lease.keep(true).catch((lost: unknown) => {
         if (lost instanceof UpkeepLost) throw lost
       })

@@ -7,7 +7,7 @@ import type { Archive } from './archive.ts'
 export interface S3ArchiveOptions {
   /** The bucket, which must exist. */
   bucket: string
-  /** What the names of all objects begin with, such as `gateway/`. Defaults to nothing. */
+  /** The beginning of the names of all objects, such as `gateway/`. Defaults to nothing. */
   prefix?: string
   /** The URL of a service that speaks S3, such as `https://minio.internal:9000`. Defaults to Amazon's. */
   endpoint?: string

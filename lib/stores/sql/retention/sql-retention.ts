@@ -1,19 +1,130 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, anObjectWith, checkOptions } from '../../../core/options/index.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { firstIdOf, timeOfId } from '../driver/id-times.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
-import { isLocked } from '../driver/postgres/lock-timeout.ts'
-import { makePartitions } from '../driver/postgres/partitions.ts'
+import { checkDatabase } from '../driver/database.ts'
+import { FIRST_ID, firstIdOf, timeOfId } from '../driver/id-times.ts'
+import { isLocked, TABLE_LOCK_MS } from '../driver/postgres/lock-timeout.ts'
+import {
+  hasPartitions,
+  keepPartitions,
+  nextPeriod,
+  PARTITIONED_TABLES,
+  type Partition,
+  type PartitionedTable,
+  partitionsOf,
+} from '../driver/postgres/partitions.ts'
+import { takeTurn } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
-import { NotCounted } from '../ledger/carry-spending.ts'
+import { transact } from '../driver/transact.ts'
+import { UpkeepLease, UpkeepLost } from '../driver/upkeep-lease.ts'
+import { carrySpending } from '../ledger/carry-spending.ts'
 import type { Archive } from './archive.ts'
-import { dropPartitions } from './drop-partitions.ts'
 import { type ExportedTable, exportDays } from './export-days.ts'
-import { pruneCharges } from './prune-charges.ts'
-import { UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
+
+const TRIES = 5
+const DROP_PAUSE_MS = 1000
+/** A retention of so many partitions lets rows go with their partition. */
+const MANY = 3
+
+/** The partitions of a table that were dropped. */
+export interface Dropped {
+  readonly names: readonly string[]
+  /** Rows before this id are still to be deleted one by one. */
+  readonly before: string
+}
+
+/**
+ * Drops the partitions of tables all of whose ids are before a given one, where there are any.
+ *
+ * @param cutoff what is before it has expired.
+ * @param retentionMs decides whether the expired rows of a partition that is kept go with it later.
+ * @throws an error of Postgres with the code `55P03` if a table is in use all the time.
+ */
+async function dropPartitions(
+  db: Database,
+  names: readonly PartitionedTable['name'][],
+  cutoff: string,
+  retentionMs: number,
+): Promise<Dropped> {
+  if (!hasPartitions(db)) return { names: [], before: cutoff }
+  const dropped: string[] = []
+  let before = cutoff
+  for (const table of PARTITIONED_TABLES.filter(({ name }) => names.includes(name))) {
+    const parts = await partitionsOf(db, table.name)
+    for (const part of parts.filter(({ to }) => to !== null && to <= cutoff)) {
+      if (part.from === null) continue
+      await drop(db, table, { ...part, from: part.from, to: part.to ?? cutoff })
+      dropped.push(part.name)
+    }
+    const kept = parts.find(({ from, to }) => from !== null && from < cutoff && (to === null || to > cutoff))
+    if (kept && isShort(kept, table, retentionMs) && (kept.from ?? '') < before) before = kept.from ?? ''
+  }
+  return { names: dropped, before }
+}
+
+function isShort({ from }: Partition, { width }: PartitionedTable, retentionMs: number): boolean {
+  const start = timeOfId(from ?? '') ?? 0
+  return (nextPeriod(start, width) - start) * MANY <= retentionMs
+}
+
+/** Drops a partition. What the charges in it came to is carried forward in the same transaction. */
+async function drop(
+  db: Database,
+  { name: table }: PartitionedTable,
+  { name, from, to }: { name: string; from: string; to: string },
+): Promise<void> {
+  await transact(db, async (trx) => {
+    await sql`set local lock_timeout = ${sql.lit(TABLE_LOCK_MS)}`.execute(trx)
+    if (table === 'charges') {
+      await sql`lock table ${sql.table(name)} in share row exclusive mode`.execute(trx)
+      await carrySpending(trx, { from, to })
+    }
+    for (let tries = 1; ; tries++) {
+      await sql`savepoint before_drop`.execute(trx)
+      try {
+        await sql`drop table ${sql.table(name)}`.execute(trx)
+        return
+      } catch (error) {
+        if (!isLocked(error) || tries === TRIES) throw error
+        await sql`rollback to savepoint before_drop`.execute(trx)
+        await sleep(DROP_PAUSE_MS)
+      }
+    }
+  })
+}
+
+/**
+ * Deletes some of the oldest charges before an id, with their voids. Their sums are carried forward. Charges whose ids
+ * hold no time stay.
+ *
+ * @returns how many charges were deleted: fewer than the limit if there are no more.
+ */
+function pruneCharges(db: Database, before: string, limit: number): Promise<number> {
+  return transact(db, async (trx) => {
+    // Each must see what another has deleted.
+    await takeTurn(trx, 'charges')
+    const next = await trx
+      .selectFrom('charges')
+      .select('request_id')
+      .where('request_id', '>=', FIRST_ID)
+      .where('request_id', '<', before)
+      .orderBy('request_id')
+      .offset(limit)
+      .limit(1)
+      .executeTakeFirst()
+    const range = { from: FIRST_ID, to: next?.request_id ?? before }
+    const carried = await carrySpending(trx, range)
+    const { numDeletedRows } = await trx
+      .deleteFrom('charges')
+      .where('request_id', '>=', FIRST_ID)
+      .where('request_id', '<', range.to)
+      .executeTakeFirst()
+    if (Number(numDeletedRows) !== carried) throw new Error('charges were written while they were deleted')
+    return carried
+  })
+}
 
 /** How long rows are kept, in milliseconds; null: for ever. */
 export interface RetentionTimes {
@@ -33,7 +144,7 @@ export interface SqlRetentionOptions {
   archive?: Archive
 }
 
-/** What a run has done. */
+/** The result of a run. */
 export interface RetentionRun {
   /** Whether another process was doing it. Then nothing was done. */
   readonly elsewhere: boolean
@@ -65,7 +176,7 @@ const someTime = {
 
 /**
  * Deletes calls and charges of a database when they are too old, soon after the start and then every ten minutes, in one process at
- * a time. On Postgres it drops whole partitions, and makes those of the time to come. What deleted charges came to stays, so that
+ * a time. Where tables have partitions, it drops these whole, and makes those of the time to come. What deleted charges came to stays, so that
  * `SqlLedger.check` holds. With an archive, rows are exported first, a file for each day, and kept while that fails.
  *
  * @throws TypeError at construction if an option is unusable.
@@ -152,7 +263,7 @@ export class SqlRetention {
 
   async #run(): Promise<RetentionRun> {
     const done = { elsewhere: false, deleted: { calls: 0, charges: 0 }, dropped: [] as string[] }
-    if (isPostgres(this.#db)) await makePartitions(this.#db, Date.now(), this.#logger)
+    await keepPartitions(this.#db, this.#logger)
     if (!(await this.#lease.take())) return { ...done, elsewhere: true }
     try {
       for (const table of ['calls', 'charges'] as const) await this.#prune(table, done)
@@ -169,7 +280,7 @@ export class SqlRetention {
       this.#away = false
     } catch (error) {
       // It is tried again: others use the table, or usage is behind.
-      const waits = error instanceof UpkeepLost || error instanceof NotCounted || isLocked(error)
+      const waits = error instanceof UpkeepLost || isLocked(error)
       if (waits) this.#logger.info({ err: error }, 'retention: old rows are deleted later')
       else if (!this.#closed && !this.#away) {
         this.#outages++
@@ -189,7 +300,7 @@ export class SqlRetention {
     const expired = Date.now() - keptMs
     const cutoff = this.#archive ? await this.#export(table, this.#archive, keptMs) : firstIdOf(expired)
     const names = table === 'calls' ? (['calls', 'call_labels', 'answers'] as const) : (['charges'] as const)
-    // Whoever has gone on meanwhile may export these rows once more.
+    // Another process that has continued meanwhile may export these rows once more.
     await this.#lease.keep(true)
     const { names: dropped, before } = await dropPartitions(this.#db, names, cutoff, keptMs)
     done.dropped.push(...dropped)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AuditedUsage } from '../../../ledger/audit.ts'
 import type { Database } from '../driver/tables.ts'
-import { fineFrom } from './prune-usage.ts'
+import { fineFrom } from './sql-usage-counter.ts'
 import { GRAIN, halvedSum, joinedSum } from './usage-tally.ts'
 
 /** The rows that one statement adds up. */

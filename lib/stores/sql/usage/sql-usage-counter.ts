@@ -1,18 +1,16 @@
-import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import { sql } from 'kysely'
+import { type CallLogEntry, type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
-import { HOUR_MS } from '../../../core/usage/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { firstIdOf, timeOfId } from '../driver/id-times.ts'
+import { HOUR_MS, shareOfEntry } from '../../../core/usage/index.ts'
+import { UNCOUNTED } from '../calls/call-labels.ts'
+import { checkDatabase } from '../driver/database.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
-import {
-  type CountPage,
-  countCalls,
-  countCharges,
-  countSetAside,
-  countVoids,
-  labelCalls,
-} from './count-older.ts'
-import { pruneUsage } from './prune-usage.ts'
+import { transact } from '../driver/transact.ts'
+import { addUsage, GRAIN, monthOf, UsageTally } from './usage-tally.ts'
+
+/** The most calls that are counted at once: others may wait for the sums. */
+const COUNTED_AT_ONCE = 200
 
 /** Options of {@link SqlUsageCounter}. */
 export interface SqlUsageCounterOptions {
@@ -22,26 +20,13 @@ export interface SqlUsageCounterOptions {
   fineRetentionMs?: number
 }
 
-/** The tables in the order in which they are counted, and how old a row can be when an older version writes it. */
-const TABLES: readonly (readonly [name: string, count: CountPage, recentMs: number])[] = [
-  ['charges', countCharges, 49 * HOUR_MS],
-  ['voids', countVoids, 49 * HOUR_MS],
-  ['set_aside', countSetAside, Number.POSITIVE_INFINITY],
-  ['calls', countCalls, 2 * HOUR_MS],
-]
-
-/** How far calls have all their labels. */
-const LABELLED = 'labelled'
-/** Behind all ids. */
-const ALL = '~'
-
 const PAUSE_MS = 20
 const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
 
 /**
- * Counts what was charged and logged before usage was counted, and what processes of an older version write during an update;
- * writes what older calls are searched by; deletes the usage of single users and tags when it is too old. It works in the background, at once and every hour, a few
- * rows at a time. Several processes may do so on one database.
+ * Counts the calls that `SqlCallStore` has written while somebody else had locked their usage, and deletes the usage of single
+ * users and tags when it is too old. It works in the background, at once and every hour, a few rows at a time. Several
+ * processes may do so on one database.
  *
  * @example
  * const counter = new SqlUsageCounter(db)
@@ -76,7 +61,7 @@ export class SqlUsageCounter {
     this.#running = this.#running.then(() => this.#run())
   }
 
-  /** Resolves when all that was there at the start is counted, or could not be. */
+  /** Resolves when all calls that were not counted at the start are counted, or could not be. */
   counted(): Promise<void> {
     return this.#running
   }
@@ -91,72 +76,23 @@ export class SqlUsageCounter {
   async #run(): Promise<void> {
     clearTimeout(this.#timer)
     if (this.#closed) return
-    await this.#try('older calls could not be counted', async () => {
-      for (const [name, count, recentMs] of TABLES) await this.#count(name, count, recentMs)
-    })
-    await this.#try('older calls could not be labelled', () => this.#label())
-    await this.#try('old rows could not be deleted', async () => {
-      while (!this.#closed && (await pruneUsage(this.#db, Date.now() - this.#fineRetentionMs)))
-        await this.#pause()
-    })
+    await this.#repeat('calls could not be counted', () => countCalls(this.#db))
+    await this.#repeat('old rows could not be deleted', () =>
+      pruneUsage(this.#db, Date.now() - this.#fineRetentionMs),
+    )
     if (this.#closed) return
     this.#timer = setTimeout(() => {
       this.#running = this.#run()
     }, HOUR_MS).unref()
   }
 
-  async #try(failure: string, run: () => Promise<void>): Promise<void> {
+  /** @param step returns whether there may be more. */
+  async #repeat(failure: string, step: () => Promise<boolean>): Promise<void> {
     try {
-      await run()
+      while (!this.#closed && (await step())) await this.#pause()
     } catch (error) {
       if (!this.#closed) this.#logger.error({ err: error }, `usage: ${failure}`)
     }
-  }
-
-  async #count(name: string, count: CountPage, recentMs: number): Promise<void> {
-    const reached = await this.#markOf(name)
-    const recent = firstIdOf(Date.now() - recentMs)
-    let from = reached ?? ''
-    if (from > recent) from = recent
-    await this.#walk(name, count, from)
-  }
-
-  /** The second time reaches what processes of an older version have written since the first. Then all calls have theirs. */
-  async #label(): Promise<void> {
-    const reached = await this.#markOf(LABELLED)
-    if (reached === ALL) return
-    const isWhole = await this.#walk(LABELLED, labelCalls, reached ?? '')
-    const isEmpty = reached === undefined && (await this.#markOf(LABELLED)) === undefined
-    if (isWhole && (isEmpty || reached !== undefined)) await saveMark(this.#db, LABELLED, ALL)
-  }
-
-  async #markOf(name: string): Promise<string | undefined> {
-    const row = await this.#db
-      .selectFrom('usage_marks')
-      .select('mark')
-      .where('name', '=', name)
-      .executeTakeFirst()
-    return row?.mark
-  }
-
-  /**
-   * Counts page by page from an id on, up to what was there when it began: while calls are made, the table has no end. Returns
-   * false if it was closed before.
-   */
-  async #walk(name: string, count: CountPage, from: string): Promise<boolean> {
-    const begun = Date.now()
-    let after = from
-    while (!this.#closed) {
-      const last = await this.#db.transaction().execute(async (trx) => {
-        const counted = await count(trx, after)
-        if (counted !== undefined) await saveMark(trx, name, counted)
-        return counted
-      })
-      if (last === undefined || (timeOfId(last) ?? 0) >= begun) return true
-      after = last
-      await this.#pause()
-    }
-    return false
   }
 
   async #pause(): Promise<void> {
@@ -168,10 +104,81 @@ export class SqlUsageCounter {
   }
 }
 
-async function saveMark(trx: Database, name: string, mark: string): Promise<void> {
-  await trx
-    .insertInto('usage_marks')
-    .values({ name, mark })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ mark }))
+/**
+ * Counts some calls that usage does not have yet. The label of a call is deleted in the same transaction, so that it is
+ * counted once.
+ *
+ * @returns whether there may be more.
+ */
+async function countCalls(db: Database): Promise<boolean> {
+  const some = db
+    .selectFrom('call_labels')
+    .select('id')
+    .where('label', '=', UNCOUNTED)
+    .orderBy('id')
+    .limit(COUNTED_AT_ONCE)
+  if ((await some.execute()).length === 0) return false
+  return transact(db, async (trx) => {
+    const ids = await trx
+      .deleteFrom('call_labels')
+      .where('label', '=', UNCOUNTED)
+      .where('id', 'in', lockFreeRows(trx, some))
+      .returning('id')
+      .execute()
+    if (ids.length === 0) return false
+    const rows = await trx
+      .selectFrom('calls')
+      .select('entry')
+      .where(
+        'id',
+        'in',
+        ids.map(({ id }) => id),
+      )
+      .execute()
+    const shares = rows.map(({ entry }) => shareOfEntry(JSON.parse(entry) as CallLogEntry))
+    await addUsage(trx, new UsageTally(shares.filter((share) => share !== undefined)))
+    return ids.length === COUNTED_AT_ONCE
+  })
+}
+
+const DELETED_AT_ONCE = 500
+const FINE = [GRAIN.fineHour, GRAIN.fineDay, GRAIN.fineMonth]
+
+/** The name of the mark of {@link pruneUsage}. */
+const FINE_FROM = 'fine_from'
+
+/**
+ * Deletes usage of single users and tags from before the month of a time, some rows at a time. It is noted first from when on all of it is
+ * there.
+ *
+ * @returns whether there may be more.
+ */
+export async function pruneUsage(db: Database, before: number): Promise<boolean> {
+  // A time that is out of range is before all usage.
+  const hour = monthOf(Math.floor(Math.max(0, before) / HOUR_MS))
+  const [oldest] = await db
+    .selectFrom('usage')
+    .select('hour')
+    .where('grain', 'in', FINE)
+    .where('hour', '<', BigInt(hour))
+    .limit(1)
     .execute()
+  if (!oldest) return false
+  const mark = String(hour).padStart(10, '0')
+  await sql`insert into usage_marks (name, mark) values (${FINE_FROM}, ${mark})
+    on conflict (name) do update set mark = excluded.mark where usage_marks.mark < excluded.mark`.execute(db)
+  const { numAffectedRows } = await sql`delete from usage where (account, grain, hour, digest) in
+    (select account, grain, hour, digest from usage
+      where grain in (${sql.join(FINE)}) and hour < ${BigInt(hour)} limit ${DELETED_AT_ONCE})`.execute(db)
+  return Number(numAffectedRows ?? 0) > 0
+}
+
+/** Returns the hour from which on all usage of single users and tags is there. */
+export async function fineFrom(db: Database): Promise<bigint> {
+  const found = await db
+    .selectFrom('usage_marks')
+    .select('mark')
+    .where('name', '=', FINE_FROM)
+    .executeTakeFirst()
+  return BigInt(found?.mark ?? 0)
 }

@@ -14,7 +14,7 @@ import type { Cell } from '../driver/columns.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 
-/** What the rows of `usage` tell apart: by hours, days or months, and with or without users and tags. */
+/** The grains of the rows of `usage`: by hours, days or months, and with or without users and tags. */
 export const GRAIN = { hour: 0, fineHour: 1, day: 2, fineDay: 3, fineMonth: 4 } as const
 
 /** The member of {@link UsageSums} that each column has, beside the ranges of durations. */
@@ -36,7 +36,7 @@ const COLUMNS = Object.entries(MEMBERS)
 /** The columns of figures, in the order of {@link figuresOf}. */
 export const FIGURES = [...Object.keys(MEMBERS), ...new UsageSums().durations.map((_, i) => `d${i}`)]
 
-/** Those that are amounts. */
+/** The sums that are amounts. */
 export const AMOUNTS: readonly string[] = ['charged', 'cost']
 
 const ADD_USAGE = RowStatement.insert(

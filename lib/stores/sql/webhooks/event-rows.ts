@@ -1,10 +1,10 @@
-import type { WebhookEvent } from '../../../webhooks/index.ts'
+import type { WebhookEvent } from '../../../management/webhooks/index.ts'
 import type { Cell } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
- * Records events for delivery, in the transaction of what they tell. An id that was recorded before is left out.
+ * Records events for delivery, in the transaction of what they report. An id that was recorded before is left out.
  *
  * @example
  * writes.push({ statement: RECORD_EVENTS, rows: events.map(eventRow) })
@@ -22,7 +22,7 @@ export function eventRow({ id, type, subject, at, data }: WebhookEvent): Cell[] 
 }
 
 /**
- * Records events in the transaction of what they tell.
+ * Records events in the transaction of what they report.
  *
  * @returns how many were not recorded before.
  */
@@ -31,8 +31,8 @@ export async function recordEvents(trx: Database, events: readonly WebhookEvent[
 }
 
 /**
- * Records an event behind all of its subject that have no place yet: they get it by their times, and whoever told them may
- * have a clock that is ahead.
+ * Records an event behind all of its subject that have no place yet: they get it by their times, and the process that
+ * recorded them may have a clock that is ahead.
  */
 export async function recordLast(trx: Database, event: WebhookEvent): Promise<void> {
   const last = await trx

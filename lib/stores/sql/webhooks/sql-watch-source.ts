@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { EndingKey, WatchedBalance, WatchSource } from '../../../webhooks/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
+import type { EndingKey, WatchedBalance, WatchSource } from '../../../management/webhooks/index.ts'
+import { checkDatabase } from '../driver/database.ts'
 import { firstIdOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 
@@ -59,7 +59,7 @@ export class SqlWatchSource implements WatchSource {
     return [...rows, ...risen].slice(0, limit).map(toBalance)
   }
 
-  /** Looks at the next accounts that were told as low: their rise was missed if nobody looked for long. */
+  /** Reads the next accounts that were reported as low: their rise was missed if no process looked for long. */
   async #risen(): Promise<readonly BalanceRow[]> {
     const { rows } = await sql<BalanceRow>`
       select told.subject as id, funds - spent as balance, ${THRESHOLD} as threshold

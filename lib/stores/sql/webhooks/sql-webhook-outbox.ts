@@ -1,23 +1,203 @@
 import { sql } from 'kysely'
-import type {
-  AnnouncedState,
-  Announcement,
-  AttemptEnd,
-  ClaimedDelivery,
-  CreatedDeliveries,
-  DeliveryClaim,
-  WebhookEvent,
-  WebhookOutbox,
-} from '../../../webhooks/index.ts'
-import { GONE_ERROR, LASTING_STATES, LONGEST_WAIT_MS } from '../../../webhooks/index.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { toBigint, toNumber } from '../driver/nullable-cells.ts'
+import { surplusOf } from '../../../core/fair-queue/index.ts'
+import {
+  type AnnouncedState,
+  type Announcement,
+  type AttemptEnd,
+  type ClaimedDelivery,
+  type CreatedDeliveries,
+  type DeliveryClaim,
+  DROPPED_ERROR,
+  deliveryShare,
+  deliveryTurns,
+  GONE_ERROR,
+  LASTING_STATES,
+  LONGEST_WAIT_MS,
+  MAX_WAITING,
+  type WaitingShare,
+  type WebhookEvent,
+  type WebhookOutbox,
+} from '../../../management/webhooks/index.ts'
+import { toBigint, toList, toNumber } from '../driver/columns.ts'
+import { checkDatabase } from '../driver/database.ts'
 import { lockFreeRows, lockRows } from '../driver/row-locks.ts'
-import type { Database } from '../driver/tables.ts'
-import { withContents } from './claimed-contents.ts'
-import { createDeliveries } from './create-deliveries.ts'
+import type { Database, WebhookDeliveriesTable, WebhookStatesTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 import { recordEvents, recordLast } from './event-rows.ts'
-import type { WebhookStatesTable } from './webhook-tables.ts'
+
+/** Returns claimed deliveries of a webhook with all that they send; deletes those whose webhook or event is gone. */
+async function withContents(
+  db: Database,
+  webhook: string,
+  claimed: readonly Pick<WebhookDeliveriesTable, 'position' | 'event' | 'attempts'>[],
+  now: number,
+): Promise<ClaimedDelivery[]> {
+  const known = await db.selectFrom('webhooks').selectAll().where('id', '=', webhook).executeTakeFirst()
+  const ids = claimed.map(({ event }) => event)
+  const events = await db.selectFrom('webhook_events').selectAll().where('id', 'in', ids).execute()
+  // A webhook may be deleted while an event is addressed to it.
+  const orphans = claimed.filter(({ event }) => !known || !events.some(({ id }) => id === event))
+  if (orphans.length > 0) {
+    const positions = orphans.map(({ position }) => position)
+    await db.deleteFrom('webhook_deliveries').where('position', 'in', positions).execute()
+  }
+  if (!known) return []
+  const { url, secret, old_secret, old_secret_until } = known
+  const isOldValid = old_secret !== null && Number(old_secret_until) > now
+  const secrets = isOldValid ? [secret, old_secret] : [secret]
+  return claimed.flatMap(({ position, event: id, attempts }) => {
+    const row = events.find((event) => event.id === id)
+    if (!row) return []
+    const { type, subject, at, data } = row
+    const event = { id, type, subject, at: Number(at), data: JSON.parse(data) as object }
+    return { id: String(position), webhook, url, secrets, event, attempts }
+  })
+}
+
+/** Events per transaction. */
+const MAX_EVENTS = 100
+const NOTHING: CreatedDeliveries = { events: 0, dropped: new Map() }
+
+/** Makes the deliveries of new events. One process at a time does, so that their positions are in the order of the events. */
+async function createDeliveries(db: Database, now: number): Promise<CreatedDeliveries> {
+  const some = await db
+    .selectFrom('webhook_events')
+    .select('id')
+    .where('addressed', '=', 0)
+    .limit(1)
+    .execute()
+  if (some.length === 0) return NOTHING
+  return transact(db, async (trx) => {
+    const position = trx.selectFrom('webhook_positions').select('last')
+    const counted = await lockFreeRows(trx, position).executeTakeFirst()
+    // Another process that holds the row does this now.
+    if (!counted) return NOTHING
+    const events = await trx
+      .selectFrom('webhook_events')
+      .select(['id', 'type', 'subject', 'data'])
+      .where('addressed', '=', 0)
+      .orderBy('at')
+      .orderBy('id')
+      .limit(MAX_EVENTS)
+      .execute()
+    if (events.length === 0) return NOTHING
+    const webhooks = await trx
+      .selectFrom('webhooks')
+      .select(['id', 'events'])
+      .where('disabled_at', 'is', null)
+      .execute()
+    const shared = events.map((event) => ({
+      ...event,
+      ...deliveryShare({ ...event, data: JSON.parse(event.data) as object }),
+    }))
+    const wanted = webhooks
+      .map(({ id, events: types }) => {
+        const list = toList(types)
+        return { webhook: id, wants: shared.filter(({ type }) => list === null || list.includes(type)) }
+      })
+      .filter(({ wants }) => wants.length > 0)
+    const names = wanted.map(({ webhook }) => webhook)
+    const waiting = await waitingFor(trx, names)
+    const rows = wanted
+      .flatMap(({ webhook, wants }) => {
+        const nextTurn = deliveryTurns(waiting.get(webhook) ?? [])
+        return wants.map(({ id: event, subject, queue, share }) => {
+          const turn = BigInt(nextTurn({ queue, share }))
+          return { webhook, event, subject, queue, share, turn }
+        })
+      })
+      .map((row, i) => ({
+        ...row,
+        position: counted.last + BigInt(i + 1),
+        created_at: BigInt(now),
+        next_at: BigInt(now),
+        ...{ attempts: 0, owner: null, status: null, error: null, delivered_at: null },
+      }))
+    for (let i = 0; i < rows.length; i += MAX_EVENTS)
+      await trx
+        .insertInto('webhook_deliveries')
+        .values(rows.slice(i, i + MAX_EVENTS))
+        .execute()
+    await trx
+      .updateTable('webhook_positions')
+      .set({ last: counted.last + BigInt(rows.length) })
+      .execute()
+    const ids = events.map(({ id }) => id)
+    await trx.updateTable('webhook_events').set({ addressed: 1 }).where('id', 'in', ids).execute()
+    return { events: events.length, dropped: await dropSurplus(trx, names) }
+  })
+}
+
+/** Returns what each account has waiting, by webhook. */
+async function waitingFor(trx: Database, webhooks: readonly string[]): Promise<Map<string, WaitingShare[]>> {
+  if (webhooks.length === 0) return new Map()
+  const rows = await trx
+    .selectFrom('webhook_deliveries')
+    .select(['webhook', 'queue', 'share'])
+    .select(({ fn }) => [
+      fn.countAll<bigint>().as('count'),
+      fn.min('turn').as('first_turn'),
+      fn.max('turn').as('last_turn'),
+    ])
+    .where('webhook', 'in', webhooks)
+    .where('next_at', 'is not', null)
+    .groupBy(['webhook', 'queue', 'share'])
+    .execute()
+  const shares = rows.map(({ webhook, queue, share, count, first_turn, last_turn }) => ({
+    webhook,
+    of: {
+      ...{ queue, share, count: Number(count) },
+      ...{ firstTurn: Number(first_turn), lastTurn: Number(last_turn) },
+    },
+  }))
+  const byWebhook = Map.groupBy(shares, ({ webhook }) => webhook)
+  return new Map([...byWebhook].map(([webhook, own]) => [webhook, own.map(({ of }) => of)]))
+}
+
+/** Drops deliveries where too many wait; returns how many, by webhook. */
+async function dropSurplus(trx: Database, webhooks: readonly string[]): Promise<Map<string, number>> {
+  const dropped = new Map<string, number>()
+  for (const [webhook, waiting] of await waitingFor(trx, webhooks)) {
+    let count = 0
+    for (const [queue, shares] of Map.groupBy(waiting, (each) => each.queue)) {
+      const counts = shares.map((each) => [each.share, each.count] as const)
+      for (const [share, surplus] of surplusOf(counts, MAX_WAITING))
+        count += await dropOldest(trx, webhook, { queue, share }, surplus)
+    }
+    if (count === 0) continue
+    await trx
+      .updateTable('webhooks')
+      .set(({ eb }) => ({ dropped: eb('dropped', '+', BigInt(count)) }))
+      .where('id', '=', webhook)
+      .execute()
+    dropped.set(webhook, count)
+  }
+  return dropped
+}
+
+async function dropOldest(
+  trx: Database,
+  webhook: string,
+  { queue, share }: Pick<WaitingShare, 'queue' | 'share'>,
+  surplus: number,
+): Promise<number> {
+  const oldest = trx
+    .selectFrom('webhook_deliveries')
+    .select('position')
+    .where('webhook', '=', webhook)
+    .where('queue', '=', queue)
+    .where('share', '=', share)
+    .where('next_at', 'is not', null)
+    .where('owner', 'is', null)
+    .orderBy('position')
+    .limit(surplus)
+  const { numUpdatedRows } = await trx
+    .updateTable('webhook_deliveries')
+    .set({ next_at: null, error: DROPPED_ERROR })
+    .where('position', 'in', oldest)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
 
 /**
  * An outbox in a database, for all processes that share it.
@@ -42,8 +222,8 @@ export class SqlWebhookOutbox implements WebhookOutbox {
     at: number,
     decide: (last: AnnouncedState | undefined) => Announcement | undefined,
   ): Promise<boolean> {
-    return this.#db.transaction().execute(async (trx) => {
-      // Whoever announces a new subject at the same time waits for this row.
+    return transact(this.#db, async (trx) => {
+      // Another process that announces the subject at the same time waits for this row.
       await trx
         .insertInto('webhook_states')
         .values({ subject, state: UNANNOUNCED, at: BigInt(at) })
@@ -132,7 +312,8 @@ export class SqlWebhookOutbox implements WebhookOutbox {
           ),
         ),
       )
-      .orderBy('own.next_at')
+      .orderBy('own.queue')
+      .orderBy('own.turn')
       .orderBy('own.position')
       .limit(limit)
     const claimed = await this.#db
@@ -200,7 +381,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .returning(['webhook', 'subject'])
       .executeTakeFirst()
     if (!failed || next_at === null) return
-    // What waits for it need not be looked at before.
+    // Deliveries that wait for it need not be checked before.
     await this.#db
       .updateTable('webhook_deliveries')
       .set({ next_at })
@@ -212,7 +393,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
   }
 
   async #disable(own: OwnDelivery, status: number, now: number): Promise<void> {
-    await this.#db.transaction().execute(async (trx) => {
+    await transact(this.#db, async (trx) => {
       const row = await trx
         .selectFrom('webhook_deliveries')
         .select('webhook')

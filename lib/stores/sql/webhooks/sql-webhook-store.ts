@@ -8,13 +8,13 @@ import {
   type Webhook,
   type WebhookStore,
   webhookChange,
-} from '../../../webhooks/index.ts'
+} from '../../../management/webhooks/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
-import { checkDatabase } from '../driver/check-database.ts'
-import { toList, toNumber } from '../driver/nullable-cells.ts'
-import { lockTable } from '../driver/row-locks.ts'
-import type { Database } from '../driver/tables.ts'
-import type { WebhookDeliveriesTable, WebhookEventsTable, WebhooksTable } from './webhook-tables.ts'
+import { toList, toNumber } from '../driver/columns.ts'
+import { checkDatabase } from '../driver/database.ts'
+import { takeTurn } from '../driver/row-locks.ts'
+import type { Database, WebhookDeliveriesTable, WebhookEventsTable, WebhooksTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
 
 /**
  * A store of webhooks in a database, for all processes that share it. Secrets are stored as they are, because they sign.
@@ -44,9 +44,9 @@ export class SqlWebhookStore implements WebhookStore {
       events: events && JSON.stringify(events),
       ...{ old_secret: null, old_secret_until: null, disabled_at: null },
     }
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       // Two that create at the same time must count each other's.
-      await lockTable(trx, 'webhooks')
+      await takeTurn(trx, 'webhooks')
       const { count } = await trx
         .selectFrom('webhooks')
         .select(({ fn }) => fn.countAll<bigint>().as('count'))
@@ -59,7 +59,7 @@ export class SqlWebhookStore implements WebhookStore {
   }
 
   rotate(id: string, secret: string, until: number, origin: ChangeOrigin): Promise<Webhook | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       const row = await trx
         .updateTable('webhooks')
         .set({ old_secret: sql.ref('secret'), old_secret_until: BigInt(until), secret })
@@ -73,7 +73,7 @@ export class SqlWebhookStore implements WebhookStore {
   }
 
   delete(id: string, origin: ChangeOrigin): Promise<boolean> {
-    return this.#db.transaction().execute(async (trx) => {
+    return transact(this.#db, async (trx) => {
       const row = await trx.deleteFrom('webhooks').where('id', '=', id).returningAll().executeTakeFirst()
       if (!row) return false
       await trx.deleteFrom('webhook_deliveries').where('webhook', '=', id).execute()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { PINNED_UNTIL } from '../../../../lib/middleware/idempotency/idempotency-store.ts'
+import { PINNED_UNTIL } from '../../../../lib/core/idempotency/index.ts'
 import { type Database, openDatabase, SqlIdempotencyStore } from '../../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'

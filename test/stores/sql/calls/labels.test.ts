@@ -14,7 +14,7 @@ async function labels(db: Database): Promise<string[]> {
   return rows.map(({ label, id }) => `${label.replaceAll('\n', ' ')} | ${id}`).sort()
 }
 
-/** What several versions of the gateway write and read. */
+/** The entries and labels that several versions of the gateway write and read. */
 const LABELS: readonly (readonly [Partial<CallLogEntry>, readonly string[]])[] = [
   [{ duration_ms: 0 }, ['key key_acme', 'model chat-small']],
   [{ duration_ms: 3, key: null, model: null }, ['took 2']],
@@ -49,25 +49,17 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await labels(db), expected.sort())
     })
 
-    it('go with their calls, those of older versions too, and those of others stay', async (t) => {
+    it('go with their calls, and those of others stay', async (t) => {
       const db = await open(t, await url(t))
       const store = new SqlCallStore(db)
       const members = { key: null, model: null, duration_ms: 70_000 }
       const [old, kept] = [entryAt(NOW, members), entryAt(NOW + 1000, members)]
       const nobody = entryAt(NOW + 1, { ...members, account: null, duration_ms: 10_000 })
       await store.append([old, kept, nobody])
-      const older = (id: string, ...own: string[]) => own.map((label) => ({ label, id }))
-      const both = ['over\n10000', 'over\n60000', 'over\n10000\nacme', 'over\n60000\nacme']
-      await db
-        .insertInto('call_labels')
-        .values([...older(old.id, ...both), ...older(kept.id, ...both), ...older(nobody.id, 'over\n10000')])
-        .execute()
       assert.equal(await store.prune(NOW + 500, 10), 2)
       assert.deepEqual(
         await labels(db),
-        [...both.map((label) => label.replaceAll('\n', ' ')), 'took 60000', 'took 60000 acme']
-          .map((label) => `${label} | ${kept.id}`)
-          .sort(),
+        ['took 60000 acme', 'took 60000'].map((label) => `${label} | ${kept.id}`),
       )
     })
   })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
-import { connectionFigures } from '../../../../lib/stores/sql/driver/connection-figures.ts'
-import { openRegion } from '../../../../lib/stores/sql/driver/open-database.ts'
+import { connectionFigures } from '../../../../lib/stores/sql/driver/open-database.ts'
+import { openLater } from '../../../../lib/stores/sql/driver/postgres/open-postgres.ts'
 import { connectionsOf } from '../../../../lib/stores/sql/driver/postgres/postgres-dialect.ts'
 import { threadOf } from '../../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../../lib/stores/sql/index.ts'
@@ -10,7 +10,7 @@ import { recordingLogger } from '../../../support/app-server.ts'
 import { farServer } from '../../../support/far-server.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
 import { until, untilAsync } from '../../../support/until.ts'
-import { emptyPostgresUrl, postgresUrl, sharedPostgres } from '../postgres-database.ts'
+import { postgresUrl, sharedPostgres } from '../postgres-database.ts'
 import { databaseUrl, PATIENT } from '../temporary-database.ts'
 
 async function opened(t: TestContext, url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
@@ -52,7 +52,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.ok(idle >= 3 && idle <= 5, `${idle} are open`)
     await whileUsed(db, 8, () => {
       assert.deepEqual(connectionFigures(db), { used: 5, idle: 0, waiting: 3 })
-      assert.equal(new Set(connectionsOf(db).backends).size, 5)
+      assert.equal(new Set(connectionsOf(db).sessions).size, 5)
     })
     assert.deepEqual(connectionFigures(db), { used: 0, idle: 5, waiting: 0 })
   })
@@ -73,12 +73,20 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     await query(`create role ${url.username} login connection limit 3`)
     t.after(() => query(`drop role ${url.username}`))
     const logger = recordingLogger()
-    const db = await openRegion(url.href, { poolSize: 6, logger })
+    const times = { connectTimeoutMs: 2000, statementTimeoutMs: 5000, lockTimeoutMs: 1000 }
+    const db = await openLater({
+      url: url.href,
+      logger,
+      readOnly: true,
+      partitions: false,
+      size: 6,
+      ...times,
+    })
     t.after(() => db.destroy())
     const burst = () => Promise.all(Array.from({ length: 12 }, () => sql`select pg_sleep(0.02)`.execute(db)))
     await untilAsync(async () => (await burst()) && logger.lines.length > 0, 'the warning')
     for (let i = 0; i < 3; i++) await burst()
-    const open = connectionsOf(db).backends.length
+    const open = connectionsOf(db).sessions.length
     assert.ok(open >= 1 && open <= 3, `${open} are open`)
     assert.deepEqual(
       logger.lines.map(({ level, fields }) => [level, (fields.err as { code?: string }).code]),
@@ -86,7 +94,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     )
     await query(`alter role ${url.username} connection limit 100`)
     await untilAsync(
-      async () => (await burst()) && connectionsOf(db).backends.length === 6,
+      async () => (await burst()) && connectionsOf(db).sessions.length === 6,
       'all connections',
     )
   })
@@ -94,7 +102,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
   it('that break while nobody uses them are told of, and others take their place', async (t) => {
     const logger = recordingLogger()
     const db = await opened(t, await postgresUrl(), { poolSize: 2, logger })
-    const before = connectionsOf(db).backends
+    const before = connectionsOf(db).sessions
     const [lost] = before
     await (await sharedPostgres()).query(`select pg_terminate_backend(${lost})`)
     await until(() => logger.lines.some(({ message }) => /idle connection .* was lost/.test(message)))
@@ -104,7 +112,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
       [['info', '57P01']],
     )
     await whileUsed(db, 2, () => {
-      const backends = connectionsOf(db).backends
+      const backends = connectionsOf(db).sessions
       assert.equal(backends.length, 2)
       assert.ok(!backends.includes(lost as number))
     })
@@ -142,7 +150,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     it(what, async (t) => {
       const db = await opened(t, await postgresUrl(), { poolSize: 3, readOnly })
       await whileUsed(db, 3, () => {})
-      const before = connectionsOf(db).backends
+      const before = connectionsOf(db).sessions
       assert.equal(before.length, 3)
       const writing = db.connection().execute(async (one) => {
         await sql`set default_transaction_read_only = on`.execute(one)
@@ -150,7 +158,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
       })
       await assert.rejects(writing, { code: '25006' })
       await whileUsed(db, 3, () => {
-        const kept = connectionsOf(db).backends.filter((backend) => before.includes(backend))
+        const kept = connectionsOf(db).sessions.filter((backend) => before.includes(backend))
         assert.equal(kept.length, readOnly ? 2 : 0)
       })
     })
@@ -176,33 +184,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
   })
 })
 
-describe('the database of another region', { skip: WITHOUT_POSTGRES }, () => {
-  it('is not reached for before it is used, and never migrated', async (t) => {
-    const url = new URL(await emptyPostgresUrl())
-    const far = await farServer(Number(url.port), 0)
-    t.after(() => far.close())
-    far.cut()
-    url.port = `${far.port}`
-    const db = await openRegion(url.href, PATIENT)
-    t.after(() => db.destroy())
-    await assert.rejects(sql`select 1`.execute(db))
-    far.mend()
-    assert.equal((await sql`select 1`.execute(db)).rows.length, 1)
-    const tables = sql`select 1 from information_schema.tables where table_schema = 'public'`
-    assert.deepEqual((await tables.execute(db)).rows, [])
-  })
-
-  it('is a Postgres, and its options are checked', async () => {
-    await assert.rejects(openRegion('sqlite:x.db'), { name: 'TypeError', message: /must be "postgres:/ })
-    await assert.rejects(openRegion('postgres://a/b', { poolSize: 0 }), { message: /poolSize/ })
-    await assert.rejects(openRegion('postgres://a/b?target_session_attrs=none'), {
-      name: 'TypeError',
-      message: /must be one of any/,
-    })
-  })
-})
-
-describe('what is opened as a database', () => {
+describe('a database to open', () => {
   it('is named by a text, with options that are known', async () => {
     for (const url of [undefined, null, 7, new URL('postgres://a/b')])
       await assert.rejects(openDatabase(url as never), { name: 'TypeError', message: /must be a string/ })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { openRegion } from '../../../../lib/stores/sql/driver/open-database.ts'
 import { openDatabase, undoMigrations } from '../../../../lib/stores/sql/index.ts'
 
 const URLS = [
@@ -12,8 +11,7 @@ const URLS = [
 ]
 const WAYS: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   opened: (url) => openDatabase(url),
-  'opened for another region': (url) => openRegion(url),
-  'taken back to an older version': (url) => undoMigrations(url, '0001-accounts-keys-calls'),
+  'taken back to an older version': (url) => undoMigrations(url, '0001-initial'),
 }
 
 describe('a URL of Postgres that is not valid', () => {

@@ -14,41 +14,37 @@ const TABLES = [
   'budget_notices: id text*, wallet text!, amount bigint!, type text!, subject text!, data text!, told integer!',
   'budgets: id text*, account text!, key text, user text, tag text, amount bigint!, period text!, timezone text!, hard integer!, soft text!, created_at bigint!, version bigint!, deleted integer!',
   'call_labels: label text*, id text*',
-  'calls: id text*, account text, key text, model text, status integer!, error_code text, created_at bigint!, entry text!, response_body text, counted integer',
+  'calls: id text*, account text, key text, model text, status integer!, error_code text, created_at bigint!, entry text!, response_body text',
   'carried_spending: wallet text*, amount bigint!, charges bigint!',
-  'charges: request_id text*, account text!, key text, amount bigint!, at bigint!, basis text, cost bigint, budgets text, usage text',
+  'charges: request_id text*, account text!, key text, amount bigint!, at bigint!, basis text, cost bigint, budgets text, usage text!',
   'deposits: account text*, reference text*, amount bigint!, at bigint!, reason text',
   'holds: request_id text*, account text!, key text, amount bigint!',
-  'homes: name text*, owner text, owned_until bigint!, contact_at bigint!',
   'idempotency: id text*, owner text!, fingerprint text!, state text!, expires_at bigint!, answer text',
   'kept_things: kind text*, id text*, account text*, key text, line text!, model text, tokens bigint!, created_at bigint!, expires_at bigint',
   'keys: id text*, account text!, secret_hash text!, enabled integer!, expires_at bigint, allow_ips text, allow_models text, rpm bigint, tpm bigint, created_at bigint!, name text, note text, tags text, previous_hash text, previous_until bigint, last_used_at bigint',
   'lease_watchers: place integer*, owner text, seen_at bigint!',
   'leases: id text*, wallet text!, owner text!, held bigint!, seq integer!, last_moved bigint!, beats integer!, renewed_at bigint!, ended text, ended_at bigint',
-  'lent_shares: wallet text*, region text*, seq bigint!, granted bigint!, returned bigint!, spent bigint!, reported_at bigint!',
   'line_switches: line text*, enabled integer!',
-  'mirrors: account text*, home text!, mirrored_at bigint!',
   'operator_sessions: id text*, secret_hash text!, name text!, roles text!, created_at bigint!, expires_at bigint!',
   'operators: id text*, name text!, role text!, token_hash text!, previous_hash text, previous_until bigint, created_at bigint!',
-  'responses: id text*, account text*, line text!, model text!, tokens bigint!, created_at bigint!',
   'rest_lifts: line text*, lifts integer!',
   'seeds: kind text*, id text*, seeded_at bigint!',
-  'shares: wallet text*, home text!, seq bigint!, received bigint!, returned bigint!, told_spent bigint!, told_returned bigint!, elsewhere bigint!, used_at bigint!, in_use integer!',
+  'ticket_accounts: account text*, opened_at bigint!',
   'tickets: id text*, account text!, key text, request_id text!, message text!, status text!, reply text, created_at bigint!, updated_at bigint!',
   'upkeep: name text*, owner text, until bigint, mark text',
   'usage: account text*, grain integer*, hour bigint*, digest text*, key text!, model text!, line text!, user_id text!, tags text!, requests bigint!, refused bigint!, failed bigint!, input_tokens bigint!, cached_input_tokens bigint!, output_tokens bigint!, images bigint!, milliseconds bigint!, charged bigint!, cost bigint!, d0 bigint!, d1 bigint!, d2 bigint!, d3 bigint!, d4 bigint!, d5 bigint!, d6 bigint!, d7 bigint!, d8 bigint!, d9 bigint!, d10 bigint!, d11 bigint!',
   'usage_marks: name text*, mark text!',
   'video_tasks: id text*, request_id text!, account text!, key text, model text!, protocol text!, line text!, upstream_id text, state text!, hold bigint!, detail text!, claim_id text, claim_owner text, answer_by bigint, poll_at bigint, poll_owner text, missing_since bigint, created_at bigint!, updated_at bigint!, finished_at bigint',
-  'voids: request_id text*, account text!, key text, amount bigint!, at bigint!, counted integer',
+  'voids: request_id text*, account text!, key text, amount bigint!, at bigint!',
   'wallets: id text*, limited integer!, funds bigint!, spent bigint!, leased bigint!, overrun bigint!',
-  'webhook_deliveries: position bigint*, webhook text!, event text!, subject text!, created_at bigint!, attempts integer!, owner text, next_at bigint, status integer, error text, delivered_at bigint',
+  'webhook_deliveries: position bigint*, webhook text!, event text!, subject text!, created_at bigint!, attempts integer!, owner text, next_at bigint, status integer, error text, delivered_at bigint, queue integer!, share text!, turn bigint!',
   'webhook_events: id text*, type text!, subject text!, at bigint!, data text!, addressed integer!',
   'webhook_positions: last bigint!',
   'webhook_states: subject text*, state text!, at bigint!',
   'webhooks: id text*, url text!, events text, description text, secret text!, old_secret text, old_secret_until bigint, disabled_at bigint, dropped bigint!, created_at bigint!',
 ]
 
-/** What lists and searches are read from, and what is left out of it. */
+/** The indexes that lists and searches are read from, and the rows that are left out of them. */
 const INDEXES = [
   'admin_changes_by_subject on admin_changes (subject, id)',
   'budget_notices_by_wallet on budget_notices (wallet)',
@@ -66,11 +62,9 @@ const INDEXES = [
   'keys_by_previous on keys (previous_hash) where previous_hash is not null',
   'leases_ended on leases (ended_at) where ended_at is not null',
   'leases_open on leases (id) where ended_at is null',
-  'mirrors_by_time on mirrors (mirrored_at)',
-  'responses_by_age on responses (created_at)',
-  'shares_in_use on shares (home) where in_use = 1',
   'tickets_by_account on tickets (account, id)',
   'tickets_by_status on tickets (status, id)',
+  "tickets_open on tickets (account, request_id) where status = 'open'",
   'usage_by_hour on usage (grain, hour)',
   'video_tasks_by_account on video_tasks (account, id)',
   'video_tasks_by_state on video_tasks (state, id)',
@@ -95,7 +89,7 @@ interface Column {
   readonly keyed: boolean
 }
 
-/** How each database tells of its tables. */
+/** The query with which each database describes its tables. */
 const CATALOGS: Record<
   string,
   { columns: (db: Database) => Promise<Column[]>; indexes: (db: Database) => Promise<string[]> }
@@ -159,6 +153,7 @@ const plain = (index: string): string =>
     .replace('public.', '')
     .replace(' on only ', ' on ')
     .replace('using btree ', '')
+    .replaceAll('::text', '')
     .replace(/where \((.*)\)$/, 'where $1')
 
 for (const { name, emptyUrl: url, skip } of BACKENDS) {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { sql } from 'kysely'
 import type { WalletId } from '../../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { carrySpending } from '../../../../lib/stores/sql/ledger/carry-spending.ts'
@@ -102,23 +101,6 @@ for (const { name, url, skip } of BACKENDS) {
       await carried('r2', 'r3')
       assert.deepEqual(await rows(), ['account:acme 6 2', 'account:budget; 2 2', `${other} 6 0`])
       await sound()
-    })
-
-    it('is refused, and nothing is changed, where usage lacks a charge or a void of the range', async (t) => {
-      const { db, ledger, carried, rows, ids } = await world(t, url)
-      const undone = charge('acme', 9n, { requestId: 'r2' })
-      await ledger.settle([charge('acme', 3n, { requestId: 'r1' }), undone])
-      await ledger.settle([voidOf(undone)])
-      await sql`update charges set usage = null where request_id = 'r1'`.execute(db)
-      await assert.rejects(carried('r1', 'r3'), { name: 'NotCounted', message: /1 charges of "acme"/ })
-      assert.equal(await carried('r2', 'r3'), 1)
-      await ledger.settle([voidOf(charge('acme', 3n, { requestId: 'r1' }))])
-      const [left] = await db.selectFrom('voids').select(['request_id', 'counted']).execute()
-      assert.deepEqual(left, { request_id: 'r1', counted: null })
-      await sql`update charges set usage = '{}'`.execute(db)
-      await assert.rejects(carried('r1', 'r2'), { name: 'NotCounted', message: /the void of "r1"/ })
-      assert.deepEqual([await ids('charges'), await ids('voids')], [['r1'], ['r1']])
-      assert.deepEqual(await rows(), ['account:acme 0 1'])
     })
   })
 }

@@ -146,7 +146,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
   })
 
-  describe(`what a budget tells: ${name}`, { skip }, () => {
+  describe(`the notice of a budget: ${name}`, { skip }, () => {
     it('comes in the order of its shares, from the charge on that reaches several', async (t) => {
       const { db, ledger } = await world(t, url)
       const [hard, soft] = [budgetWallet('hard', 1), budgetWallet('soft', 1)]

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { down, up } from '../../../../lib/stores/sql/driver/migrations/0019-webhooks.ts'
+import { newEvent } from '../../../../lib/management/webhooks/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { eventRow, RECORD_EVENTS, recordEvents } from '../../../../lib/stores/sql/webhooks/event-rows.ts'
-import { newEvent } from '../../../../lib/webhooks/index.ts'
 import { originOf } from '../../../contracts/account-store.ts'
 import { BACKENDS } from '../postgres-database.ts'
 import { open } from '../temporary-database.ts'
@@ -59,7 +58,7 @@ for (const { name, url, skip } of BACKENDS) {
       for (const id of ['wh_gone', 'wh']) await store.create({ id, ...webhook }, originOf())
       await outbox.record([exhausted('b1'), exhausted('b2')])
       await outbox.createDeliveries(at)
-      // What the deletion leaves where Postgres runs both at once.
+      // The rows that the deletion leaves where Postgres runs both at once.
       await db.deleteFrom('webhooks').where('id', '=', 'wh_gone').execute()
       await db.deleteFrom('webhook_events').where('subject', '=', 'budget:b2').execute()
       const claim = { owner: 'one', now: at + 1, until: at + 2, limit: 9 }
@@ -74,14 +73,6 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await outbox.due(at + 9), ['wh'])
       const left = await db.selectFrom('webhook_deliveries').select(['webhook', 'subject']).execute()
       assert.deepEqual(left, [{ webhook: 'wh', subject: 'budget:b1' }])
-    })
-
-    it('go with the migration, which can be undone and done again', async (t) => {
-      const db = await open(t, await url(t))
-      await down(db as never)
-      await assert.rejects(db.selectFrom('webhook_events').selectAll().execute())
-      await up(db as never)
-      assert.equal(await recordEvents(db, [exhausted('b1')]), 1)
     })
   })
 }

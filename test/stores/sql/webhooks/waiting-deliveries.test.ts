@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { type ClaimedDelivery, newWebhookSecret } from '../../../../lib/management/webhooks/index.ts'
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
-import { type ClaimedDelivery, newWebhookSecret } from '../../../../lib/webhooks/index.ts'
 import { originOf } from '../../../contracts/account-store.ts'
 import { DAY_MS, eventOf, NOW } from '../../../contracts/webhook-samples.ts'
 import { BACKENDS } from '../postgres-database.ts'
@@ -30,7 +30,7 @@ const numbers = (claimed: readonly ClaimedDelivery[]) =>
   claimed.map(({ event }) => (event.data as { n: number }).n)
 
 for (const { name, url, skip } of BACKENDS) {
-  describe(`what waits in the outbox of ${name}`, { skip }, () => {
+  describe(`a delivery that waits in the outbox of ${name}`, { skip }, () => {
     it('is not looked at before what it waits behind, and other subjects are', async (t) => {
       const { store, outbox, claim, fail, addressed } = await opened(t, await url(t))
       await addressed(eventOf(1), eventOf(2), eventOf(3, 'line:b'))

@@ -44,7 +44,7 @@ async function tell(db: Database, subject: string, state: string): Promise<void>
 }
 
 for (const { name, url, skip } of BACKENDS) {
-  describe(`what is watched in ${name}`, { skip }, () => {
+  describe(`a watched value in ${name}`, { skip }, () => {
     it('is a balance below a tenth of the last deposit, and not one of exactly that', async (t) => {
       const { db, source, asked } = await spent(t, await url(t), { a: 1n, b: 0n, c: -1n, d: 11n * NANOS })
       for (const account of ['a', 'b', 'c', 'd']) await lease(db, account)

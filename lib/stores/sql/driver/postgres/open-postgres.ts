@@ -1,8 +1,9 @@
 import { Kysely, sql } from 'kysely'
+import { logOpened } from '../log-opened.ts'
 import { migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
 import { TABLE_LOCK_MS } from './lock-timeout.ts'
-import { makePartitions } from './partitions.ts'
+import { keepPartitions } from './partitions.ts'
 import { connectionsOf, PooledPostgresDialect } from './postgres-dialect.ts'
 import { PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 
@@ -18,13 +19,10 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
     if (!readOnly)
       await whileMigrating(options, async (migrating) => {
         await migrate(migrating, logger)
-        // Without them, rows go into the default partition.
-        await makePartitions(migrating, Date.now(), logger).catch((error: unknown) =>
-          logger.error({ err: error }, 'partitions for the calls to come could not be made'),
-        )
+        await keepPartitions(migrating, logger)
       })
     await connectionsOf(db).openKept()
-    logger.info({ database, readOnly }, 'database opened')
+    logOpened(logger, { database })
     return db
   } catch (error) {
     await db.destroy()

@@ -1,13 +1,23 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Logger } from '../../../../core/call/index.ts'
+import { isPostgres } from '../database.ts'
 import { firstIdOf } from '../id-times.ts'
 import type { Database } from '../tables.ts'
+import { transact } from '../transact.ts'
+import { UpkeepLease } from '../upkeep-lease.ts'
 import { isLocked, TABLE_LOCK_MS } from './lock-timeout.ts'
+import { connectionsOf } from './postgres-dialect.ts'
 
 /*
- * Tables that grow with the calls are divided by time on Postgres: by ranges of their request ids, which sort by time. So ids
- * stay unique in a whole table, and a look-up by id reads one part. A row whose id is in no range is in the default partition.
+ * With the option `partitions`, tables that grow with the calls are divided by time: by ranges of their request ids, which sort by
+ * time. So ids stay unique in a whole table, and a look-up by id reads one part. A row whose id is in no range is in the default
+ * partition. Only Postgres itself can do this.
  */
+
+/** Whether a database was opened with the option. */
+export function hasPartitions<T>(db: Kysely<T>): boolean {
+  return isPostgres(db) && connectionsOf(db).partitions
+}
 
 /** A table that is divided by time. */
 export interface PartitionedTable {
@@ -73,8 +83,26 @@ function boundOf(text: string): string | null {
 }
 
 /**
- * Makes the partitions of the current period and of some to come, where they are missing. Several processes may do so at the
- * same time. A period of which rows are in the default partition gets none.
+ * Makes the partitions that are missing, in one process at a time. Does nothing for a database that was opened without the option.
+ *
+ * @throws Error if its tables were created without the option.
+ */
+export async function keepPartitions(db: Database, logger: Logger): Promise<void> {
+  if (!hasPartitions(db)) return
+  if ((await partitionsOf(db, 'calls')).length === 0)
+    throw new Error('its tables are not divided: partitions must be on when the tables are created')
+  const lease = new UpkeepLease(db, 'partitions')
+  try {
+    if (await lease.take()) await makePartitions(db, Date.now(), logger).finally(() => lease.free())
+  } catch (error) {
+    // Without them, rows go into the default partition.
+    logger.error({ err: error }, 'partitions for the calls to come could not be made')
+  }
+}
+
+/**
+ * Makes the partitions of the current period and of some to come, where they are missing. A period of which rows are in the default
+ * partition gets none.
  *
  * @returns the names of what was made. What cannot be made now, because somebody uses the default partition, is left for the
  *   next time; that is logged.
@@ -84,7 +112,7 @@ export async function makePartitions(db: Database, now: number, logger: Logger):
   for (const table of PARTITIONED_TABLES) {
     try {
       if ((await missingOf(db, table, now)).length === 0) continue
-      made.push(...(await db.transaction().execute((trx) => makeMissing(trx, table, now))))
+      made.push(...(await transact(db, (trx) => makeMissing(trx, table, now))))
     } catch (error) {
       if (!isLocked(error)) throw error
       logger.info({ table: table.name }, 'a partition is made later: others use the table')
@@ -118,8 +146,6 @@ function overlaps(one: Partition, { from, to }: Missing): boolean {
 
 async function makeMissing(trx: Database, table: PartitionedTable, now: number): Promise<string[]> {
   await sql`set local lock_timeout = ${sql.lit(TABLE_LOCK_MS)}`.execute(trx)
-  // Of several processes, one makes them.
-  await sql`select pg_advisory_xact_lock(hashtext('express-model-gateway partitions'))`.execute(trx)
   const made: string[] = []
   for (const { name, from, to } of await missingOf(trx, table, now)) {
     const [whole, part, rest] = [sql.table(table.name), sql.table(name), sql.table(`${table.name}_default`)]

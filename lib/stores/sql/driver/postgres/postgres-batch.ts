@@ -1,6 +1,6 @@
 import type { Connection, PoolClient, Submittable } from 'pg'
 import type { RowWrite } from '../row-statement.ts'
-import { arraysOf } from './postgres-arrays.ts'
+import { arraysOf } from './postgres-values.ts'
 
 /** If a statement's rows had more characters than this, Postgres would write them to a temporary file first. */
 const MAX_CHARACTERS = 2_000_000

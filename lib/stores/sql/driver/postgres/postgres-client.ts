@@ -1,8 +1,9 @@
 import type { PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import type { PoolClient, QueryConfig } from 'pg'
-import { timeLimit } from '../../../../core/time-limit/index.ts'
-import { DatabaseTimeout } from '../database-timeout.ts'
+import { timeLimit } from '../../../../core/timing/index.ts'
 import type { RowWrite } from '../row-statement.ts'
+import { retryConflicts } from '../transact.ts'
+import { DatabaseTimeout } from './database-timeout.ts'
 import { PostgresBatch } from './postgres-batch.ts'
 import type { PostgresStatements } from './postgres-statements.ts'
 import { encodeParameter } from './postgres-values.ts'
@@ -13,6 +14,10 @@ const NOT_SUPPORTED = '0A000'
 const READ_ONLY = '25006'
 /** The server is going down, or is not up yet. */
 const SHUTTING_DOWN = ['57P01', '57P02', '57P03']
+
+/** The statements of Kysely's transactions. */
+const TRANSACTION_BEGINS = /^(?:begin|start transaction)\b/i
+const TRANSACTION_ENDS = /^(?:commit|rollback)$/i
 
 /**
  * One connection, as Kysely uses it. A statement that is not answered in time ends the connection, because its state is
@@ -27,6 +32,7 @@ export class PostgresClient implements PostgresPoolClient {
   readonly #onReadOnly: (openedAt: number) => void
   /** On the monotonic clock. */
   readonly openedAt = performance.now()
+  #isInTransaction = false
   #lost: DatabaseTimeout | undefined
   #outdated = false
 
@@ -49,7 +55,12 @@ export class PostgresClient implements PostgresPoolClient {
     if (typeof sql !== 'string') {
       throw new Error('Postgres queries are not streamed: page through them with a limit')
     }
-    return this.#inTime(() => this.#client.query(this.#worded(sql, parameters))) as never
+    const ask = () => this.#inTime(() => this.#client.query(this.#worded(sql, parameters)))
+    if (TRANSACTION_BEGINS.test(sql)) this.#isInTransaction = true
+    else if (TRANSACTION_ENDS.test(sql)) this.#isInTransaction = false
+    // A statement of a transaction is repeated with all others of it.
+    else if (!this.#isInTransaction) return retryConflicts(ask) as never
+    return ask() as never
   }
 
   /**

@@ -1,6 +1,4 @@
-import { type Kysely, type MigrationLockOptions, PostgresAdapter, PostgresDialect } from 'kysely'
-import type { Database } from '../tables.ts'
-import { limitTableLocks } from './lock-timeout.ts'
+import { type Kysely, PostgresAdapter, PostgresDialect } from 'kysely'
 import type { PostgresConnections } from './postgres-pool.ts'
 
 /** Kysely's own dialect, with access to its connections. */
@@ -25,10 +23,10 @@ class PooledPostgresAdapter extends PostgresAdapter {
     this.connections = connections
   }
 
-  override async acquireMigrationLock(db: Kysely<unknown>, options: MigrationLockOptions): Promise<void> {
-    await super.acquireMigrationLock(db, options)
-    await limitTableLocks(db)
-  }
+  /** Kysely's own lock is an advisory one. Here each migration locks a row. */
+  override async acquireMigrationLock(): Promise<void> {}
+
+  override async releaseMigrationLock(): Promise<void> {}
 }
 
 /**
@@ -36,7 +34,7 @@ class PooledPostgresAdapter extends PostgresAdapter {
  *
  * @throws TypeError for a database that `openDatabase` has not opened.
  */
-export function connectionsOf(db: Database): PostgresConnections {
+export function connectionsOf<T>(db: Kysely<T>): PostgresConnections {
   const { adapter } = db.getExecutor()
   if (adapter instanceof PooledPostgresAdapter) return adapter.connections
   throw new TypeError('the database must be one that openDatabase has opened')

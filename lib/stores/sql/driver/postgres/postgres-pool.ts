@@ -1,7 +1,7 @@
 import type { PostgresPool } from 'kysely'
 import type * as Pg from 'pg'
 import type { Logger } from '../../../../core/call/index.ts'
-import { timeLimit } from '../../../../core/time-limit/index.ts'
+import { timeLimit } from '../../../../core/timing/index.ts'
 import { PostgresClient } from './postgres-client.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { PostgresStatements } from './postgres-statements.ts'
@@ -18,6 +18,8 @@ export interface PostgresPoolOptions {
   readonly statementTimeoutMs: number
   /** Postgres cancels a statement that waits longer for a lock. 0: only the limit of the statement applies. */
   readonly lockTimeoutMs: number
+  /** Divides the tables that grow with the calls by time. */
+  readonly partitions: boolean
   readonly logger: Logger
 }
 
@@ -42,14 +44,16 @@ export class PostgresConnections implements PostgresPool {
   readonly #readOnly: boolean
   readonly #timeoutMs: number
   readonly logger: Logger
+  /** Whether tables that grow with the calls are divided by time. */
+  readonly partitions: boolean
   readonly #statements = new PostgresStatements()
-  readonly #backends = new Set<number>()
+  readonly #sessions = new Set<number>()
   /** Kysely, too, identifies a connection by its object. */
   readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
 
   /** Most connections at a time. */
   readonly size: number
-  /** Whether it was told that no further connection can be opened, and none has been since. */
+  /** Whether the server has refused a further connection, and none has been opened since. */
   #makesDo = false
   /** Lets the pool open further connections again. */
   #growing: NodeJS.Timeout | undefined
@@ -59,7 +63,7 @@ export class PostgresConnections implements PostgresPool {
   private constructor(
     pool: Pg.Pool,
     hosts: PostgresHosts,
-    { statementTimeoutMs, readOnly, size, logger }: PostgresPoolOptions,
+    { statementTimeoutMs, readOnly, size, partitions, logger }: PostgresPoolOptions,
   ) {
     this.#pool = pool
     this.size = size
@@ -67,15 +71,16 @@ export class PostgresConnections implements PostgresPool {
     this.#readOnly = readOnly
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
     this.logger = logger
+    this.partitions = partitions
     // A connection in use may break while its transaction is idle; the next statement fails then.
     pool.on('connect', (client) => {
       client.on('error', () => {})
-      this.#backends.add(backendOf(client))
+      this.#sessions.add(sessionOf(client))
       if (!this.#growing) this.#makesDo = false
       const demoted = (openedAt: number): void => this.#leaveDemoted(openedAt)
       this.#clients.set(client, new PostgresClient(client, this.#timeoutMs, this.#statements, demoted))
     })
-    pool.on('remove', (client) => this.#backends.delete(backendOf(client)))
+    pool.on('remove', (client) => this.#sessions.delete(sessionOf(client)))
     // An idle connection broke: nothing waits for it, and the pool opens another one when it is needed.
     pool.on('error', (error) => logger.info({ err: error }, 'an idle connection to the database was lost'))
   }
@@ -87,7 +92,7 @@ export class PostgresConnections implements PostgresPool {
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
     const hosts = new PostgresHosts(url)
-    // Tells of a URL that is not valid now, and not when a connection to its server is needed.
+    // A URL that is not valid throws here, and not only when a connection to its server is needed.
     for (const connectionString of hosts.urls) new Client({ connectionString })
     const pool = new Pool({
       connectionString: hosts.current,
@@ -114,9 +119,9 @@ export class PostgresConnections implements PostgresPool {
     return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
   }
 
-  /** The ids of the server's processes behind these connections. */
-  get backends(): readonly number[] {
-    return [...this.#backends]
+  /** The sessions of the server behind these connections. */
+  get sessions(): readonly number[] {
+    return [...this.#sessions]
   }
 
   async connect(): Promise<PostgresClient> {
@@ -146,7 +151,7 @@ export class PostgresConnections implements PostgresPool {
 
   /** Has those who need a connection wait for one that is open: others may have the last that the server gives. */
   #makeDo(error: unknown): void {
-    if (!this.#makesDo && this.#backends.size > 0) {
+    if (!this.#makesDo && this.#sessions.size > 0) {
       this.#makesDo = true
       this.logger.warn({ err: error }, 'no further connection to the database: those that are open serve')
     }
@@ -186,7 +191,7 @@ export class PostgresConnections implements PostgresPool {
     for (const opened of await Promise.allSettled(opening)) {
       if (opened.status === 'fulfilled') {
         open++
-        sessions.add(backendOf(opened.value))
+        sessions.add(sessionOf(opened.value))
         opened.value.release()
       } else
         this.logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
@@ -214,11 +219,11 @@ export class PostgresConnections implements PostgresPool {
   }
 }
 
-/** The server's process behind each connection. The login through a pooler tells another one. */
-const backends = new WeakMap<Pg.ClientBase, number>()
+/** The server's session behind each connection. The login through a pooler reports another one. */
+const sessions = new WeakMap<Pg.ClientBase, number>()
 
-function backendOf(client: Pg.PoolClient): number {
-  return backends.get(client) as number
+function sessionOf(client: Pg.PoolClient): number {
+  return sessions.get(client) as number
 }
 
 /**
@@ -232,8 +237,8 @@ function preparing(
   mustWrite: boolean,
 ) {
   const settings = {
-    // Whatever the database or its user has as a default: the statements lock what they read, and rely on seeing what was
-    // committed while they waited. On a stricter level they would fail instead.
+    // This replaces the default of the database or its user: the statements lock what they read, and rely on seeing what was
+    // committed while they waited. On a stricter level they conflict more often, and are repeated.
     default_transaction_isolation: 'read committed',
     ...(readOnly && { default_transaction_read_only: 'on' }),
     statement_timeout: statementTimeoutMs,
@@ -244,15 +249,15 @@ function preparing(
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
   // The pool ends what it does not need. What the server ends may just have been given a statement. Since version 14.
   set.push(`(select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')`)
-  const prepare = `select pg_is_in_recovery() as standby, pg_backend_pid() as backend, ${set.join(', ')}`
+  const prepare = `select pg_is_in_recovery() as standby, pg_backend_pid() as session, ${set.join(', ')}`
   return async (client: Pg.ClientBase): Promise<void> => {
     const { stream } = (client as Pg.PoolClient).connection
     // A server may stop behind the login.
     const cancel = timeLimit(connectTimeoutMs || statementTimeoutMs + GRACE_MS, () => stream.destroy(), true)
     try {
       const { rows } = await client.query(prepare)
-      const [{ standby, backend }] = rows as [{ standby: boolean; backend: number }]
-      backends.set(client, backend)
+      const [{ standby, session }] = rows as [{ standby: boolean; session: number }]
+      sessions.set(client, session)
       if (mustWrite && standby) throw new Error('the database is a standby, and takes no writes')
     } finally {
       cancel()

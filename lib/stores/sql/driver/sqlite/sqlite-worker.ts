@@ -37,6 +37,7 @@ try {
 function serve(db: DatabaseSync): void {
   const session = new SqliteLocalSession(db, options.maxStatements)
   const opened = fileNumber()
+  // A database in memory has no file: both numbers are undefined.
   port.on('message', (request: SqliteRequest) => {
     port.postMessage(answered(session, request, () => fileNumber() === opened))
     if (request.kind === 'close') port.close()

@@ -1,0 +1,183 @@
+import { MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
+import type { StoreGuard } from '../../core/store-guard/index.ts'
+import { within } from '../../core/timing/index.ts'
+import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
+
+/**
+ * Takes slots, or renews their leases, unless too many others are taken. Slots whose leases are over are free.
+ *
+ * KEYS: a sorted set of the ids that hold a slot, each with the end of its lease by Redis's own clock, in milliseconds.
+ * ARGV: the length of a lease, the most slots, then the ids. Returns 1 if all ids hold a slot.
+ */
+const TAKE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lease, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local taken = redis.call('ZCOUNT', KEYS[1], '(' .. now, '+inf')
+for i = 3, #ARGV do
+  local lease_end = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  if not lease_end or tonumber(lease_end) <= now then taken = taken + 1 end
+end
+if taken > most then return 0 end
+for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now + lease, ARGV[i]) end
+-- The removal comes last: behind one, a Redis that is full would take everything.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+-- Another process may have longer leases.
+redis.call('PEXPIRE', KEYS[1], math.max(lease, redis.call('PTTL', KEYS[1])))
+return 1`
+
+/** A maximum for slots that are taken in any case. */
+const ANY_NUMBER = Number.MAX_SAFE_INTEGER
+
+/** The parts that {@link RedisSlots} works with. */
+export interface RedisSlotsOptions {
+  readonly redis: RedisClient
+  readonly guard: StoreGuard
+  readonly prefix: string
+  readonly leaseMs: number
+  readonly timeoutMs: number
+  /** Returns the error to report for one of a key. */
+  readonly faultOf: (error: Error, key: string) => Error
+}
+
+/**
+ * The slots of all processes on one Redis. This process renews the leases of its own slots while their calls run; those of a
+ * killed process end by themselves. A renewal also takes the slots of calls that began while Redis was away, and gives back
+ * those that could not be given back.
+ */
+export class RedisSlots implements SlotStore {
+  readonly #options: RedisSlotsOptions
+  readonly #take: RedisScript
+  /** The slots of the calls that run in this process. */
+  readonly #held = new MemorySlots()
+  /** The slots that Redis has, or may have. */
+  readonly #known = new MemorySlots()
+  /** The slots that calls wait for: a renewal leaves them alone. */
+  readonly #awaited = new MemorySlots()
+  /** The releases that are under way. */
+  readonly #releasing = new Set<Promise<void>>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: RedisSlotsOptions) {
+    this.#options = options
+    this.#take = redisScript(options.redis, 'gatewayTakeSlots', TAKE)
+  }
+
+  /** @throws StoreAway. Redis may have given the slot nevertheless, so a {@link release} must follow. */
+  async acquire(key: string, id: string, max: number): Promise<boolean> {
+    const { guard, leaseMs } = this.#options
+    let isLate = false
+    const take = async (): Promise<boolean> => {
+      this.#known.hold(key, id)
+      const isTaken = await this.#takeOf(key, max, leaseMs, [id])
+      if (!isTaken) this.#known.release(key, id)
+      else if (isLate && !this.#held.has(key, id)) {
+        // A cluster repeats commands, so that this one can come after the release.
+        this.#known.hold(key, id)
+        void this.#giveBack(key, id)
+      }
+      return isTaken
+    }
+    this.#awaited.hold(key, id)
+    try {
+      const isTaken = await guard.run(take)
+      if (isTaken) this.hold(key, id)
+      return isTaken
+    } catch (error) {
+      isLate = true
+      throw error
+    } finally {
+      this.#awaited.release(key, id)
+    }
+  }
+
+  hold(key: string, id: string): void {
+    this.#held.hold(key, id)
+    this.#keepRenewing()
+  }
+
+  release(key: string, id: string): Promise<void> | undefined {
+    this.#held.release(key, id)
+    return this.#known.has(key, id) ? this.#giveBack(key, id) : undefined
+  }
+
+  isFull(key: string, max: number): boolean {
+    return this.#held.isFull(key, max)
+  }
+
+  /** Takes and gives back a slot of its own, to try whether Redis can do both. @throws StoreAway. */
+  async probe(): Promise<void> {
+    const { redis, guard } = this.#options
+    await guard.run(async () => {
+      await this.#takeOf(PROBE, ANY_NUMBER, 1000, ['probe'])
+      await redis.zrem(this.#keyOf(PROBE), 'probe')
+    })
+  }
+
+  /** Makes Redis agree with the slots that this process holds. */
+  renew(): void {
+    const { guard, leaseMs } = this.#options
+    this.#giveBackAgain()
+    for (const [key, holders] of this.#held.byKey()) {
+      const ids = [...holders]
+      const renewing = guard.run(() => {
+        for (const id of ids) this.#known.hold(key, id)
+        return this.#takeOf(key, ANY_NUMBER, leaseMs, ids)
+      })
+      // The guard logs the outage, and the next renewal tries again.
+      renewing.catch(ignore)
+    }
+    const [held] = this.#held.byKey()
+    const [known] = this.#known.byKey()
+    if (held || known) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Resolves when Redis has the slots that were given back, or does not answer. */
+  async close(): Promise<void> {
+    this.#giveBackAgain()
+    await Promise.all(this.#releasing)
+  }
+
+  #giveBackAgain(): void {
+    for (const [key, ids] of this.#known.byKey())
+      for (const id of ids)
+        if (!this.#held.has(key, id) && !this.#awaited.has(key, id)) void this.#giveBack(key, id)
+  }
+
+  /**
+   * Gives a slot back now, or with a later renewal. Never rejects. It bypasses the guard, because a Redis that is full does
+   * this and no more.
+   */
+  #giveBack(key: string, id: string): Promise<void> {
+    const { redis, guard, timeoutMs } = this.#options
+    this.#keepRenewing()
+    if (guard.away) return Promise.resolve()
+    const removed = redis.zrem(this.#keyOf(key), id).then(() => this.#known.release(key, id), ignore)
+    const releasing = within(timeoutMs, removed, ignore).finally(() => this.#releasing.delete(releasing))
+    this.#releasing.add(releasing)
+    return releasing
+  }
+
+  async #takeOf(key: string, max: number, leaseMs: number, ids: readonly string[]): Promise<boolean> {
+    const name = this.#keyOf(key)
+    try {
+      return Number(await this.#take([name], [leaseMs, max, ...ids])) === 1
+    } catch (error) {
+      throw error instanceof Error ? this.#options.faultOf(error, name) : error
+    }
+  }
+
+  #keyOf(key: string): string {
+    return `${this.#options.prefix}:${key}`
+  }
+
+  #keepRenewing(): void {
+    this.#timer ??= setInterval(() => this.renew(), this.#options.leaseMs / 3).unref()
+  }
+}
+
+const PROBE = 'concurrency:probe'
+
+function ignore(): void {}

@@ -1,0 +1,160 @@
+import {
+  ownThing,
+  type ResourceName,
+  type ResourcePage,
+  type ResourceStore,
+  type UpstreamResource,
+} from '../../../core/upstream-resources/index.ts'
+import { toBigint, toNumber } from '../driver/columns.ts'
+import { checkDatabase } from '../driver/database.ts'
+import { GroupedWrites } from '../driver/grouped-writes.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
+import type { Database, UpstreamResourcesTable } from '../driver/tables.ts'
+
+/**
+ * A store of kept things in a database, for all processes that share it.
+ *
+ * @example
+ * const kept = new UpstreamResources({ store: new SqlResourceStore(await openDatabase('sqlite:.data/gateway.db')) })
+ */
+export class SqlResourceStore implements ResourceStore {
+  readonly #db: Database
+  readonly #writes: GroupedWrites
+
+  constructor(db: Database) {
+    checkDatabase('SqlResourceStore', db)
+    this.#db = db
+    this.#writes = new GroupedWrites(db)
+  }
+
+  async remember(things: readonly UpstreamResource[]): Promise<void> {
+    const rows = rowsOf(things)
+    const [first] = rows
+    if (!first) return
+    await this.#writes.run(lockOf(first), (db) =>
+      db
+        .insertInto('kept_things')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(['kind', 'id', 'account']).doUpdateSet(({ ref }) => ({
+            key: ref('excluded.key'),
+            line: ref('excluded.line'),
+            model: ref('excluded.model'),
+            tokens: ref('excluded.tokens'),
+            expires_at: ref('excluded.expires_at'),
+          })),
+        )
+        .execute(),
+    )
+  }
+
+  async find(account: string, names: readonly ResourceName[]): Promise<UpstreamResource[]> {
+    const idsByKind = Map.groupBy(names, ({ kind }) => kind)
+    const found: UpstreamResource[] = []
+    for (const [kind, named] of idsByKind) {
+      const ids = new Set(named.map(({ id }) => id))
+      const rows = await this.#db
+        .selectFrom('kept_things')
+        .selectAll()
+        .where('kind', '=', kind)
+        .where('id', 'in', [...ids])
+        .execute()
+      for (const records of Map.groupBy(rows.map(thingOf), ({ id }) => id).values()) {
+        const own = ownThing(records, account)
+        if (own) found.push(own)
+      }
+    }
+    return found
+  }
+
+  async list(account: string, kind: string, page: ResourcePage): Promise<UpstreamResource[]> {
+    const { lines, order, after, aliveAt, limit } = page
+    if (lines.length === 0) return []
+    const newest = order === 'newest'
+    let things = this.#db
+      .selectFrom('kept_things as own')
+      .selectAll('own')
+      .where('own.account', '=', account)
+      .where('own.kind', '=', kind)
+      .where('own.line', 'in', [...lines])
+      .where(({ eb, or }) =>
+        or([eb('own.expires_at', 'is', null), eb('own.expires_at', '>', BigInt(aliveAt))]),
+      )
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('kept_things as other')
+              .select('other.id')
+              .whereRef('other.kind', '=', 'own.kind')
+              .whereRef('other.id', '=', 'own.id')
+              .whereRef('other.account', '<>', 'own.account')
+              .whereRef('other.line', '=', 'own.line'),
+          ),
+        ),
+      )
+      .orderBy('own.created_at', newest ? 'desc' : 'asc')
+      .orderBy('own.id', newest ? 'desc' : 'asc')
+      .limit(limit)
+    if (after) {
+      const place = [BigInt(after.createdAt), after.id] as const
+      things = things.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('own.created_at', 'own.id'), newest ? '<' : '>', tuple(...place)),
+      )
+    }
+    return (await things.execute()).map(thingOf)
+  }
+
+  async forget(account: string, { kind, id }: ResourceName): Promise<void> {
+    await this.#writes.run(lockOf({ kind, id }), (db) =>
+      db
+        .deleteFrom('kept_things')
+        .where('kind', '=', kind)
+        .where('id', '=', id)
+        .where('account', '=', account)
+        .execute(),
+    )
+  }
+
+  async prune(before: number, limit: number): Promise<number> {
+    const oldest = this.#db
+      .selectFrom('kept_things')
+      .select(['kind', 'id', 'account'])
+      .where('expires_at', '<', BigInt(before))
+      .orderBy('expires_at')
+      .limit(limit)
+    const free = lockFreeRows(this.#db, oldest)
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('kept_things')
+      .where(({ eb, refTuple }) =>
+        eb(refTuple('kind', 'id', 'account'), 'in', free.$asTuple('kind', 'id', 'account')),
+      )
+      .executeTakeFirst()
+    return Number(numDeletedRows)
+  }
+}
+
+/** Returns the rows in the order in which they are locked, each name once: an insert may not meet a row twice. */
+function rowsOf(things: readonly UpstreamResource[]): UpstreamResourcesTable[] {
+  const byName = new Map(things.map((thing) => [`${lockOf(thing)} ${thing.account}`, thing]))
+  return [...byName]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, { tokens, createdAt, expiresAt, ...thing }]) => ({
+      ...thing,
+      tokens: BigInt(tokens),
+      created_at: BigInt(createdAt),
+      expires_at: toBigint(expiresAt),
+    }))
+}
+
+function lockOf({ kind, id }: ResourceName): string {
+  return `${kind} ${id}`
+}
+
+function thingOf({ tokens, created_at, expires_at, ...row }: UpstreamResourcesTable): UpstreamResource {
+  return {
+    ...row,
+    tokens: Number(tokens),
+    createdAt: Number(created_at),
+    expiresAt: toNumber(expires_at),
+  }
+}

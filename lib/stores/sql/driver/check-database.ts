@@ -1,9 +1,0 @@
-import { anObjectWith, kindOf } from '../../../core/options/index.ts'
-
-export const aDatabase = anObjectWith('a database, as openDatabase returns it', 'selectFrom', 'executeQuery')
-
-/** @throws TypeError if the database of a store is none, such as a promise of one. */
-export function checkDatabase(store: string, db: unknown): void {
-  if (!aDatabase.accepts(db))
-    throw new TypeError(`${store}: its first argument must be ${aDatabase.be}, not ${kindOf(db)}`)
-}
