@@ -1,36 +1,15 @@
 export { type Call, callOf, type Logger, openCall, ROLES, type Role } from './core/call/index.ts'
 export type { Catalog } from './core/catalog/index.ts'
-export { type ChangeLog, MemoryChangeLog } from './core/change-log/index.ts'
+export type { ChangeLog } from './core/change-log/index.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './core/config/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors/index.ts'
 export { StoreAway, StoreGuard, type StoreGuardOptions } from './core/store-guard/index.ts'
 export { MemoryUsageStore, type UsageQuery, type UsageRow, type UsageStore } from './core/usage/index.ts'
 export { type AccountRoutesOptions, accountRoutes } from './endpoints/account/index.ts'
-export {
-  type AccountStore,
-  type AdminAccess,
-  type AdminRoutesOptions,
-  adminAccess,
-  adminRoutes,
-  type BudgetStore,
-  type KeyStore,
-  KeyUses,
-  type LineSwitchStore,
-  MemoryAccountStore,
-  MemoryBudgetStore,
-  MemoryKeyStore,
-  MemoryLineSwitchStore,
-  MemoryOperatorStore,
-  MemorySessionStore,
-  type OperatorStore,
-  type SessionStore,
-  setSessionCookie,
-} from './endpoints/admin/index.ts'
 export { callLogRoutes } from './endpoints/calls/index.ts'
 export { type ModelRoutesOptions, modelRoutes } from './endpoints/models/index.ts'
 export { STORED_RESPONSE_PATH, storedResponse } from './endpoints/responses/index.ts'
 export {
-  adminTicketRoutes,
   MemoryTicketStore,
   type TicketStore,
   ticketRoutes,
@@ -55,6 +34,21 @@ export {
   MemoryLedger,
 } from './ledger/index.ts'
 export {
+  type AccountStore,
+  type AdminAccess,
+  type AdminRoutesOptions,
+  adminAccess,
+  adminRoutes,
+  adminTicketRoutes,
+  type BudgetStore,
+  type KeyStore,
+  KeyUses,
+  type LineSwitchStore,
+  type OperatorStore,
+  type SessionStore,
+  setSessionCookie,
+} from './management/index.ts'
+export {
   type AuthenticateOptions,
   authenticate,
   type KeyDirectory,
@@ -63,9 +57,9 @@ export {
 export {
   type BeginCallOptions,
   beginCall,
+  Connections,
   cutStalledCallers,
   isWebSocketRequest,
-  messageClassesOf,
   refuseUnparsed,
   type ServerRefusals,
   serverRefusals,
@@ -91,10 +85,10 @@ export {
 } from './middleware/rate-limit/index.ts'
 export { type ReadRequestOptions, readRequest } from './middleware/read-request/index.ts'
 export {
-  KeptThings,
-  MemoryKeptStore,
+  MemoryResourceStore,
   type ReferencesOptions,
   references,
+  UpstreamResources,
 } from './middleware/references/index.ts'
 export {
   LineAccess,

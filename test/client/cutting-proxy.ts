@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** What becomes of a connection. */
+/** The fate of a connection. */
 export type Fate =
   | 'pass'
   /** Cut as soon as it is made. */

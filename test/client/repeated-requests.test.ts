@@ -71,7 +71,7 @@ describe('a request without an answer', () => {
   })
 })
 
-/** What two attempts with a body have sent. */
+/** The two requests that two attempts with a body have sent. */
 async function sentTwice(
   t: TestContext,
   init: RequestInit,

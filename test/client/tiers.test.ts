@@ -95,7 +95,7 @@ describe('an answer without a code', { concurrency: 8 }, () => {
   }
 })
 
-describe('what a code says goes before what the rest of the answer says', () => {
+describe('the code of an answer goes before the rest of the answer', () => {
   it('no_candidate is not retried, whatever the header and the status', async (t) => {
     const server = await answering(t, refusal(503, 'no_candidate', { 'x-should-retry': 'true' }))
     await withRetries(fetch, soon)(server.url, post())

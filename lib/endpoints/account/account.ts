@@ -1,6 +1,15 @@
-import type { Request, Response, Router } from 'express'
-import { callOf } from '../../core/call/index.ts'
-import { newRouter, setNoStore } from '../../core/json-api/index.ts'
+import type { Router } from 'express'
+import { z } from 'zod'
+import { callOf, type Principal } from '../../core/call/index.ts'
+import {
+  type AnswerOf,
+  amount,
+  answersWith,
+  endpointFor,
+  limit,
+  newRouter,
+  serveEndpoints,
+} from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { WalletState } from '../../ledger/index.ts'
@@ -14,6 +23,47 @@ export interface FundsView {
   /** Returns wallets. An unknown one is left out. */
   wallets(ids: readonly `account:${string}`[]): Promise<readonly OwnFunds[]>
 }
+
+/** The sums of an account in answers. */
+export const funds = { deposited: amount, spent: amount, balance: amount, leased: amount, available: amount }
+
+const ownAccount = z.strictObject({
+  id: z.string(),
+  object: z.literal('account'),
+  prepaid: z.boolean(),
+  ...funds,
+  limits: z.object({ rpm: limit, tpm: limit, concurrency: limit }),
+  key: z.strictObject({ id: z.string(), limits: z.strictObject({ rpm: limit, tpm: limit }) }),
+})
+export type OwnAccountAnswer = AnswerOf<typeof ownAccount>
+
+interface AccountParts {
+  readonly ledger: FundsView
+  readonly principal: Principal
+}
+
+const endpoint = endpointFor<AccountParts>()
+
+export const ACCOUNT_ENDPOINTS = [
+  endpoint({
+    id: 'getOwnAccount',
+    method: 'get',
+    path: '/account',
+    summary: 'Balance and limits of the account of this key',
+    answers: answersWith('OwnAccount', ownAccount),
+    async handle(_request, { ledger, principal: { accountId, keyId, accountLimits, keyLimits } }) {
+      const [wallet] = await ledger.wallets([`account:${accountId}`])
+      return {
+        id: accountId,
+        object: 'account' as const,
+        prepaid: wallet?.limited ?? false,
+        ...describeFunds(wallet),
+        limits: accountLimits,
+        key: { id: keyId, limits: keyLimits },
+      }
+    },
+  }),
+]
 
 /** Options of {@link accountRoutes}. */
 export interface AccountRoutesOptions {
@@ -34,23 +84,9 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     ledger: required(anObjectWith('the ledger that the billing guard uses', 'wallets')),
   })
   const ledger = boundedStore('ledger', options.ledger)
-  const router = newRouter()
-  router.get('/account', showAccount)
-  return router
-
-  async function showAccount(req: Request, res: Response): Promise<void> {
+  return serveEndpoints(newRouter(), ACCOUNT_ENDPOINTS, (req) => {
     const { principal } = callOf(req)
     if (!principal) throw callOf(req).refuse('missing_credential')
-    const { accountId, keyId, accountLimits, keyLimits } = principal
-    const [funds] = await ledger.wallets([`account:${accountId}`])
-    setNoStore(res)
-    res.json({
-      id: accountId,
-      object: 'account',
-      prepaid: funds?.limited ?? false,
-      ...describeFunds(funds),
-      limits: accountLimits,
-      key: { id: keyId, limits: keyLimits },
-    })
-  }
+    return { ledger, principal }
+  })
 }

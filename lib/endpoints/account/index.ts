@@ -1,1 +1,7 @@
-export { type AccountRoutesOptions, accountRoutes, type FundsView, type OwnFunds } from './account.ts'
+export {
+  type AccountRoutesOptions,
+  accountRoutes,
+  type FundsView,
+  type OwnAccountAnswer,
+  type OwnFunds,
+} from './account.ts'

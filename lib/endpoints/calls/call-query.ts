@@ -18,7 +18,7 @@ const oneId = (of: string) =>
 const durationError = 'must be a whole number of milliseconds'
 
 /** The query of the list of an account's calls, without its tags. */
-export const callQuerySchema = z.strictObject({
+export const callQuery = z.strictObject({
   key: oneId('a key'),
   user: z.string({ error: 'must be one user' }).max(200).optional(),
   model: z.string({ error: modelError }).max(200, modelError).optional(),
@@ -41,7 +41,7 @@ export const callQuerySchema = z.strictObject({
   ...pageMembers(isRequestId),
 })
 
-export const allCallsQuerySchema = callQuerySchema.extend({
+export const allCallsQuery = callQuery.extend({
   account: oneId('an account'),
   line: oneId('a line'),
 })
@@ -52,7 +52,7 @@ export function filtersOf({
   min_duration_ms: minDurationMs,
   client_request_id: clientRequestId,
   ...filters
-}: Omit<z.output<typeof allCallsQuerySchema>, 'cursor' | 'limit'>): Omit<CallQuery, 'limit'> {
+}: Omit<z.output<typeof allCallsQuery>, 'cursor' | 'limit'>): Omit<CallQuery, 'limit'> {
   const isClass = status?.endsWith('xx')
   return {
     ...filters,

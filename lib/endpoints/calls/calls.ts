@@ -1,19 +1,103 @@
-import type { Request, Response, Router } from 'express'
-import { type CallLogEntry, callOf, hasRole, isRequestId } from '../../core/call/index.ts'
+import type { Request, Router } from 'express'
+import type { z } from 'zod'
+import { type CallLogEntry, hasRole, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
+import type { Tags } from '../../core/catalog/index.ts'
 import {
   type AccountOption,
-  accountScope,
+  accountOf,
   anAccount,
+  answersWith,
+  endpointFor,
+  listOf,
   listPage,
   newRouter,
-  ownQuery,
-  readTaggedQuery,
-  setNoStore,
+  orNotFound,
+  serveEndpoints,
 } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
-import { allCallsQuerySchema, callQuerySchema, filtersOf } from './call-query.ts'
+import { allCallsQuery, callQuery, filtersOf } from './call-query.ts'
+import { call } from './call-schema.ts'
+
+interface CallParts {
+  readonly store: CallStore
+}
+
+interface OwnCallParts extends CallParts {
+  /** The account whose calls the request may see. */
+  readonly account: string
+}
+
+const ownEndpoint = endpointFor<OwnCallParts>()
+
+/** The endpoints of callers. */
+export const CALL_ENDPOINTS = [
+  ownEndpoint({
+    id: 'listCalls',
+    method: 'get',
+    path: '/calls',
+    summary: "The account's calls, newest first; filters by tags are `tag:<name>`",
+    query: callQuery,
+    tagged: true,
+    answers: answersWith('CallList', listOf(call)),
+    handle: ({ query, tags }, { store, account }) => list({ ...query, account }, tags, store, withoutCost),
+  }),
+  ownEndpoint({
+    id: 'getCall',
+    method: 'get',
+    path: '/calls/{request_id}',
+    summary: 'One call',
+    answers: answersWith('Call', call),
+    async handle({ req, id }, { store, account }) {
+      const entry = await find(req, id, store)
+      return withoutCost(orNotFound(req, entry.account === account && entry))
+    },
+  }),
+]
+
+const endpoint = endpointFor<CallParts>()
+
+/** The endpoints of operators. */
+export const ALL_CALL_ENDPOINTS = [
+  endpoint({
+    id: 'listAllCalls',
+    method: 'get',
+    path: '/calls',
+    role: 'viewer',
+    summary: 'Calls of all accounts, newest first; filters by tags are `tag:<name>`',
+    query: allCallsQuery,
+    tagged: true,
+    answers: answersWith('CallList', listOf(call)),
+    handle: ({ query, tags }, { store }) => list(query, tags, store, (entry) => entry),
+  }),
+  endpoint({
+    id: 'getAnyCall',
+    method: 'get',
+    path: '/calls/{request_id}',
+    role: 'viewer',
+    summary: 'One call, of any account',
+    answers: answersWith('Call', call),
+    handle: ({ req, id }, { store }) => find(req, id, store),
+  }),
+]
+
+async function list(
+  { cursor, limit, ...filters }: z.output<typeof allCallsQuery>,
+  tags: Tags | undefined,
+  store: CallStore,
+  shown: (entry: CallLogEntry) => CallLogEntry,
+) {
+  const query = { ...filtersOf(filters), tags, before: cursor, limit: limit + 1 }
+  const { entries, next } = await store.list(query)
+  return listPage(entries, limit, shown, next)
+}
+
+async function find(req: Request, id: string, store: CallStore): Promise<CallLogEntry> {
+  const entry = orNotFound(req, isRequestId(id) ? await store.find(id) : undefined)
+  // Not every operator may read answers to callers.
+  return hasRole(req, 'support') ? entry : { ...entry, response_body: null }
+}
 
 /** Options of {@link callLogRoutes}. */
 export interface CallLogRoutesOptions {
@@ -42,49 +126,16 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     store: required(anObjectWith('a CallStore, such as new MemoryCallStore()', 'find', 'list')),
     account: anAccount,
   })
-  const scopeOf = accountScope(options.account)
-  const isAll = options.account === 'all'
+  const { account } = options
   const store = boundedStore('call log', options.store)
-  const shown = isAll ? (entry: CallLogEntry) => entry : withoutCost
-  const router = newRouter()
-  router.get('/calls', ownQuery, listCalls)
-  router.get('/calls/:request_id', findCall)
-  return router
-
-  async function listCalls(req: Request, res: Response): Promise<void> {
-    const scope = scopeOf(req)
-    const { query, tags } = readTaggedQuery(req, isAll ? allCallsQuerySchema : callQuerySchema)
-    const { cursor, limit, ...filters } = query
-    const { entries, next } = await store.list({
-      ...filtersOf(filters),
-      tags,
-      ...scope,
-      before: cursor,
-      limit: limit + 1,
-    })
-    send(res, listPage(entries, limit, shown, next))
-  }
-
-  async function findCall(req: Request, res: Response): Promise<void> {
-    const scope = scopeOf(req)
-    const id = String(req.params.request_id)
-    const entry = isRequestId(id) ? await store.find(id) : undefined
-    if (!entry || (scope.account !== undefined && entry.account !== scope.account))
-      throw callOf(req).refuse('not_found')
-    // What was answered to a caller is not for every operator.
-    const readable = hasRole(req, 'support') ? entry : { ...entry, response_body: null }
-    send(res, shown(readable))
-  }
+  if (account === 'all') return serveEndpoints(newRouter(), ALL_CALL_ENDPOINTS, () => ({ store }))
+  const ownerOf = accountOf(account)
+  return serveEndpoints(newRouter(), CALL_ENDPOINTS, (req) => ({ store, account: ownerOf(req) }))
 }
 
-/** What a call cost the operator is not for callers. */
+/** Callers do not see the operator's cost of a call. */
 function withoutCost(entry: CallLogEntry): CallLogEntry {
   if (!entry.billing || !('cost' in entry.billing)) return entry
   const { cost: _, ...billing } = entry.billing
   return { ...entry, billing }
-}
-
-function send(res: Response, body: object): void {
-  setNoStore(res)
-  res.json(body)
 }

@@ -1,1 +1,1 @@
-export { type ModelRoutesOptions, modelRoutes } from './models.ts'
+export { type ModelAnswer, type ModelRoutesOptions, modelRoutes } from './models.ts'

@@ -1,11 +1,87 @@
 import type { NextFunction, Request, Response, Router } from 'express'
-import { type Call, callOf } from '../../core/call/index.ts'
+import { z } from 'zod'
+import { type Call, callOf, type Role } from '../../core/call/index.ts'
 import type { Line, Model } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
-import { protocolRouter } from '../../core/json-api/new-router.ts'
-import { aFunction, anObject, checkOptions } from '../../core/options/index.ts'
-import { checkedFunction } from '../../core/own-functions/index.ts'
+import {
+  type AnswerOf,
+  answersWith,
+  type EndpointDescription,
+  newRouter,
+  time,
+} from '../../core/json-api/index.ts'
+import {
+  aFunction,
+  anObject,
+  type CatalogSource,
+  catalogFrom,
+  checkedFunction,
+  checkOptions,
+  neededCatalog,
+} from '../../core/options/index.ts'
 import type { LineView } from '../../routing/lines/line-status.ts'
+import { lineFigures, lineOutline } from './line-schemas.ts'
+
+/** It has the members of both official APIs. */
+const model = z.strictObject({
+  id: z.string(),
+  object: z.literal('model'),
+  type: z.literal('model'),
+  display_name: z.string(),
+  created: z.int(),
+  created_at: time,
+  owned_by: z.string(),
+  kind: z.string(),
+  context_window: z.int().nullable().describe('null: not restricted.'),
+  max_output_tokens: z.int().nullable(),
+  features: z.array(z.string()).nullable(),
+})
+export type ModelAnswer = AnswerOf<typeof model>
+
+const models = z.strictObject({
+  object: z.literal('list'),
+  data: z.array(model),
+  has_more: z.literal(false),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+})
+
+const routingOf = (candidate: z.ZodType) =>
+  z.strictObject({ object: z.literal('routing'), model: z.string(), candidates: z.array(candidate) })
+
+/** The endpoints of callers. Clients of providers' protocols use them, and may send parameters that are not described. */
+export const MODEL_ENDPOINTS: readonly EndpointDescription[] = describeEndpoints(
+  ['listModels', 'getModel', 'getRouting'],
+  'The models that this key may use',
+  answersWith('Routing', routingOf(lineOutline)),
+)
+
+/** The endpoints of operators. */
+export const ALL_MODEL_ENDPOINTS: readonly (EndpointDescription & { readonly role: Role })[] =
+  describeEndpoints(
+    ['listAllModels', 'getAnyModel', 'getAnyRouting'],
+    'All models',
+    answersWith('RoutingWithFigures', routingOf(lineFigures)),
+  ).map((endpoint) => ({ ...endpoint, role: 'viewer' }))
+
+function describeEndpoints(
+  [list, one, routing]: readonly [list: string, one: string, routing: string],
+  summary: string,
+  routingAnswers: EndpointDescription['answers'],
+): EndpointDescription[] {
+  // Ids may have slashes.
+  const common = { method: 'get', route: '/models/*id' } as const
+  return [
+    { id: list, method: 'get', path: '/models', summary, answers: answersWith('ModelList', models) },
+    { ...common, id: one, path: '/models/{id}', summary: 'One model', answers: answersWith('Model', model) },
+    {
+      ...common,
+      id: routing,
+      path: '/models/{id}/routing',
+      summary: 'The lines of a model',
+      answers: routingAnswers,
+    },
+  ]
+}
 
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
@@ -15,7 +91,7 @@ export interface ModelRoutesOptions {
    */
   catalog: CatalogSource
   /**
-   * Returns the JSON of a line for `…/routing`. Callers read it: no addresses, no secrets, and nothing that tells how much
+   * Returns the JSON of a line for `…/routing`. Callers read it: no addresses, no secrets, and nothing about how much
    * others use the line. `LineRegistry.outline` includes the circuit state; `figures`, for operators, the load.
    * Defaults to the line's id, provider, protocol and region.
    */
@@ -44,7 +120,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     options.lineStatus ?? describeLine,
   )
   const catalogOf = catalogFrom(catalog)
-  const router = protocolRouter()
+  const router = newRouter()
 
   router.get('/models', function listModels(req: Request, res: Response): void {
     const call = callOf(req)
@@ -84,7 +160,7 @@ function mayUse(call: Call, model: Model): boolean {
 /** The creation date of all models: both APIs demand one, and the catalogue has none. */
 const CREATED = 0
 
-function describeModel(model: Model) {
+function describeModel(model: Model): ModelAnswer {
   return {
     id: model.id,
     object: 'model',

@@ -1,16 +1,25 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type LineResource } from '../../core/call/index.ts'
 import { FREE, type Model } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { aKeptThings, type KeptThing, type KeptThings } from '../../core/kept/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
-import { checkOptions, required } from '../../core/options/index.ts'
+import {
+  type CatalogSource,
+  catalogFrom,
+  checkOptions,
+  neededCatalog,
+  required,
+} from '../../core/options/index.ts'
+import {
+  someUpstreamResources,
+  type UpstreamResource,
+  type UpstreamResources,
+} from '../../core/upstream-resources/index.ts'
 
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
   /** Which line keeps what for whom: the same as that of `references`. */
-  kept: KeptThings
+  kept: UpstreamResources
   /**
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always
    * returns the same catalogue for the same call, running calls are not affected by a change.
@@ -31,7 +40,7 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
  * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ kept, catalog }), route({ catalog }))
  */
 export function storedResponse(options: StoredResponseOptions): RequestHandler {
-  checkOptions('storedResponse', options, { kept: required(aKeptThings), catalog: neededCatalog })
+  checkOptions('storedResponse', options, { kept: required(someUpstreamResources), catalog: neededCatalog })
   const { kept, catalog } = options
   const catalogOf = catalogFrom(catalog)
 
@@ -50,7 +59,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
     }
   }
 
-  function pin(call: Call, action: LineResource | 'cancel', thing: KeptThing | undefined): void {
+  function pin(call: Call, action: LineResource | 'cancel', thing: UpstreamResource | undefined): void {
     if (!thing) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
     if (call.left) throw new GatewayError('client_closed_request')
     const model = thing.model ?? ''
@@ -67,7 +76,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
   }
 
   /** Deletes a record. If that fails, the record does no harm: the line no longer has the response. */
-  function forget(call: Call, thing: KeptThing, finish: string): Promise<void> | undefined {
+  function forget(call: Call, thing: UpstreamResource, finish: string): Promise<void> | undefined {
     return finish === 'completed' ? kept.forget(call, thing).catch(() => {}) : undefined
   }
 }

@@ -1,13 +1,15 @@
-export { type AdminTicketRoutesOptions, adminTicketRoutes } from './admin-ticket-routes.ts'
-export type { CallsView } from './calls-view.ts'
-export { MemoryTicketStore, type MemoryTicketStoreOptions } from './memory-ticket-store.ts'
-export { ticketOpened } from './ticket-opened.ts'
 export {
+  type CallsView,
   handled,
+  MAX_OPEN_TICKETS,
+  refusalBeside,
   type Ticket,
   type TicketHandling,
   type TicketQuery,
+  type TicketRefusal,
   type TicketStatus,
   type TicketStore,
-} from './ticket-store.ts'
+} from '../../core/tickets/index.ts'
+export { MemoryTicketStore, type MemoryTicketStoreOptions } from './memory-ticket-store.ts'
+export type { TicketAnswer } from './ticket.ts'
 export { type TicketRoutesOptions, ticketRoutes } from './tickets.ts'

@@ -1,23 +1,20 @@
-import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../core/change-log/index.ts'
-import { aNumber, anObjectWith, checkOptions } from '../../core/options/index.ts'
-import type { WebhookOutbox } from '../../webhooks/index.ts'
-import { ticketOpened } from './ticket-opened.ts'
+import type { ChangeOrigin } from '../../core/change-log/index.ts'
+import { FairQueue } from '../../core/fair-queue/index.ts'
+import { aNumber, checkOptions } from '../../core/options/index.ts'
 import {
   handled,
+  refusalBeside,
   type Ticket,
   type TicketHandling,
   type TicketQuery,
+  type TicketRefusal,
   type TicketStore,
-} from './ticket-store.ts'
+} from '../../core/tickets/index.ts'
 
 /** Options of {@link MemoryTicketStore}. */
 export interface MemoryTicketStoreOptions {
-  /** Most tickets to hold; the oldest are dropped. Defaults to 10000. */
+  /** Most tickets to hold; of the account with the most, the oldest are dropped. Defaults to 10000. */
   maxTickets?: number
-  /** The log of changes. Defaults to a new one. */
-  changes?: MemoryChangeLog
-  /** Where new tickets are told as `ticket.opened`. Defaults to nowhere. */
-  outbox?: Pick<WebhookOutbox, 'record'>
 }
 
 /**
@@ -28,28 +25,26 @@ export interface MemoryTicketStoreOptions {
  * const store = new MemoryTicketStore()
  */
 export class MemoryTicketStore implements TicketStore {
-  readonly #maxTickets: number
-  readonly #changes: MemoryChangeLog
-  readonly #outbox: Pick<WebhookOutbox, 'record'> | undefined
   readonly #tickets = new Map<string, Ticket>()
+  /** In the order in which they came. */
+  readonly #order: FairQueue<string>
+  /** The open tickets of each account. */
+  readonly #open = new Map<string, Map<string, Ticket>>()
 
   constructor(options: MemoryTicketStoreOptions = {}) {
     checkOptions<MemoryTicketStoreOptions>('MemoryTicketStore', options, {
       maxTickets: aNumber('at least 1', 1),
-      changes: aChangeLog,
-      outbox: anObjectWith('an outbox, such as new MemoryWebhooks()', 'record'),
     })
-    const { maxTickets = 10_000, changes } = options
-    this.#maxTickets = maxTickets
-    this.#changes = changes ?? new MemoryChangeLog()
-    this.#outbox = options.outbox
+    const { maxTickets = 10_000 } = options
+    this.#order = new FairQueue({ maxItems: maxTickets })
   }
 
-  async add(ticket: Ticket): Promise<void> {
-    this.#tickets.set(ticket.id, ticket)
-    const [oldest] = this.#tickets.keys()
-    if (this.#tickets.size > this.#maxTickets && oldest !== undefined) this.#tickets.delete(oldest)
-    await this.#outbox?.record([ticketOpened(ticket)])
+  async add(ticket: Ticket): Promise<TicketRefusal | undefined> {
+    const refusal = ticket.status === 'open' ? refusalBeside(ticket, this.#openOf(ticket)) : undefined
+    if (refusal) return refusal
+    this.#set(ticket)
+    for (const dropped of this.#order.add(ticket.account, ticket.id)) this.#drop(dropped)
+    return undefined
   }
 
   async find(id: string): Promise<Ticket | undefined> {
@@ -69,13 +64,38 @@ export class MemoryTicketStore implements TicketStore {
     id: string,
     revise: (handling: TicketHandling) => TicketHandling,
     origin: ChangeOrigin,
-  ): Promise<Ticket | undefined> {
+  ): Promise<Ticket | TicketRefusal | undefined> {
     const ticket = this.#tickets.get(id)
     if (!ticket) return undefined
     const changed = handled(ticket, revise(ticket), origin)
     if (!changed) return ticket
-    this.#tickets.set(id, changed.ticket)
-    this.#changes.add(changed.change)
+    const opens = ticket.status !== 'open' && changed.ticket.status === 'open'
+    const refusal = opens ? refusalBeside(ticket, this.#openOf(ticket), Number.POSITIVE_INFINITY) : undefined
+    if (refusal) return refusal
+    this.#set(changed.ticket)
     return changed.ticket
+  }
+
+  #openOf({ account }: Ticket): Ticket[] {
+    return [...(this.#open.get(account)?.values() ?? [])]
+  }
+
+  #set(ticket: Ticket): void {
+    const { id, account, status } = ticket
+    this.#tickets.set(id, ticket)
+    if (status !== 'open') this.#end(ticket)
+    else this.#open.set(account, (this.#open.get(account) ?? new Map()).set(id, ticket))
+  }
+
+  #drop(id: string): void {
+    const ticket = this.#tickets.get(id)
+    this.#tickets.delete(id)
+    if (ticket) this.#end(ticket)
+  }
+
+  #end({ id, account }: Ticket): void {
+    const open = this.#open.get(account)
+    open?.delete(id)
+    if (open?.size === 0) this.#open.delete(account)
   }
 }

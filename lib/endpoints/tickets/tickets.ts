@@ -1,14 +1,75 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Request, Response, Router } from 'express'
-import { type CallLogEntry, callOf } from '../../core/call/index.ts'
-import { jsonBody, newRouter, noStore, readBody } from '../../core/json-api/index.ts'
+import type { Request, Router } from 'express'
+import { z } from 'zod'
+import { type CallLogEntry, callOf, isRequestId } from '../../core/call/index.ts'
+import {
+  accountOf,
+  answersWith,
+  endpointFor,
+  newRouter,
+  orNotFound,
+  serveEndpoints,
+} from '../../core/json-api/index.ts'
 import { aFunction, aNumber, anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
-import type { CallsView } from './calls-view.ts'
-import { describeTicket } from './describe-ticket.ts'
-import { isTicketId, newTicketId } from './ticket-id.ts'
-import { newTicketSchema } from './ticket-schemas.ts'
-import type { Ticket, TicketStore } from './ticket-store.ts'
+import {
+  type CallsView,
+  MAX_OPEN_TICKETS,
+  type Ticket,
+  type TicketRefusal,
+  type TicketStore,
+} from '../../core/tickets/index.ts'
+import { describeTicket, isTicketId, newTicketId, questionText, ticket } from './ticket.ts'
+
+interface TicketParts {
+  readonly store: TicketStore
+  readonly calls: CallsView
+  readonly entryWithinMs: number
+  /** The account whose tickets the request may create and see. */
+  readonly account: string
+}
+
+const endpoint = endpointFor<TicketParts>()
+
+export const TICKET_ENDPOINTS = [
+  endpoint({
+    id: 'createTicket',
+    method: 'post',
+    path: '/tickets',
+    summary: 'Creates a ticket about a call',
+    body: z.strictObject({
+      request_id: z
+        .string()
+        .refine(isRequestId, { error: 'must be a request id, as in X-Request-Id' })
+        .describe('The call that the ticket is about, of the same account.'),
+      message: questionText,
+    }),
+    answers: answersWith('Ticket', ticket, 201),
+    async handle({ req, body: { request_id: requestId, message } }, parts) {
+      const entry = await entryOf(requestId, parts)
+      if (entry?.account !== parts.account)
+        throw callOf(req).refuse('not_found', {
+          message:
+            'This account has no call with this request id. A call has an entry once it has ended; if it is running, wait for its end.',
+        })
+      const made = newTicket({ account: parts.account, requestId, message }, req)
+      const refusal = await parts.store.add(made)
+      if (refusal) throw callOf(req).refuse('conflict', { message: messageOf(refusal) })
+      return describeTicket(made)
+    },
+  }),
+  endpoint({
+    id: 'getTicket',
+    method: 'get',
+    path: '/tickets/{id}',
+    summary: 'One ticket',
+    answers: answersWith('Ticket', ticket),
+    async handle({ req, id }, { store, account }) {
+      const found = orNotFound(req, isTicketId(id) ? await store.find(id) : undefined)
+      return describeTicket(orNotFound(req, found.account === account && found))
+    },
+  }),
+]
 
 /** Options of {@link ticketRoutes}. */
 export interface TicketRoutesOptions {
@@ -32,7 +93,8 @@ const POLL_INTERVAL_MS = 100
 
 /**
  * Returns the callers' routes of tickets: `POST /tickets` with the request id of a call, and `GET /tickets/{id}`. Calls
- * and tickets of other accounts are `not_found`.
+ * and tickets of other accounts are `not_found`. A call has one open ticket, and an account at most 100: beyond that a new
+ * one is a `conflict`.
  *
  * @throws TypeError at construction if a store is missing.
  * @example
@@ -46,53 +108,33 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
     entryWithinMs: aNumber('a number of milliseconds from 0 up', 0),
   })
   const { entryWithinMs = 1500 } = options
-  const { account = (req: Request) => callOf(req).principal?.accountId } = options
+  const ownerOf = accountOf(options.account)
   const store = boundedStore('tickets', options.store)
   const calls = boundedStore('call log', options.calls)
-  const router = newRouter()
-  router.post('/tickets', noStore, jsonBody, createTicket)
-  router.get('/tickets/:id', noStore, showTicket)
-  return router
+  return serveEndpoints(newRouter(), TICKET_ENDPOINTS, (req) => {
+    return { store, calls, entryWithinMs, account: ownerOf(req) }
+  })
+}
 
-  async function createTicket(req: Request, res: Response): Promise<void> {
-    const owner = ownerOf(req)
-    const { request_id: requestId, message } = readBody(req, newTicketSchema)
-    const entry = await entryOf(requestId)
-    if (entry?.account !== owner)
-      throw callOf(req).refuse('not_found', {
-        message:
-          'This account has no call with this request id. A call has an entry once it has ended; if it is running, wait for its end.',
-      })
-    const ticket = newTicket({ account: owner, requestId, message }, req)
-    await store.add(ticket)
-    res.status(201).json(describeTicket(ticket))
+/** Waits for the entry of a call, because callers report a failed call right after its end. */
+async function entryOf(
+  requestId: string,
+  { calls, entryWithinMs }: TicketParts,
+): Promise<CallLogEntry | undefined> {
+  const deadline = performance.now() + entryWithinMs
+  for (;;) {
+    const {
+      entries: [entry],
+    } = await calls.list({ ids: [requestId], limit: 1 })
+    if (entry || performance.now() >= deadline) return entry
+    await sleep(POLL_INTERVAL_MS)
   }
+}
 
-  async function showTicket(req: Request, res: Response): Promise<void> {
-    const owner = ownerOf(req)
-    const id = String(req.params.id)
-    const ticket = isTicketId(id) ? await store.find(id) : undefined
-    if (ticket?.account !== owner) throw callOf(req).refuse('not_found')
-    res.json(describeTicket(ticket))
-  }
-
-  /** Waits for the entry of a call, because callers report a failed call right after its end. */
-  async function entryOf(requestId: string): Promise<CallLogEntry | undefined> {
-    const deadline = performance.now() + entryWithinMs
-    for (;;) {
-      const {
-        entries: [entry],
-      } = await calls.list({ ids: [requestId], limit: 1 })
-      if (entry || performance.now() >= deadline) return entry
-      await sleep(POLL_INTERVAL_MS)
-    }
-  }
-
-  function ownerOf(req: Request): string {
-    const owner = account(req)
-    if (owner === undefined) throw callOf(req).refuse('missing_credential')
-    return owner
-  }
+function messageOf(refusal: TicketRefusal): string {
+  return refusal.refused === 'too_many_open'
+    ? `This account has ${MAX_OPEN_TICKETS} open tickets, which is the most. Wait until some of them are answered or closed.`
+    : `This call has an open ticket, ${refusal.ticket}. Read it with GET /v1/tickets/${refusal.ticket}; you can create another once it is answered or closed.`
 }
 
 function newTicket(question: Pick<Ticket, 'account' | 'requestId' | 'message'>, req: Request): Ticket {

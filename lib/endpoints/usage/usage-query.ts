@@ -57,16 +57,16 @@ const common = {
 }
 
 /** The query of the usage of an account, without its tags. */
-export const usageQuerySchema = z.strictObject({ ...common, group_by: groupsOf(OWN_NAMES) })
+export const ownUsageQuery = z.strictObject({ ...common, group_by: groupsOf(OWN_NAMES) })
 
-export const allUsageQuerySchema = z.strictObject({
+export const allUsageQuery = z.strictObject({
   ...common,
   account: name,
   line: name,
   group_by: groupsOf(ALL_NAMES),
 })
 
-type GivenQuery = z.output<typeof allUsageQuerySchema>
+export type GivenQuery = z.output<typeof allUsageQuery>
 
 /** A parameter that cannot be used, and why. */
 export interface QueryFault {

@@ -1,8 +1,46 @@
+import { z } from 'zod'
 import { formatAmount } from '../../core/catalog/index.ts'
+import { type Answer, type AnswerOf, amount, time } from '../../core/json-api/index.ts'
 import { durationOf, type UsageGroup, type UsageRow } from '../../core/usage/index.ts'
 
+const usageRow = z
+  .looseObject({
+    requests: z.int(),
+    refused: z.int(),
+    failed: z.int(),
+    input_tokens: z.int(),
+    cached_input_tokens: z.int(),
+    output_tokens: z.int(),
+    images: z.int(),
+    seconds: z.number().describe('Of video.'),
+    charged: amount,
+    cost: amount.optional(),
+    p50_ms: z.number().nullable().describe('Interpolated.'),
+    p95_ms: z.number().nullable(),
+  })
+  .describe('The groups are members of their names.')
+export type UsageRowAnswer = AnswerOf<typeof usageRow>
+
+const usageList = z.strictObject({
+  object: z.literal('list'),
+  from: time,
+  to: time,
+  data: z.array(usageRow),
+  next_cursor: z.string().nullable(),
+})
+export type UsageAnswer = AnswerOf<typeof usageList>
+
+export const USAGE_ANSWERS: readonly [Answer<typeof usageList>] = [
+  {
+    status: 200,
+    description: 'A list; with `format=csv` a table, whose `next_cursor` is the header `X-Next-Cursor`.',
+    schema: ['UsageList', usageList],
+    media: ['application/json', 'text/csv'],
+  },
+]
+
 /** A row as callers get it, the groups first. */
-export type DescribedRow = Readonly<Record<string, string | number | null>>
+type DescribedRow = UsageRowAnswer & Readonly<Record<string, string | number | null>>
 
 /** @param withCost what the calls cost the operator is not for callers. */
 export function describeUsage(

@@ -1,24 +1,25 @@
-import type { Request, Response, Router } from 'express'
+import type { Response, Router } from 'express'
 import { callOf, operatorOf } from '../../core/call/index.ts'
 import {
   type AccountOption,
-  accountScope,
+  accountOf,
   anAccount,
+  type EndpointRequest,
+  endpointFor,
   isoTime,
   newRouter,
-  ownQuery,
-  readTaggedQuery,
+  serveEndpoints,
   setNoStore,
 } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { type UsageStore, UsageSums } from '../../core/usage/index.ts'
-import { allUsageQuerySchema, askedUsage, cursorAfter, usageQuerySchema } from './usage-query.ts'
-import { csvOf, describeUsage } from './usage-rows.ts'
+import { allUsageQuery, askedUsage, cursorAfter, type GivenQuery, ownUsageQuery } from './usage-query.ts'
+import { csvOf, describeUsage, USAGE_ANSWERS, type UsageAnswer } from './usage-rows.ts'
 
 /** Options of {@link usageRoutes}. */
 export interface UsageRoutesOptions {
-  /** What the calls have come to: the `usage` of a `MemoryLedger`, or a `SqlUsageStore`. */
+  /** The sums of the calls: the `usage` of a `MemoryLedger`, or a `SqlUsageStore`. */
   store: UsageStore
   /**
    * Returns the id of the account whose usage a request may see. If it returns undefined, the request is refused with
@@ -46,72 +47,106 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
     store: required(anObjectWith('a UsageStore, such as new SqlUsageStore(db)', 'read')),
     account: anAccount,
   })
-  const scopeOf = accountScope(options.account)
   const store = boundedStore('usage', options.store, { read: READ_MS })
-  const isAll = options.account === 'all'
-  const turns = new ReadTurns()
-  const router = newRouter()
-  router.get('/usage', ownQuery, showUsage)
-  return router
-
-  async function showUsage(req: Request, res: Response): Promise<void> {
-    const scope = scopeOf(req)
-    const { query: given, tags } = readTaggedQuery(req, isAll ? allUsageQuerySchema : usageQuerySchema)
-    const asked = askedUsage(given, Date.now())
-    if ('fault' in asked)
-      throw callOf(req).refuse('invalid_request', {
-        param: asked.param,
-        message: `The query parameter "${asked.param}" ${asked.fault}.`,
-      })
-    const { from, to, groupBy, limit } = asked
-    // Operators see all accounts: each has turns of their own.
-    const whose = scope.account ?? operatorOf(req)?.name
-    const turn = await turns.take(whose, res)
-    if (turn === 'gone') return
-    if (turn === 'too many') throw callOf(req).refuse('concurrency_limited', { retryAfterMs: 1000 })
-    const query = { ...asked, ...scope, tags, limit: limit + 1 }
-    const found = await store.read(query).finally(() => turns.end(whose))
-    const rows = found.slice(0, limit)
-    const last = found.length > limit ? rows.at(-1) : undefined
-    const next = last ? cursorAfter(last) : null
-    setNoStore(res)
-    if (given.format === 'csv') {
-      // The columns are the same without rows.
-      const names = Object.keys(
-        describeUsage({ groups: groupBy.map(() => ''), sums: new UsageSums() }, groupBy, isAll),
-      )
-      if (next !== null) res.set('x-next-cursor', next)
-      res.attachment('usage.csv').type('text/csv')
-      res.send(
-        csvOf(
-          names,
-          rows.map((row) => describeUsage(row, groupBy, isAll)),
-        ),
-      )
-      return
-    }
-    res.json({
-      object: 'list',
-      from: isoTime(from),
-      to: isoTime(to),
-      data: rows.map((row) => describeUsage(row, groupBy, isAll)),
-      next_cursor: next,
-    })
-  }
+  const { account } = options
+  const parts = { store, turns: new ReadTurns() }
+  if (account === 'all') return serveEndpoints(newRouter(), ALL_USAGE_ENDPOINTS, () => parts)
+  const ownerOf = accountOf(account)
+  return serveEndpoints(newRouter(), USAGE_ENDPOINTS, (req) => ({ ...parts, account: ownerOf(req) }))
 }
 
-type Whose = string | null | undefined
+interface UsageParts {
+  readonly store: UsageStore
+  readonly turns: ReadTurns
+}
+
+interface OwnUsageParts extends UsageParts {
+  /** The account whose usage the request may see. */
+  readonly account: string
+}
+
+const ownEndpoint = endpointFor<OwnUsageParts>()
+
+/** The endpoint of callers. */
+export const USAGE_ENDPOINTS = [
+  ownEndpoint({
+    id: 'getOwnUsage',
+    method: 'get',
+    path: '/usage',
+    summary: "What the account's calls have come to; filters by tags are `tag:<name>`",
+    query: ownUsageQuery,
+    tagged: true,
+    answers: USAGE_ANSWERS,
+    handle(request, parts) {
+      const { account } = parts
+      return showUsage({ ...request, query: { ...request.query, account } }, account, parts)
+    },
+  }),
+]
+
+const endpoint = endpointFor<UsageParts>()
+
+/** The endpoint of operators. */
+export const ALL_USAGE_ENDPOINTS = [
+  endpoint({
+    id: 'getUsage',
+    method: 'get',
+    path: '/usage',
+    role: 'viewer',
+    summary: 'What calls have come to; filters by tags are `tag:<name>`',
+    query: allUsageQuery,
+    tagged: true,
+    answers: USAGE_ANSWERS,
+    // Operators see all accounts: each has turns of their own.
+    handle: (request, parts) => showUsage(request, operatorOf(request.req)?.name, parts, true),
+  }),
+]
+
+async function showUsage(
+  { req, res, query: given, tags }: EndpointRequest<GivenQuery, unknown>,
+  reader: Reader,
+  { store, turns }: UsageParts,
+  withCost = false,
+): Promise<UsageAnswer | undefined> {
+  const asked = askedUsage(given, Date.now())
+  if ('fault' in asked)
+    throw callOf(req).refuse('invalid_request', {
+      param: asked.param,
+      message: `The query parameter "${asked.param}" ${asked.fault}.`,
+    })
+  const { from, to, groupBy, limit } = asked
+  const turn = await turns.take(reader, res)
+  if (turn === 'gone') return undefined
+  if (turn === 'too many') throw callOf(req).refuse('concurrency_limited', { retryAfterMs: 1000 })
+  const found = await store.read({ ...asked, tags, limit: limit + 1 }).finally(() => turns.end(reader))
+  const rows = found.slice(0, limit)
+  const last = found.length > limit ? rows.at(-1) : undefined
+  const next = last ? cursorAfter(last) : null
+  const data = rows.map((row) => describeUsage(row, groupBy, withCost))
+  if (given.format === 'json')
+    return { object: 'list', from: isoTime(from), to: isoTime(to), data, next_cursor: next }
+  // The columns are the same without rows.
+  const names = Object.keys(
+    describeUsage({ groups: groupBy.map(() => ''), sums: new UsageSums() }, groupBy, withCost),
+  )
+  setNoStore(res)
+  if (next !== null) res.set('x-next-cursor', next)
+  res.attachment('usage.csv').type('text/csv').send(csvOf(names, data))
+  return undefined
+}
+
+type Reader = string | null | undefined
 
 /** Lets one request of each account or operator be read at a time, so that a long one delays only their own. */
 class ReadTurns {
   /** The requests that wait, of each account or operator that has a turn. */
-  readonly #waiting = new Map<Whose, Set<() => void>>()
+  readonly #waiting = new Map<Reader, Set<() => void>>()
 
   /** Resolves when the turn has come, which {@link end} ends, or when there will be none. */
-  async take(whose: Whose, res: Response): Promise<'taken' | 'gone' | 'too many'> {
-    const waiting = this.#waiting.get(whose)
+  async take(reader: Reader, res: Response): Promise<'taken' | 'gone' | 'too many'> {
+    const waiting = this.#waiting.get(reader)
     if (!waiting) {
-      this.#waiting.set(whose, new Set())
+      this.#waiting.set(reader, new Set())
       return 'taken'
     }
     if (waiting.size >= MAX_WAITING) return 'too many'
@@ -129,10 +164,10 @@ class ReadTurns {
     })
   }
 
-  end(whose: Whose): void {
-    const waiting = this.#waiting.get(whose)
+  end(reader: Reader): void {
+    const waiting = this.#waiting.get(reader)
     const [next] = waiting ?? []
-    if (!next) this.#waiting.delete(whose)
+    if (!next) this.#waiting.delete(reader)
     else {
       waiting?.delete(next)
       next()

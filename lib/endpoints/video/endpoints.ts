@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import { type Call, callOf, type Logger, quietLogger } from '../../core/call/index.ts'
+import type { CallStore } from '../../core/call-store/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { type Operation, remixOf, videos, videoTasks } from '../../core/operations/index.ts'
 import {
@@ -13,20 +14,21 @@ import {
 } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { Budgets } from '../../ledger/index.ts'
+import { taskIdOf, type VideoTask } from '../../ledger/tasks/task.ts'
+import type { TaskStore } from '../../ledger/tasks/task-store.ts'
 import type { LineAccess } from '../../routing/line-access.ts'
 import { Downloads } from './content/downloads.ts'
 import { UrlSigner } from './content/signed-url.ts'
 import { VideoContent } from './content/video-content.ts'
 import { CreateCall, type CreateDeps } from './creates/create-call.ts'
+import { UNKNOWN_RESULT } from './creates/create-record.ts'
 import { IntentGate } from './creates/intent-gate.ts'
 import { VideoLineClients } from './lines/line-clients.ts'
 import { toVideo } from './protocols/openai-video.ts'
 import { taskRoutes } from './task-routes.ts'
 import type { LineClients } from './tasks/line-client.ts'
 import { RetryingWriter } from './tasks/retrying-writer.ts'
-import type { VideoTask } from './tasks/task.ts'
 import { TaskService } from './tasks/task-service.ts'
-import type { TaskStore } from './tasks/task-store.ts'
 
 /** Options of {@link videoEndpoints}. */
 export interface VideoEndpointsOptions {
@@ -46,6 +48,8 @@ export interface VideoEndpointsOptions {
   signedForMs?: number
   /** The origin of signed addresses, such as `https://models.example.com`. Defaults to the request's own host. */
   publicOrigin?: string | undefined
+  /** The store of the call log, for the answer to a repeated create whose result is unknown. Defaults to none. */
+  calls?: Pick<CallStore, 'list'>
   /** Logs unknown statuses of lines and records that cannot be written. Defaults to the console. */
   logger?: Logger
 }
@@ -66,6 +70,11 @@ export interface VideoEndpoints {
   readonly routes: Router
   /** Returns the client of a line, for a `TaskSettler`. */
   readonly clients: LineClients
+  /**
+   * Returns the answer to a create whose result is unknown, by the id of its request; undefined if its result is known.
+   * It is the option `unresolved` of `idempotency`.
+   */
+  unresolved(requestId: string): Promise<GatewayError | undefined>
   /** Replaces the `urlSigningSecret`. */
   signWith(secret: VideoEndpointsOptions['urlSigningSecret']): void
   /** Ends running downloads and waits for records that are not written yet. */
@@ -95,7 +104,7 @@ export const VIDEO_PATHS = [videos.path, videoTasks.path]
  * app.use(VIDEO_PATHS, video.routes)
  */
 export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
-  const { tasks, lines, logger, signedForMs, publicOrigin } = validate(options)
+  const { tasks, calls, lines, logger, signedForMs, publicOrigin } = validate(options)
   const random = randomBytes(32).toString('base64url')
   const secretsOf = (secret: VideoEndpointsOptions['urlSigningSecret']) => [secret ?? random].flat()
   const signer = new UrlSigner(secretsOf(options.urlSigningSecret), signedForMs)
@@ -156,6 +165,13 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     signedContent: (req, res, next) => content.signed(req, res, next),
     routes: taskRoutes({ tasks, service, content }),
     clients: clients.of,
+    async unresolved(requestId) {
+      const [task] = await tasks.list({ ids: [taskIdOf(requestId)] }, { order: 'newest', limit: 1 })
+      if (task?.state !== 'unresolved') return undefined
+      // A list has no response bodies.
+      const logged = await calls?.list({ ids: [requestId], limit: 1 })
+      return new GatewayError(logged?.entries[0]?.error_code ?? 'upstream_error', UNKNOWN_RESULT)
+    },
     signWith: (secret) => signer.use(secretsOf(secret)),
     async close() {
       await Promise.all([downloads.close(), records.close()])
@@ -197,6 +213,7 @@ const RULES: OptionRules<VideoEndpointsOptions> = {
     be: 'a URL, such as https://models.example.com',
     accepts: (value) => typeof value === 'string' && URL.canParse(value),
   },
+  calls: anObjectWith('the CallStore of the call log', 'list'),
   logger: aLogger,
 }
 
@@ -205,5 +222,6 @@ function validate(options: VideoEndpointsOptions) {
   const { tasks, lines, signedForMs = 86_400_000, publicOrigin } = options
   const logger = quietLogger(options.logger)
   const bounded = boundedStore('video tasks', tasks, { intend: INTEND_MS })
-  return { tasks: bounded, lines, logger, publicOrigin, signedForMs }
+  const calls = options.calls && boundedStore('call log', options.calls)
+  return { tasks: bounded, calls, lines, logger, publicOrigin, signedForMs }
 }

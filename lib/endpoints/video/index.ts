@@ -1,4 +1,33 @@
 export {
+  type CreateTarget,
+  FORGOTTEN_MS,
+  isFinished,
+  type KnownObservation,
+  MAX_HOLD_MS,
+  type Observation,
+  type ObservedState,
+  type TaskCharge,
+  type TaskError,
+  type TaskIntent,
+  type TaskState,
+  taskIdOf,
+  type VideoFacts,
+  type VideoTask,
+  type VideoUsage,
+} from '../../ledger/tasks/task.ts'
+export { costOfTask, mostItCosts } from '../../ledger/tasks/task-cost.ts'
+export type { Resolved, TaskResolution } from '../../ledger/tasks/task-resolution.ts'
+export type {
+  CreatedTask,
+  Intended,
+  Observed,
+  PollAgain,
+  PollClaim,
+  TaskPage,
+  TaskQuery,
+  TaskStore,
+} from '../../ledger/tasks/task-store.ts'
+export {
   VIDEO_CREATE_PATHS,
   VIDEO_PATHS,
   type VideoEndpoints,
@@ -9,7 +38,6 @@ export type {
   CancelOutcome,
   ContentSource,
   CreateOutcome,
-  KnownObservation,
   LineClient,
   LineClients,
   LineReply,
@@ -23,32 +51,4 @@ export {
   type TaskMoney,
 } from './tasks/memory-task-store.ts'
 export { RetryingWriter, type RetryingWriterOptions } from './tasks/retrying-writer.ts'
-export {
-  type CreateTarget,
-  FORGOTTEN_MS,
-  isFinished,
-  MAX_HOLD_MS,
-  type Observation,
-  type ObservedState,
-  type TaskCharge,
-  type TaskError,
-  type TaskIntent,
-  type TaskState,
-  taskIdOf,
-  type VideoFacts,
-  type VideoTask,
-  type VideoUsage,
-} from './tasks/task.ts'
-export { costOfTask, mostItCosts } from './tasks/task-cost.ts'
-export type { Resolved, TaskResolution } from './tasks/task-resolution.ts'
 export { TaskSettler, type TaskSettlerOptions } from './tasks/task-settler.ts'
-export type {
-  CreatedTask,
-  Intended,
-  Observed,
-  PollAgain,
-  PollClaim,
-  TaskPage,
-  TaskQuery,
-  TaskStore,
-} from './tasks/task-store.ts'

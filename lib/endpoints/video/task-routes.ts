@@ -1,15 +1,15 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { fitting, protocolRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { fitting, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import type { VideoTask } from '../../ledger/tasks/task.ts'
+import type { TaskStore } from '../../ledger/tasks/task-store.ts'
 import type { VideoContent } from './content/video-content.ts'
 import { statesOf, toVideoTask } from './protocols/ark-task.ts'
 import { taskList, videoList } from './protocols/list-query.ts'
 import { toVideo, toVideoList } from './protocols/openai-video.ts'
 import { storedFor } from './tasks/store-wait.ts'
-import type { VideoTask } from './tasks/task.ts'
 import type { TaskService } from './tasks/task-service.ts'
-import type { TaskStore } from './tasks/task-store.ts'
 
 /** The parts that the routes work with. */
 export interface TaskRoutesDeps {
@@ -23,7 +23,7 @@ export interface TaskRoutesDeps {
  * path they are mounted on. A list shows the last known state of each task; reading a task asks its line.
  */
 export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router {
-  const router = protocolRouter()
+  const router = newRouter()
   router.get('/', answering(list))
   router.get('/:id', answering(readTask))
   router.delete('/:id', answering(cancelTask))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { limitLookups, unlessLookup } from '../../../examples/gateway/look-ups.ts'
+import { limitLookups, unlessLookup } from '../../../examples/gateway/endpoints.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type KeptStore, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
-import { openDatabase, SqlKeptStore } from '../../../lib/stores/sql/index.ts'
+import { MemoryResourceStore, type ResourceStore } from '../../../lib/middleware/references/index.ts'
+import { openDatabase, SqlResourceStore } from '../../../lib/stores/sql/index.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
 import { dataOf } from '../../support/exchange.ts'
 import { type KeepingUpstream, startKeepingUpstream } from '../../support/responses-upstream.ts'
@@ -56,7 +56,7 @@ describe('a request that goes on from a response', () => {
     const url = await databaseUrl(t)
     const databases = [await openDatabase(url), await openDatabase(url)]
     const [here, there] = await Promise.all(
-      databases.map((db) => responsesGateway(t, { lines: seeds(one, two), kept: new SqlKeptStore(db) })),
+      databases.map((db) => responsesGateway(t, { lines: seeds(one, two), kept: new SqlResourceStore(db) })),
     )
     t.after(() => Promise.all(databases.map((db) => db.destroy())))
     const { script } = one
@@ -118,7 +118,7 @@ describe('a request that goes on from a response', () => {
   it('is not found where nothing was stored: neither caller nor upstream keeps it', async (t) => {
     const [one] = await twoLines(t)
     const noted: string[] = []
-    const store = new MemoryKeptStore()
+    const store = new MemoryResourceStore()
     const gateway = await responsesGateway(t, {
       lines: seeds(one),
       kept: listening(store, ({ id }) => noted.push(id)),
@@ -132,7 +132,7 @@ describe('a request that goes on from a response', () => {
 
   it('is not found once it has expired', async (t) => {
     const [one] = await twoLines(t)
-    const store = new MemoryKeptStore()
+    const store = new MemoryResourceStore()
     const gateway = await responsesGateway(t, { lines: seeds(one), kept: store })
     const id = idOf(await gateway.create())
     const [known] = await store.find('acme', [{ kind: 'response', id }])
@@ -199,7 +199,7 @@ describe('a pinned line that cannot serve', () => {
   })
 
   it('fails: its own code, and its circuit opens for it alone', async (t) => {
-    const { gateway, id, one, two } = await pinned(t, { circuit: { minimumCalls: 2, errorPercent: 50 } })
+    const { gateway, id, one, two } = await pinned(t, { circuit: { minimumCalls: 1 } })
     one.script = fails
     assert.equal((await gateway.create({ previous_response_id: id })).errorCode, 'upstream_error')
     assert.equal((await gateway.create({ previous_response_id: id })).errorCode, 'circuit_open')
@@ -209,7 +209,7 @@ describe('a pinned line that cannot serve', () => {
 
   it('is not in the config any more: no_candidate', async (t) => {
     const [one, two] = await twoLines(t)
-    const store = new MemoryKeptStore()
+    const store = new MemoryResourceStore()
     const before = await responsesGateway(t, { lines: [{ url: one.url, id: 'gone' }], kept: store })
     const id = idOf(await before.create())
     const now = await responsesGateway(t, { lines: [{ url: two.url, id: 'new' }], kept: store })
@@ -230,8 +230,8 @@ describe('a pinned line that cannot serve', () => {
   })
 })
 
-/** A store that tells of each record. */
-function listening(store: KeptStore, onRemember: (record: { id: string }) => void): KeptStore {
+/** A store that reports each record to `onRemember`. */
+function listening(store: ResourceStore, onRemember: (record: { id: string }) => void): ResourceStore {
   return {
     remember(things) {
       for (const thing of things) onRemember(thing)

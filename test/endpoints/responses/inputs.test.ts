@@ -9,7 +9,7 @@ const COUNT = '/v1/responses/input_tokens'
 const COMPACT = '/v1/responses/compact'
 const compaction = { id: 'cmp_1', type: 'compaction', encrypted_content: 'c2VhbGVk' }
 
-describe('what is asked about the input of a response', async () => {
+describe('a question about the input of a response', async () => {
   const cleanUp = cleaningUp()
   const upstream = await startUpstream((res, { path }) =>
     path.endsWith('/input_tokens')

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type KeptStore, type KeptThing, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
+import {
+  MemoryResourceStore,
+  type ResourceStore,
+  type UpstreamResource,
+} from '../../../lib/middleware/references/index.ts'
 import type { RouteOptions } from '../../../lib/middleware/route/index.ts'
 import { readExchange } from '../../support/exchange.ts'
 import { KEY } from '../../support/gateway.ts'
@@ -15,11 +19,11 @@ import { until } from '../../support/until.ts'
 import { type ResponsesGateway, responsesGateway } from './accounts.ts'
 
 /** A store that notes a response only when it is let, or fails to. */
-class HeldStore extends MemoryKeptStore implements KeptStore {
-  readonly asked: KeptThing[] = []
+class HeldStore extends MemoryResourceStore implements ResourceStore {
+  readonly asked: UpstreamResource[] = []
   #let = Promise.withResolvers<void>()
 
-  override async remember(things: readonly KeptThing[]): Promise<void> {
+  override async remember(things: readonly UpstreamResource[]): Promise<void> {
     this.asked.push(...things.filter(({ kind }) => kind === 'response'))
     await this.#let.promise
     await super.remember(things)

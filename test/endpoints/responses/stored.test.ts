@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
+import { MemoryResourceStore } from '../../../lib/middleware/references/index.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startKeepingUpstream } from '../../support/responses-upstream.ts'
 import { answerJson } from '../../support/scripted-upstream.ts'
@@ -10,7 +10,7 @@ import { idOf, OTHER_KEY, responsesGateway } from './accounts.ts'
 async function withResponse(t: TestContext, config: Record<string, unknown> = {}) {
   const upstream = await startKeepingUpstream('one')
   t.after(() => upstream.close())
-  const store = new MemoryKeptStore()
+  const store = new MemoryResourceStore()
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url, headers: { 'x-project': 'p1' } }],
     kept: store,

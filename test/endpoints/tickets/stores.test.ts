@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
 import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import { openDatabase, SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { ticketStoreContract } from '../../contracts/ticket-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
+import { PATIENT, temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 ticketStoreContract('memory', async () => {
-  const changes = new MemoryChangeLog()
-  return { tickets: new MemoryTicketStore({ changes }), changes, close: async () => {} }
+  const tickets = new MemoryTicketStore()
+  return { tickets, other: tickets, close: async () => {} }
 })
 
 async function storesAt(url: string) {
-  const db = await openDatabase(url)
-  return { tickets: new SqlTicketStore(db), changes: new SqlChangeLog(db), close: () => db.destroy() }
+  const [db, second] = await Promise.all([openDatabase(url, PATIENT), openDatabase(url, PATIENT)])
+  return {
+    tickets: new SqlTicketStore(db),
+    other: new SqlTicketStore(second),
+    changes: new SqlChangeLog(db),
+    close: () => Promise.all([db.destroy(), second.destroy()]).then(() => {}),
+  }
 }
 
 ticketStoreContract('SQLite', async () => {
@@ -27,14 +31,19 @@ ticketStoreContract('SQLite', async () => {
 ticketStoreContract('Postgres', async () => storesAt(await postgresUrl()), WITHOUT_POSTGRES)
 
 describe('tickets in memory', () => {
-  it('are bounded: the oldest give way', async () => {
-    const store = new MemoryTicketStore({ maxTickets: 2 })
-    const rest = { account: 'acme', key: null, requestId: 'req_1', message: 'm', status: 'open' } as const
-    for (const id of ['a', 'b', 'c'])
-      await store.add({ ...rest, id, reply: null, createdAt: 1, updatedAt: 1 })
+  it('are bounded: the oldest of the account with the most give way', async () => {
+    const store = new MemoryTicketStore({ maxTickets: 3 })
+    const rest = { key: null, message: 'm', status: 'open', reply: null, createdAt: 1, updatedAt: 1 } as const
+    for (const [id, account] of [
+      ['a', 'globex'],
+      ['b', 'acme'],
+      ['c', 'acme'],
+      ['d', 'acme'],
+    ] as const)
+      await store.add({ ...rest, id, account, requestId: `req_${id}` })
     assert.deepEqual(
       (await store.list({ limit: 9 })).map(({ id }) => id),
-      ['c', 'b'],
+      ['d', 'c', 'a'],
     )
     assert.throws(() => new MemoryTicketStore({ maxTickets: 0 }), /MemoryTicketStore: "maxTickets"/)
   })

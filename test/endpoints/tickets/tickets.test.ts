@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { type CallLogEntry, newRequestId } from '../../../lib/core/call/index.ts'
-import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
-import { adminTicketRoutes, MemoryTicketStore, ticketRoutes } from '../../../lib/endpoints/tickets/index.ts'
+import type { ChangeLog } from '../../../lib/core/change-log/index.ts'
+import { ticketRoutes } from '../../../lib/endpoints/tickets/index.ts'
+import { adminTicketRoutes } from '../../../lib/management/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
+import { openDatabase, SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -27,12 +29,14 @@ interface TicketList {
 
 let server: AppServer
 let calls: MemoryCallStore
-let changes: MemoryChangeLog
+let changes: ChangeLog
 const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   calls = new MemoryCallStore()
-  changes = new MemoryChangeLog()
-  const store = new MemoryTicketStore({ changes })
+  const db = await openDatabase('sqlite::memory:')
+  cleanUp.after(() => db.destroy())
+  changes = new SqlChangeLog(db)
+  const store = new SqlTicketStore(db)
   const keys = memoryKeyDirectory({
     accounts: [{ id: 'acme' }, { id: 'globex' }],
     keys: [
@@ -147,8 +151,7 @@ describe('tickets of callers', () => {
     [{ message: 'Why?' }, 'request_id'],
     [{ request_id: 'req_1', message: 'Why?' }, 'request_id'],
     [{ request_id: 7, message: 'Why?' }, 'request_id'],
-    [{ request_id: newRequestId() }, 'message'],
-    [{ request_id: newRequestId(), message: ' ' }, 'message'],
+    [{ request_id: newRequestId(), message: 7 }, 'message'],
     [{ request_id: newRequestId(), message: 'x'.repeat(4001) }, 'message'],
     [{ request_id: newRequestId(), message: '\ud800' }, 'message'],
     [{ request_id: newRequestId(), message: 'm', status: 'closed' }, 'status'],
@@ -200,7 +203,9 @@ describe('the desk of tickets', () => {
     )
     assert.deepEqual([closed.status, closed.reply], ['closed', 'The line was away.'])
     assert.deepEqual(
-      changes.all.map(({ action, actor, subject, before, after }) => [action, actor, subject, before, after]),
+      (await changes.list({ limit: 9 }))
+        .toReversed()
+        .map(({ action, actor, subject, before, after }) => [action, actor, subject, before, after]),
       [
         [
           'ticket.changed',
@@ -238,7 +243,7 @@ describe('the desk of tickets', () => {
       const refused = await ask('PATCH', `/desk/tickets/${ticket.id}`, body)
       const { error } = await envelopeOf(refused)
       assert.deepEqual([refused.status, error.code, error.param], [400, 'invalid_request', param])
-      assert.deepEqual(changes.all, [])
+      assert.deepEqual(await changes.list({ limit: 9 }), [])
     })
   }
 

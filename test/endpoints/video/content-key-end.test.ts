@@ -29,7 +29,7 @@ describe('a key that ends while its caller waits for a video', { concurrency: tr
     assert.ok(performance.now() - begun < ENDS_WITHIN_MS)
     assert.equal(response.status, 401)
     assert.equal((await errorOf(response)).code, 'invalid_credential')
-    await until(() => left, 'the end of the look-up', 1000)
+    await until(() => left, 'the end of the look-up', 5000)
     assert.ok(!upstream.requests.some(({ path }) => path.startsWith('/files/')), 'nothing is downloaded')
   })
 
@@ -51,7 +51,7 @@ describe('a key that ends while its caller waits for a video', { concurrency: tr
       const begun = performance.now()
       await assert.rejects(response.arrayBuffer())
       assert.ok(performance.now() - begun < ENDS_WITHIN_MS)
-      await until(() => left, 'the end of the download', 1000)
+      await until(() => left, 'the end of the download', 5000)
       const { outcome, error_code } = await gateway.entry(response)
       assert.deepEqual([outcome, error_code], ['interrupted', 'invalid_credential'])
     })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { finishedVideo } from '../../support/finished-video.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
 import { createTask, errorOf, OPENAI_VIDEO, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
@@ -26,6 +27,19 @@ describe('the content of a video', () => {
         headers: { authorization: 'Bearer sk-video-1' },
       })
       assert.equal(head.headers.get('content-length'), String(upstream.content.length))
+    })
+
+    it(`${kind} line: is whole where the line compresses it unasked`, async (t) => {
+      const { upstream, gateway, id } = await finishedVideo(t, kind)
+      upstream.script = (req, res) => {
+        if (!/content$|files/.test(req.path.split('?')[0] ?? '')) return false
+        assert.equal(req.headers['accept-encoding'], 'identity')
+        res.writeHead(200, { 'content-type': 'video/mp4', 'content-encoding': 'gzip' })
+        res.end(gzipSync(upstream.content))
+        return true
+      }
+      const whole = await gateway.send('GET', `/v1/videos/${id}/content`)
+      assert.deepEqual(Buffer.from(await whole.arrayBuffer()), upstream.content)
     })
 
     it(`${kind} line: the caller's credentials stay here`, async (t) => {

@@ -91,16 +91,32 @@ describe('a create that the first line may have taken goes nowhere else, and its
         }
         const response = await gateway.send('POST', path, body(), { 'idempotency-key': 'k' })
         assert.equal(response.status, status)
-        assert.equal(response.headers.get('x-should-retry'), 'true')
-        assert.equal((await errorOf(response)).code, code)
+        assert.equal(response.headers.get('x-should-retry'), 'false')
+        const error = await errorOf(response)
+        assert.equal(error.code, code)
+        assert.match(error.message, /^It is unknown whether the video was begun/)
         assert.deepEqual([first.seen('POST').length, second.seen('POST').length], [1, 0])
         const { spent, leased } = await gateway.money()
         assert.ok(spent === 0n && leased > 0n)
         const [task] = await gateway.tasks.list({}, { order: 'newest', limit: 2 })
         assert.equal(task?.state, 'unresolved')
-        // The key is not free: a repetition could make a second video.
+        await gateway.entry(response)
+        // A repetition gets the same answer: it could make a second video, and an invitation to retry would not end.
         const again = await gateway.send('POST', path, body(), { 'idempotency-key': 'k' })
-        assert.equal(again.status, 409)
+        assert.equal(again.status, status)
+        assert.equal(again.headers.get('x-should-retry'), 'false')
+        assert.equal(again.headers.get('x-original-request-id'), response.headers.get('x-request-id'))
+        const repeated = await errorOf(again)
+        assert.deepEqual([repeated.code, repeated.message], [error.code, error.message])
+        const other = await gateway.send(
+          'POST',
+          path,
+          kind === 'ark'
+            ? body({ content: [{ type: 'text', text: 'another' }] })
+            : body({ prompt: 'another' }),
+          { 'idempotency-key': 'k' },
+        )
+        assert.equal((await errorOf(other)).code, 'idempotency_key_reused')
         assert.deepEqual([first.seen('POST').length, second.seen('POST').length], [1, 0])
         const list = await (await gateway.send('GET', path)).text()
         assert.ok(!list.includes('video_'), 'what nobody knows of is not listed')

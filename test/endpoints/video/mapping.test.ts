@@ -11,7 +11,7 @@ const image = (url: string, role?: string) => ({
   ...(role && { role }),
 })
 
-describe('what an OpenAI-style caller asks of a task-style line', () => {
+describe('a request of an OpenAI-style caller on a task-style line', () => {
   const mapped: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ['nothing: the defaults of its protocol', {}, { resolution: '720p', ratio: '9:16', duration: 4 }],
     ['seconds as a number', { seconds: 12 }, { duration: 12 }],
@@ -74,7 +74,7 @@ describe('what an OpenAI-style caller asks of a task-style line', () => {
   })
 })
 
-describe('what a task-style caller asks of an OpenAI-style line', () => {
+describe('a request of a task-style caller on an OpenAI-style line', () => {
   const mapped: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ['nothing', {}, { prompt: 'a cat' }],
     ['members', { resolution: '720p', ratio: '9:16', duration: 8 }, { size: '720x1280', seconds: '8' }],
@@ -144,7 +144,7 @@ describe('what a task-style caller asks of an OpenAI-style line', () => {
   }
 })
 
-describe('what goes to a line of the same protocol', () => {
+describe('the body for a line of the same protocol', () => {
   it('task-style: all but the model, the provider constraint, and what would tell of the line', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })

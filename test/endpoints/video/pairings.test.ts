@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
-import { createTask, errorOf, PAIRINGS, readTask } from '../../support/video-protocols.ts'
+import { assertTakenBack, createTask, errorOf, PAIRINGS, readTask } from '../../support/video-protocols.ts'
 
 describe('the life of a video, of either protocol on a line of either kind', () => {
   for (const { caller, line } of PAIRINGS) {
@@ -72,7 +72,7 @@ describe('the life of a video, of either protocol on a line of either kind', () 
       const id = await createTask(gateway, caller)
       assert.equal((await gateway.send('DELETE', `${caller.path}/${id}`)).status, 200)
       assert.equal(upstream.seen('DELETE').length, 1)
-      assert.equal((await readTask(gateway, caller, id)).status, caller.words.cancelled)
+      await assertTakenBack(gateway, caller, id)
       assert.deepEqual(await gateway.money(), { spent: 0n, leased: 0n })
     })
 

@@ -52,7 +52,7 @@ export const away: ReadOutcome = {
   detail: 'connection refused',
 }
 
-/** Answers `away` when it is told to stop. */
+/** Answers `away` when the signal aborts. */
 export function untilStopped(signal: AbortSignal): Promise<ReadOutcome> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(away), { once: true }))
 }

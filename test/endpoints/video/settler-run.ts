@@ -9,7 +9,7 @@ import {
 } from '../../../lib/endpoints/video/index.ts'
 import { created, intended, intentOf, type Payer } from '../../contracts/task-samples.ts'
 
-/** A log that keeps what it was told. */
+/** A log that keeps its lines. */
 export class KeptLog implements Logger {
   readonly told: { level: string; message: string; fields: Record<string, unknown> }[] = []
 

@@ -13,7 +13,7 @@ import {
 import type { TasksUnderTest } from '../../contracts/task-samples.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 
-/** What tests of video tasks run on: two handles of one store each, as two processes would have. */
+/** The stores for tests of video tasks: two handles of one store each, as two processes would have. */
 export interface TaskBackend {
   readonly name: string
   readonly skip: string | false

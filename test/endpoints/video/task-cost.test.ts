@@ -6,7 +6,7 @@ import { FACTS, PRICE } from '../../contracts/task-samples.ts'
 const FREE = { ...PRICE, perRequest: 0n, perSecond: 0n }
 const UNKNOWN = { seconds: null, tokens: null }
 
-describe('what is held for a video', () => {
+describe('the hold for a video', () => {
   it('is its seconds and its request, at the dearest price of all lines', () => {
     const dear = { ...PRICE, perSecond: 12n }
     assert.equal(mostItCosts(FACTS, [PRICE, dear]), 101n)
@@ -38,7 +38,7 @@ describe('what is held for a video', () => {
   })
 })
 
-describe('what a video costs', () => {
+describe('the cost of a video', () => {
   it('by tokens that were not reported is reckoned, and marked so', () => {
     const price = { ...FREE, outputPerMillion: 1_000_000n }
     const { amount, source } = costOfTask({ facts: FACTS, price, usage: UNKNOWN })

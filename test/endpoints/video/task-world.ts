@@ -23,7 +23,7 @@ export type Step =
   | { op: 'lease'; amount: number }
   | { op: 'deposit'; amount: number }
 
-/** What is known of a task without asking for it. */
+/** The state of a task that the model expects, without asking the store. */
 interface Known {
   readonly id: string
   readonly hold: bigint
@@ -133,7 +133,7 @@ export class TaskWorld {
     }
   }
 
-  /** What holds at any time. */
+  /** Asserts the invariants that hold at any time. */
   async check(): Promise<void> {
     assert.deepEqual((await this.#tested.ledger.check()).violations, [])
     const [account, key] = await moneyOf(this.#tested, this.#payer)
@@ -146,7 +146,7 @@ export class TaskWorld {
     }
   }
 
-  /** What holds when all have come to rest: nothing stays held. */
+  /** Asserts the invariants that hold when all tasks have come to rest: nothing stays held. */
   async end(): Promise<void> {
     this.#now += 72 * 60 * MINUTE
     await this.take({ op: 'expire', at: 1, minutes: 48 * 60 })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { finishedVideo } from '../../support/finished-video.ts'
 import type { VideoGateway } from '../../support/video-gateway.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
-import { createTask, errorOf, readTask, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
+import { assertTakenBack, createTask, errorOf, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 import { json } from '../../support/video-upstream.ts'
 
 /** Line, upstream's name of the model, status and outcome of each attempt of a call. */
@@ -102,7 +102,7 @@ for (const caller of VIDEO_PROTOCOLS) {
         answers.map(({ status }) => status),
         [200, 200],
       )
-      assert.equal((await readTask(gateway, caller, id)).status, caller.words.cancelled)
+      await assertTakenBack(gateway, caller, id)
       assert.deepEqual(await gateway.money(), { spent: 0n, leased: 0n })
     })
   })

@@ -73,9 +73,7 @@ export class Downloads {
       request: {
         method: 'GET',
         path: at.pathname + at.search,
-        headers: isOwn
-          ? { ...headers, ...callerHeaders }
-          : { 'accept-encoding': 'identity', ...callerHeaders },
+        headers: { 'accept-encoding': 'identity', ...(isOwn && headers), ...callerHeaders },
       },
       wire: isOwn ? this.#wireTo(line) : this.#foreign(at.origin),
     }

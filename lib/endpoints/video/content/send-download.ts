@@ -1,10 +1,14 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
+import type { AttemptNote, Call } from '../../../core/call/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
-import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
-import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import {
+  type AnswerHead,
+  DispatchExchange,
+  type RedirectedRequest,
+} from '../../../routing/attempt/dispatch-exchange.ts'
+import { type AttemptEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
 import { cappedWait, retryAfterOf } from '../../../routing/attempt/retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
@@ -23,8 +27,16 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** The request headers that are passed on to the line. */
 const REQUEST_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since']
 /** The response headers that are passed on to the caller. */
-const RESPONSE_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
+const RESPONSE_HEADERS = [
+  'accept-ranges',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'etag',
+  'last-modified',
+]
 const PASSED_ON: ReadonlySet<number> = new Set([200, 206, 304, 416])
+const WITHOUT_BODY: ReadonlySet<number> = new Set([304, 416])
 /**
  * The media types that are passed on. SVG is not among them: a browser could run its scripts as a page of the gateway.
  */
@@ -43,124 +55,100 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
+  const { line, note, signal } = source
   const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
-  const download = new Download(req, res, downloads, { ...source, callerHeaders })
-  const leave = (): void => download.leave()
-  source.signal.addEventListener('abort', leave)
+  const target = { ...source, callerHeaders }
+  let { at, request, wire } = downloads.requestFor(target)
+  let redirects = 0
+  const redirect = ({ status, headers: { location } }: AnswerHead): RedirectedRequest | undefined => {
+    if (!REDIRECTS.has(status) || typeof location !== 'string') return undefined
+    if (redirects++ === MAX_REDIRECTS) {
+      exchange.breakOff(malformed('too many redirects'))
+      return undefined
+    }
+    ;({ at, request, wire } = downloads.requestFor({ ...target, url: location }, at))
+    return { request, wire }
+  }
+  const exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, {
+    timeouts: { ...line.timeouts, totalMs: TOTAL_MS },
+    decodes: false,
+    redirect,
+  })
+  const leave = (): void => exchange.abandon()
+  signal.addEventListener('abort', leave)
   const release = call.hold()
+  let end: AttemptEnd = { kind: 'abandoned' }
   try {
-    const failure = await download.run(source.note)
-    if (!failure || call.left) return
-    const { code, detail, retryAfterMs } = failure
-    if (detail !== null)
-      call.logger.warn(
-        { requestId: call.id, line: source.line.id, reason: detail },
-        'video: a download failed',
-      )
-    throw call.refuse(code, { retryAfterMs: cappedWait(retryAfterMs) })
+    const head = await exchange.send()
+    if (head) exchange.noteProgress()
+    const refusal = head && refusalOf(head)
+    const broken = head && !refusal ? await relay(exchange, head, req, res, signal) : undefined
+    end = refusal ? failed(refusal) : endOf(exchange, broken)
+    // Nothing of the download outlives its call.
+    exchange.conclude(end)
+    note(exchange.record(end))
+    if (call.left || signal.aborted) return
+    if (end.kind === 'failed') {
+      const { code, detail, retryAfterMs } = end.failure
+      if (detail !== null)
+        call.logger.warn({ requestId: call.id, line: line.id, reason: detail }, 'video: a download failed')
+      throw call.refuse(code, { retryAfterMs: cappedWait(retryAfterMs) })
+    }
+    if (broken) throw broken
+    res.end()
   } finally {
-    source.signal.removeEventListener('abort', leave)
+    exchange.conclude(end)
+    signal.removeEventListener('abort', leave)
     release()
   }
 }
 
-class Download implements ResponseHandler<ExchangeEnd> {
-  readonly #req: Request
-  readonly #res: Response
-  readonly #downloads: Downloads
-  readonly #target: DownloadTarget
-  readonly #exchange: DispatchExchange<ExchangeEnd>
-  readonly #onDrain = (): void => this.#exchange.resume()
-  #at: URL | undefined
-  #redirects = 0
-
-  constructor(req: Request, res: Response, downloads: Downloads, target: DownloadTarget) {
-    this.#req = req
-    this.#res = res
-    this.#downloads = downloads
-    this.#target = target
-    const { line } = target
-    const { at, request, wire } = downloads.requestFor(target)
-    this.#at = at
-    const timeouts = { ...line.timeouts, totalMs: TOTAL_MS }
-    this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
-  }
-
-  /** Resolves with the failure; undefined if there was none or the caller left. */
-  async run(note: AttemptNote): Promise<Failure | undefined> {
-    this.#res.on('drain', this.#onDrain)
-    const end = await this.#exchange.run(this)
-    this.#res.off('drain', this.#onDrain)
-    note(this.#exchange.record)
-    return end.kind === 'failed' ? end.failure : undefined
-  }
-
-  /** Ends the download, because nobody may have the rest. */
-  leave(): void {
-    this.#exchange.abandon()
-  }
-
-  start(status: number, headers: IncomingHttpHeaders): ExchangeEnd | undefined {
-    const { location } = headers
-    if (REDIRECTS.has(status) && typeof location === 'string') return this.#follow(location)
-    this.#exchange.noteProgress()
-    if (!PASSED_ON.has(status)) return failed(refused(status, headers))
-    this.#writeHead(status, headers)
-    if (this.#req.method !== 'HEAD' && status !== 304 && status !== 416) return undefined
-    if (status === 416) this.#res.removeHeader('content-length')
-    this.#res.end()
-    return { kind: 'served' }
-  }
-
-  push(chunk: Buffer): boolean {
-    if (!this.#res.write(chunk, () => freeSpent(chunk))) this.#exchange.pause()
-    return false
-  }
-
-  flush(): undefined {}
-
-  /** Ends the answer. Only a complete download does. */
-  finish(): ExchangeEnd {
-    this.#res.end()
-    return { kind: 'served' }
-  }
-
-  breakOff(failure: Failure): ExchangeEnd {
-    return failed(failure)
-  }
-
-  abandon(): ExchangeEnd {
-    return { kind: 'abandoned' }
-  }
-
-  #follow(location: string): ExchangeEnd | undefined {
-    if (this.#redirects++ === MAX_REDIRECTS) return failed(malformed('too many redirects'))
-    const { at, request, wire } = this.#downloads.requestFor({ ...this.#target, url: location }, this.#at)
-    this.#at = at
-    this.#exchange.follow(request, wire)
+/** Sends the head and the body, and leaves the response open. Returns the error if they could not be sent. */
+async function relay(
+  exchange: DispatchExchange,
+  head: AnswerHead,
+  { method }: Request,
+  res: Response,
+  signal: AbortSignal,
+): Promise<Error | undefined> {
+  try {
+    writeHead(res, head)
+    if (method === 'HEAD' || WITHOUT_BODY.has(head.status)) return undefined
+    await pipeline(exchange.body, res, { end: false, signal })
     return undefined
-  }
-
-  #writeHead(status: number, headers: IncomingHttpHeaders): void {
-    const res = this.#res
-    res.status(status)
-    for (const name of RESPONSE_HEADERS) {
-      const value = headers[name]
-      if (value !== undefined) res.setHeader(name, value)
-    }
-    const [given = ''] = String(headers['content-type'] ?? '').split(';')
-    const type = given.trim()
-    if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
-    setNoStore(res)
-    res.setHeader('x-content-type-options', 'nosniff')
+  } catch (error) {
+    return error as Error
   }
 }
 
-function failed(failure: Failure): ExchangeEnd {
+/** @param broken why the answer could not be sent. */
+function endOf({ failure, isAbandoned, isRunning }: DispatchExchange, broken: Error | undefined): AttemptEnd {
+  if (failure) return failed(failure)
+  return isAbandoned || (broken && isRunning) ? { kind: 'abandoned' } : { kind: 'served' }
+}
+
+function writeHead(res: Response, { status, headers }: AnswerHead): void {
+  res.status(status)
+  for (const name of RESPONSE_HEADERS) {
+    const value = headers[name]
+    if (value !== undefined) res.setHeader(name, value)
+  }
+  // The body of the line's answer is not passed on.
+  if (status === 416) res.removeHeader('content-length')
+  const [given = ''] = String(headers['content-type'] ?? '').split(';')
+  const type = given.trim()
+  if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
+  setNoStore(res)
+  res.setHeader('x-content-type-options', 'nosniff')
+}
+
+function failed(failure: Failure): AttemptEnd {
   return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault: false }
 }
 
-function refused(status: number, headers: IncomingHttpHeaders): Failure {
+/** Returns why an answer is not passed on; undefined if it is. */
+function refusalOf({ status, headers }: AnswerHead): Failure | undefined {
+  if (PASSED_ON.has(status)) return undefined
   const code = codeOf(status)
   const isAsked = code === 'upstream_rate_limited' || code === 'upstream_overloaded'
   const retryAfterMs = isAsked ? retryAfterOf(headers, undefined) : undefined

@@ -1,12 +1,12 @@
 import { type Call, type CallEnding, type ChosenLine, entryOf, NO_BILLING } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Budgets } from '../../../ledger/index.ts'
+import { acceptedTask, intendedTask } from '../../../ledger/tasks/new-task.ts'
+import type { CreateTarget, TaskIntent, VideoTask } from '../../../ledger/tasks/task.ts'
+import type { CreatedTask, Intended, TaskStore } from '../../../ledger/tasks/task-store.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
-import { acceptedTask, intendedTask } from '../tasks/new-task.ts'
 import type { RetryingWriter } from '../tasks/retrying-writer.ts'
 import { inTime } from '../tasks/store-wait.ts'
-import type { CreateTarget, TaskIntent, VideoTask } from '../tasks/task.ts'
-import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 import { type IntentGate, NotBegun } from './intent-gate.ts'
 
 /** The parts that {@link CreateRecord} works with. */
@@ -141,7 +141,7 @@ export class CreateRecord {
     await this.#records.write('markUnresolved', intent.id, () =>
       this.#tasks.markUnresolved(intent.id, Date.now()),
     )
-    return call.refuse(code)
+    return call.refuse(code, UNKNOWN_RESULT)
   }
 
   /** Records that no line accepted the create. Waits for the store only if the store has confirmed the intent. */
@@ -176,6 +176,13 @@ export class CreateRecord {
       throw this.#call.refuse('billing_unavailable', { cause: error })
     }
   }
+}
+
+/** The error of a create that a line may have accepted. A client that repeats it could buy the video twice. */
+export const UNKNOWN_RESULT = {
+  message:
+    'It is unknown whether the video was begun, and its price stays held. Do not send the request again. Look it up with GET /v1/calls/{request_id}, and open a ticket with POST /v1/tickets, so that the operator resolves it.',
+  shouldRetry: false,
 }
 
 const NOT_RECORDED =

@@ -1,5 +1,5 @@
 import { StoreAway } from '../../../core/store-guard/index.ts'
-import { timeLimit } from '../../../core/time-limit/index.ts'
+import { timeLimit } from '../../../core/timing/index.ts'
 
 /** Operations of an account at a time. */
 const AT_ONCE = 2

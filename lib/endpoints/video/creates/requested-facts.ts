@@ -5,8 +5,8 @@ import {
   type VideoBody,
   type VideoTaskBody,
 } from '../../../core/operations/index.ts'
+import type { VideoFacts, VideoTask } from '../../../ledger/tasks/task.ts'
 import { framingOf, sizeOf } from '../lines/frame-size.ts'
-import type { VideoFacts, VideoTask } from '../tasks/task.ts'
 
 /** The size of the OpenAI-style protocol for a request without one. */
 const DEFAULT_SIZE = '720x1280'

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
-import type { KnownObservation } from '../tasks/line-client.ts'
-import type { ObservedState } from '../tasks/task.ts'
+import type { KnownObservation, ObservedState } from '../../../ledger/tasks/task.ts'
 import { sizeOf } from './frame-size.ts'
 import { type AnswerParser, known, numberOf, reasonOf, shortText, stateReader } from './upstream-answer.ts'
 

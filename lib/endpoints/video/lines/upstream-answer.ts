@@ -1,8 +1,8 @@
 import type { LineResult } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
-import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
-import type { ObservedState, TaskError } from '../tasks/task.ts'
+import type { KnownObservation, ObservedState, TaskError } from '../../../ledger/tasks/task.ts'
+import type { CancelOutcome, CreateOutcome, ReadOutcome } from '../tasks/line-client.ts'
 
 /** Reads the answers of one protocol of lines. */
 export interface AnswerParser {
@@ -52,9 +52,12 @@ export function createOutcome(result: LineResult, parser: AnswerParser): CreateO
   }
 }
 
-/** Whether a status says that nothing was done: 4xx and 503 do; 408, a timeout, and other 5xx leave it unknown. */
+/**
+ * Whether a status says that nothing was done: 4xx does, and so do 503 and 529, an overload; 408, a timeout, and other
+ * 5xx leave it unknown.
+ */
 function isRefusal(status: number): boolean {
-  return (status >= 400 && status < 500 && status !== 408) || status === 503
+  return (status >= 400 && status < 500 && status !== 408) || status === 503 || status === 529
 }
 
 export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutcome {

@@ -1,4 +1,4 @@
-import type { TaskState, VideoTask } from '../tasks/task.ts'
+import type { TaskState, VideoTask } from '../../../ledger/tasks/task.ts'
 import { inSeconds } from './openai-video.ts'
 
 /** The statuses of the task-style protocol. */

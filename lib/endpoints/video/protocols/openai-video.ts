@@ -1,5 +1,5 @@
 import { fitting } from '../../../core/json-api/index.ts'
-import type { TaskState, VideoTask } from '../tasks/task.ts'
+import type { TaskState, VideoTask } from '../../../ledger/tasks/task.ts'
 
 /** The status of each state. The protocol has one status for all videos that were not made. */
 const STATUS: Readonly<Record<TaskState, string>> = {

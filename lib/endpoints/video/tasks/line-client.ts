@@ -1,15 +1,12 @@
 import type { AttemptNote } from '../../../core/call/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
-import type { Observation, VideoTask } from './task.ts'
-
-/** An observation of a task that the line has. */
-export type KnownObservation = Exclude<Observation, { readonly state: 'missing' }>
+import type { KnownObservation, VideoTask } from '../../../ledger/tasks/task.ts'
 
 /** The facts of an exchange with a line, for the routing trace and the log only; callers never see them. */
 export interface LineReply {
   /** null if there was no answer. */
   readonly upstreamStatus: number | null
-  /** What went wrong, for operators; null if nothing did. */
+  /** The cause of the failure, for operators; null if nothing failed. */
   readonly detail: string | null
 }
 

@@ -1,5 +1,5 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
-import { aChangeLog, type ChangeOrigin, type MemoryChangeLog } from '../../../core/change-log/index.ts'
+import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import {
   aNumber,
   anObjectWith,
@@ -9,11 +9,17 @@ import {
 } from '../../../core/options/index.ts'
 import type { CallUsage } from '../../../core/usage/index.ts'
 import type { Hold, HoldRefusal } from '../../../ledger/hold.ts'
-import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from './new-task.ts'
-import { type CreateTarget, isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
-import { chargedEntry, usageOfTask } from './task-charge.ts'
-import { expiredTask, type Progress, progressOf } from './task-progress.ts'
-import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
+import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
+import {
+  type CreateTarget,
+  isFinished,
+  type Observation,
+  type TaskIntent,
+  type VideoTask,
+} from '../../../ledger/tasks/task.ts'
+import { chargedEntry, usageOfTask } from '../../../ledger/tasks/task-charge.ts'
+import { expiredTask, type Progress, progressOf } from '../../../ledger/tasks/task-progress.ts'
+import { type Resolved, resolvedTask, type TaskResolution } from '../../../ledger/tasks/task-resolution.ts'
 import type {
   CreatedTask,
   Intended,
@@ -23,7 +29,7 @@ import type {
   TaskPage,
   TaskQuery,
   TaskStore,
-} from './task-store.ts'
+} from '../../../ledger/tasks/task-store.ts'
 import { type TaskRow, TaskTable } from './task-table.ts'
 
 /** The operations of a ledger that {@link MemoryTaskStore} needs. `MemoryLedger.holds` has them. */
@@ -59,9 +65,7 @@ export interface MemoryTaskStoreOptions {
   claims?: TaskClaims
   /** The store of the call log. Defaults to none: entries do not show the cost of a task. */
   calls?: TaskCalls
-  /** The log of changes by operators. Defaults to none. */
-  changes?: MemoryChangeLog
-  /** Most ended tasks to hold; the oldest are dropped. Defaults to 20000. */
+  /** Most ended tasks to hold; of the account with the most, the oldest are dropped. Defaults to 20000. */
   maxFinished?: number
 }
 
@@ -71,7 +75,6 @@ const RULES: OptionRules<MemoryTaskStoreOptions> = {
   ),
   claims: anObjectWith('the store of idempotency, such as a MemoryIdempotencyStore', 'pin', 'free'),
   calls: anObjectWith('the store of the call log, such as a MemoryCallStore', 'amend'),
-  changes: aChangeLog,
   maxFinished: aNumber('at least 1', 1),
 }
 
@@ -90,16 +93,14 @@ export class MemoryTaskStore implements TaskStore {
   readonly #money: TaskMoney
   readonly #claims: TaskClaims | undefined
   readonly #calls: TaskCalls | undefined
-  readonly #changes: MemoryChangeLog | undefined
   readonly #kept: TaskTable
 
   constructor(options: MemoryTaskStoreOptions) {
     checkOptions('MemoryTaskStore', options, RULES)
-    const { money, claims, calls, changes, maxFinished = 20_000 } = options
+    const { money, claims, calls, maxFinished = 20_000 } = options
     this.#money = money
     this.#claims = claims
     this.#calls = calls
-    this.#changes = changes
     this.#kept = new TaskTable(maxFinished)
   }
 
@@ -177,7 +178,6 @@ export class MemoryTaskStore implements TaskStore {
     if (claim && progress.money === 'charge') void this.#claims?.complete(claim, origin.at + KEPT_KEY_MS)
     else if (claim) this.#claims?.free(claim)
     this.#apply(kept, progress)
-    this.#changes?.add(resolutionChange(before, kept.task, origin))
     return { kind: 'resolved', task: kept.task }
   }
 

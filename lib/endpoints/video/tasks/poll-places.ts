@@ -1,10 +1,10 @@
-import type { VideoTask } from './task.ts'
+import type { VideoTask } from '../../../ledger/tasks/task.ts'
 
 /** The share of all places that the polls of a line, or of an account, have after one that failed. */
 const SHARE_OF_FAILING = 4
 const MAX_FAILING = 10_000
 
-/** What the polls of a task may be delayed by. */
+/** The line and the account of a task, each of which may delay its polls. */
 type Party = Pick<VideoTask, 'line' | 'account'>
 
 /**

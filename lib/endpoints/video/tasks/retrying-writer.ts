@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
-import { within } from '../../../core/time-limit/index.ts'
+import { within } from '../../../core/timing/index.ts'
 
 /** Options of {@link RetryingWriter}. Times are milliseconds. */
 export interface RetryingWriterOptions {

@@ -1,7 +1,7 @@
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { StoreAway } from '../../../core/store-guard/index.ts'
-import { within } from '../../../core/time-limit/index.ts'
+import { within } from '../../../core/timing/index.ts'
 
 /** How long a call waits for the task store. */
 const MAX_WAIT_MS = 1000

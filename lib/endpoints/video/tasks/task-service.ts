@@ -1,9 +1,9 @@
 import type { AttemptNote, Call, Logger, RoutingTrace } from '../../../core/call/index.ts'
+import { isFinished, type VideoTask } from '../../../ledger/tasks/task.ts'
+import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 import { cappedWait } from '../../../routing/attempt/retry-after.ts'
 import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
 import { inTime, storedFor } from './store-wait.ts'
-import { isFinished, type VideoTask } from './task.ts'
-import type { TaskStore } from './task-store.ts'
 
 /** The parts that {@link TaskService} works with. */
 export interface TaskServiceDeps {
@@ -107,15 +107,15 @@ export class TaskService {
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
       const { tasks } = this.#deps
       const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
-      // Another process has ended the task first, and its charge stands. The line no longer has the video, so delete
-      // the task.
-      if (observed && observed.task.state !== 'cancelled')
-        await storedFor(call, tasks.remove(task.account, task.id))
+      // If another process has ended the task first, its charge stands, and the line no longer has the video. A
+      // task-style caller can read a cancelled task; OpenAI has no such status, and a deleted video is not found.
+      const isReadable = call.protocol.name === 'ark' && observed?.task.state === 'cancelled'
+      if (observed && !isReadable) await storedFor(call, tasks.remove(task.account, task.id))
       return
     }
     const now = await storedFor(call, this.#deps.tasks.find(task.account, task.id))
-    // Another call has cancelled it.
-    if (now?.state === 'cancelled') return
+    // Another call has cancelled or deleted it.
+    if (!now || now.state === 'cancelled') return
     // A line may not know a new task for a moment.
     throw outcome.kind === 'conflict'
       ? call.refuse('conflict', { message: RUNNING })

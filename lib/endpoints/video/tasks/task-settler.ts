@@ -12,11 +12,11 @@ import {
   someMilliseconds,
 } from '../../../core/options/index.ts'
 import { boundedStore } from '../../../core/store-guard/index.ts'
+import { FIRST_POLL_MS, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
+import type { VideoTask } from '../../../ledger/tasks/task.ts'
+import type { PollAgain, TaskStore } from '../../../ledger/tasks/task-store.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
-import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
 import { PollPlaces } from './poll-places.ts'
-import type { VideoTask } from './task.ts'
-import type { PollAgain, TaskStore } from './task-store.ts'
 import { TaskUpkeep } from './task-upkeep.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */

@@ -1,6 +1,7 @@
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
-import type { VideoTask } from './task.ts'
-import type { TaskPage, TaskQuery } from './task-store.ts'
+import { FairQueue } from '../../../core/fair-queue/index.ts'
+import type { VideoTask } from '../../../ledger/tasks/task.ts'
+import type { TaskPage, TaskQuery } from '../../../ledger/tasks/task-store.ts'
 
 /** A task in memory, with the members that only the store needs. */
 export interface TaskRow {
@@ -16,15 +17,13 @@ export interface TaskRow {
 
 /** The tasks of a process. The number of those that have ended is bounded. */
 export class TaskTable {
-  readonly #maxFinished: number
   readonly #open = new Map<string, TaskRow>()
-  /** In the order in which the tasks ended. */
   readonly #finished = new Map<string, TaskRow>()
-  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
-  readonly #oldest = this.#finished.keys()
+  /** In the order in which the tasks ended. */
+  readonly #order: FairQueue<string>
 
   constructor(maxFinished: number) {
-    this.#maxFinished = maxFinished
+    this.#order = new FairQueue({ maxItems: maxFinished })
   }
 
   get(id: string): TaskRow | undefined {
@@ -35,17 +34,17 @@ export class TaskTable {
     this.#open.set(kept.task.id, kept)
   }
 
-  /** Moves a task to those that have ended; drops the oldest if there are too many. */
+  /** Moves a task to those that have ended; drops the oldest of the account with the most if there are too many. */
   finish(kept: TaskRow): void {
-    const { id } = kept.task
+    const { id, account } = kept.task
     this.#open.delete(id)
     this.#finished.set(id, kept)
-    if (this.#finished.size <= this.#maxFinished) return
-    const oldest = this.#oldest.next().value
-    if (oldest !== undefined) this.#finished.delete(oldest)
+    for (const dropped of this.#order.add(account, id)) this.#finished.delete(dropped)
   }
 
   delete(id: string): void {
+    const finished = this.#finished.get(id)
+    if (finished) this.#order.delete(finished.task.account, id)
     this.#open.delete(id)
     this.#finished.delete(id)
   }
@@ -56,7 +55,7 @@ export class TaskTable {
       if (pruned >= limit) break
       // The order is not quite that of the times: an end may be recorded late.
       if ((task.finishedAt ?? 0) >= finishedBefore) continue
-      this.#finished.delete(id)
+      this.delete(id)
       pruned++
     }
     return pruned

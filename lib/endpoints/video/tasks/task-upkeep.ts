@@ -1,6 +1,6 @@
 import type { Logger } from '../../../core/call/index.ts'
-import { MAX_HOLD_MS, type VideoTask } from './task.ts'
-import type { TaskStore } from './task-store.ts'
+import { MAX_HOLD_MS, type VideoTask } from '../../../ledger/tasks/task.ts'
+import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 
 /** How often unresolved and expired tasks are looked for. */
 const UPKEEP_MS = 10_000
@@ -90,7 +90,7 @@ export class TaskUpkeep {
         ),
     ]
     const failures: unknown[] = []
-    // What fails keeps nothing else from being done.
+    // A failed step does not prevent the other steps.
     for (const step of steps) await step().catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]
   }

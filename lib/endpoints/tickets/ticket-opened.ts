@@ -1,8 +1,0 @@
-import { newEvent, type WebhookEvent } from '../../webhooks/index.ts'
-import type { Ticket } from './ticket-store.ts'
-
-/** Returns the event of a new ticket. What the caller wrote stays in the ticket. */
-export function ticketOpened({ id, account, key, requestId, createdAt }: Ticket): WebhookEvent {
-  const data = { ticket: id, account, key, request_id: requestId }
-  return newEvent({ type: 'ticket.opened', subject: `ticket:${id}`, at: createdAt, data })
-}

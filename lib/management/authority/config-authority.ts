@@ -1,0 +1,392 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { type AccountLimits, type KeyLimits, newRequestId } from '../../core/call/index.ts'
+import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../core/catalog/index.ts'
+import type { ChangeOrigin } from '../../core/change-log/index.ts'
+import type { AccountSettings, AccountStore } from '../accounts/account-store.ts'
+import type { KeySettings, KeyStore } from '../keys/key-store.ts'
+
+/** An account of a config. */
+export interface ConfigAccount {
+  readonly id: string
+  readonly name?: string | undefined
+  /** The initial balance. Absent: postpaid. */
+  readonly balance?: string | undefined
+  readonly limits?: AccountLimits | undefined
+  readonly regions?: readonly string[] | undefined
+  readonly lineRegions?: readonly string[] | undefined
+}
+
+/** A key of a config. */
+export interface ConfigKey {
+  readonly id: string
+  readonly account: string
+  readonly secret: string
+  readonly name?: string | undefined
+  readonly note?: string | undefined
+  readonly tags?: Tags | undefined
+  readonly enabled?: boolean | undefined
+  readonly expiresAt?: string | undefined
+  readonly quota?: string | undefined
+  readonly allowIps?: readonly string[] | undefined
+  readonly allowModels?: readonly string[] | undefined
+  readonly limits?: KeyLimits | undefined
+}
+
+/** The part of a config that is also in the database. */
+export interface RulingConfig {
+  /** Which of the two rules. */
+  readonly authority: 'database' | 'config'
+  readonly accounts: readonly ConfigAccount[]
+  readonly keys: readonly ConfigKey[]
+}
+
+/** The ids that a config, now or earlier, has added to the database. */
+export interface Seeds {
+  /** Returns at most `limit` ids of a kind, in their order, those behind the id `after`. */
+  list(kind: Kind, after: string, limit: number): Promise<readonly string[]>
+  has(kind: Kind, id: string): Promise<boolean>
+}
+
+type Kind = 'account' | 'key'
+
+/** A key as the directory finds it by its secret. */
+type Found = { readonly id: string; readonly secretUntil?: number }
+
+/** Options of {@link ConfigAuthority}. */
+export interface ConfigAuthorityOptions {
+  /** The store of accounts. */
+  readonly accounts: AccountStore
+  /** The store of keys. */
+  readonly keys: KeyStore
+  /** The directory that `authenticate` asks. */
+  readonly directory: {
+    find(secretHash: string): Found | undefined | Promise<Found | undefined>
+    findAll?(secretHashes: readonly string[]): Promise<ReadonlyMap<string, Found>>
+  }
+  /** The ids that configs have added. */
+  readonly seeds: Seeds
+}
+
+/**
+ * A difference between config and database.
+ *
+ * - `changed`: both have it, and `members` differ.
+ * - `missing`: the database does not have it.
+ * - `not_in_config`: a config has added it, the current one does not name it, and it is still in use.
+ */
+export interface Difference {
+  readonly kind: Kind
+  readonly id: string
+  readonly difference: 'changed' | 'missing' | 'not_in_config'
+  readonly members: readonly string[]
+}
+
+/** A page of differences. */
+export interface DriftPage {
+  readonly differences: readonly Difference[]
+  /** The place behind which there may be more; undefined on the last page. */
+  readonly reached: string | undefined
+}
+
+/** How many accounts or keys are compared at a time. */
+const AT_A_TIME = 500
+/** The most that are compared for one page. It may have few differences then, or none, and others behind it. */
+const MAX_COMPARED = 5000
+/** Another process may do the same at the same time. */
+const MAX_ROUNDS = 4
+
+/** Compares the accounts and keys of a config with those of the database, and makes the config rule where it says so. */
+export class ConfigAuthority {
+  readonly #options: ConfigAuthorityOptions
+  #config: SortedConfig
+
+  constructor(options: ConfigAuthorityOptions, config: RulingConfig) {
+    this.#options = options
+    this.#config = sorted(config)
+  }
+
+  /** Takes over another config. */
+  adopt(config: RulingConfig): void {
+    this.#config = sorted(config)
+  }
+
+  /** Whether the config rules an account or a key, so that operators cannot change it. */
+  async rules(kind: Kind, id: string): Promise<boolean> {
+    const { authority, account, key } = this.#config
+    if (authority === 'database') return false
+    return (kind === 'account' ? account : key).byId.has(id) || this.#options.seeds.has(kind, id)
+  }
+
+  /**
+   * Returns a page of the differences between config and database, by kind and id. Deposits are not compared.
+   *
+   * @param limit about the most differences of a page.
+   * @param after the place that the page before has `reached`.
+   */
+  async drift(limit: number, after = ''): Promise<DriftPage> {
+    const differences: Difference[] = []
+    let compared = 0
+    let reached: string | undefined = after
+    while (reached !== undefined && differences.length < limit && compared < MAX_COMPARED) {
+      const batch: Batch = await this.#batchBehind(reached)
+      differences.push(...(await this.#differencesIn(batch)))
+      compared += AT_A_TIME
+      reached = batch.reached
+    }
+    return { differences, reached }
+  }
+
+  /** Yields the pages of all differences. */
+  async *#pages(): AsyncGenerator<readonly Difference[]> {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const { differences, reached }: DriftPage = await this.drift(AT_A_TIME, after)
+      if (differences.length > 0) yield differences
+      after = reached
+    }
+  }
+
+  /** Returns the ids behind a place that the config names, or that a config has added. Accounts come before keys. */
+  async #batchBehind(place: string): Promise<Batch> {
+    const isKey = place.startsWith(KEYS)
+    const kind = isKey ? 'key' : 'account'
+    const after = place.slice(isKey ? KEYS.length : ACCOUNTS.length)
+    const { byId, ids } = this.#config[kind]
+    const at = ids.findLastIndex((id) => id <= after) + 1
+    const named = ids.slice(at, at + AT_A_TIME)
+    const seeded = await this.#options.seeds.list(kind, after, AT_A_TIME)
+    // Up to where both lists are known.
+    const ends = [named, seeded].filter(({ length }) => length === AT_A_TIME).map((list) => list.at(-1) ?? '')
+    const [end] = ends.sort()
+    const isIn = (id: string): boolean => end === undefined || id <= end
+    const rest = isKey ? undefined : KEYS
+    return {
+      kind,
+      named: named.filter(isIn),
+      unnamed: seeded.filter((id) => isIn(id) && !byId.has(id)),
+      reached: end === undefined ? rest : placeOf({ kind, id: end }),
+    }
+  }
+
+  async #differencesIn({ kind, named, unnamed }: Batch): Promise<readonly Difference[]> {
+    const ids = [...named, ...unnamed]
+    const found = kind === 'account' ? await this.#compareAccounts(ids) : await this.#compareKeys(ids)
+    return found
+      .filter((difference) => difference !== undefined)
+      .sort((one, other) => (one.id < other.id ? -1 : 1))
+  }
+
+  /**
+   * Changes the database where the config rules: accounts and keys that it no longer names are suspended and disabled, all
+   * others become what it says. Each change is recorded with the actor `config`.
+   *
+   * @returns the differences that are left.
+   */
+  async enforce(): Promise<readonly Difference[]> {
+    let left = await this.#all()
+    if (this.#config.authority === 'database') return left
+    for (let round = 1; left.length > 0 && round <= MAX_ROUNDS; round++) {
+      try {
+        await this.#apply(left)
+      } catch (error) {
+        if (round === MAX_ROUNDS) throw error
+      }
+      left = await this.#all()
+    }
+    return left
+  }
+
+  async #all(): Promise<readonly Difference[]> {
+    const all: Difference[] = []
+    for await (const page of this.#pages()) all.push(...page)
+    return all
+  }
+
+  async #apply(differences: readonly Difference[]): Promise<void> {
+    const { keys } = this.#options
+    await this.#freeSecrets()
+    // Accounts come before keys.
+    for (const { kind, id, difference, members } of differences) {
+      const account = kind === 'account' ? this.#config.account.byId.get(id) : undefined
+      const key = kind === 'key' ? this.#config.key.byId.get(id) : undefined
+      if (account) await this.#applyAccount(account)
+      else if (key && difference === 'missing')
+        await keys.create(
+          { ...keySettingsOf(key), id, secretHash: hashSecret(key.secret), restores: true },
+          origin(),
+        )
+      else if (key) {
+        await keys.change(id, () => keySettingsOf(key), origin())
+        if (members.includes('secret')) await keys.rotate(id, hashSecret(key.secret), origin())
+      } else if (kind === 'key') await keys.change(id, (before) => ({ ...before, enabled: false }), origin())
+      else await this.#options.accounts.change(id, (before) => ({ ...before, status: 'suspended' }), origin())
+    }
+  }
+
+  async #applyAccount(account: ConfigAccount): Promise<void> {
+    const { accounts } = this.#options
+    const settings = accountSettingsOf(account)
+    const changed = await accounts.change(account.id, () => settings, origin())
+    if (!changed) await accounts.create(account.id, settings, origin())
+    const opening = account.balance === undefined ? 0n : parseAmount(account.balance)
+    // Once, under the reference that the first start uses.
+    if (opening > 0n) await accounts.deposit(account.id, opening, 'opening', origin())
+  }
+
+  /** Takes secrets from keys where the config gives them to other keys. Nobody knows what they get instead. */
+  async #freeSecrets(): Promise<void> {
+    const { ids, byId } = this.#config.key
+    for (let at = 0; at < ids.length; at += AT_A_TIME) {
+      const some = ids.slice(at, at + AT_A_TIME).map((id) => byId.get(id) as ConfigKey)
+      const owners = await this.#ownersOf(some)
+      for (const { id, secret } of some) {
+        const owner = owners.get(hashSecret(secret))
+        if (owner === undefined || owner === id) continue
+        await this.#options.keys.rotate(owner, hashSecret(`${randomUUID()}${randomUUID()}`), origin())
+      }
+    }
+  }
+
+  async #compareAccounts(ids: readonly string[]): Promise<readonly (Difference | undefined)[]> {
+    const found = await this.#options.accounts.findAll(ids)
+    return ids.map((id) => {
+      const wanted = this.#config.account.byId.get(id)
+      const account = found.get(id)
+      if (!wanted) return unnamed('account', id, account?.status === 'active')
+      return differenceOf('account', id, account && differingMembers(accountSettingsOf(wanted), account))
+    })
+  }
+
+  async #compareKeys(ids: readonly string[]): Promise<readonly (Difference | undefined)[]> {
+    const { byId } = this.#config.key
+    const named = ids.map((id) => byId.get(id)).filter((key) => key !== undefined)
+    const [found, owners] = await Promise.all([this.#options.keys.findAll(ids), this.#ownersOf(named)])
+    return ids.map((id) => {
+      const wanted = byId.get(id)
+      const key = found.get(id)
+      if (!wanted) return unnamed('key', id, key?.enabled === true)
+      const isSecret = owners.get(hashSecret(wanted.secret)) === id
+      const members = key && differingMembers(keySettingsOf(wanted), key)
+      return differenceOf('key', id, members && (isSecret ? members : [...members, 'secret']))
+    })
+  }
+
+  /** Returns which keys have the secrets of keys of a config, by their hashes. */
+  async #ownersOf(keys: readonly ConfigKey[]): Promise<ReadonlyMap<string, string>> {
+    const { directory } = this.#options
+    const hashes = keys.map(({ secret }) => hashSecret(secret))
+    const all = await directory.findAll?.(hashes)
+    const found = await Promise.all(
+      hashes.map((hash) => all?.get(hash) ?? (all ? undefined : directory.find(hash))),
+    )
+    const owners = new Map<string, string>()
+    hashes.forEach((hash, i) => {
+      const owner = found[i]
+      if (owner && owner.secretUntil === undefined) owners.set(hash, owner.id)
+    })
+    return owners
+  }
+}
+
+/** Accounts or keys of a config. */
+interface Named<T> {
+  readonly byId: ReadonlyMap<string, T>
+  /** In their order. */
+  readonly ids: readonly string[]
+}
+
+interface SortedConfig extends Pick<RulingConfig, 'authority'> {
+  readonly account: Named<ConfigAccount>
+  readonly key: Named<ConfigKey>
+}
+
+function sorted({ authority, accounts, keys }: RulingConfig): SortedConfig {
+  return { authority, account: named(accounts), key: named(keys) }
+}
+
+function named<T extends { readonly id: string }>(items: readonly T[]): Named<T> {
+  const byId = new Map(items.map((item) => [item.id, item]))
+  return { byId, ids: [...byId.keys()].sort() }
+}
+
+/** Accounts or keys that are compared together. */
+interface Batch {
+  readonly kind: Kind
+  /** Those that the config names. */
+  readonly named: readonly string[]
+  /** Those that only an earlier config has named. */
+  readonly unnamed: readonly string[]
+  /** The place of the last one; undefined if none is left. */
+  readonly reached: string | undefined
+}
+
+function unnamed(kind: Kind, id: string, inUse: boolean): Difference | undefined {
+  return inUse ? { kind, id, difference: 'not_in_config', members: [] } : undefined
+}
+
+/** @param members those that differ; undefined if the database does not have it. */
+function differenceOf(
+  kind: Difference['kind'],
+  id: string,
+  members: readonly string[] | undefined,
+): Difference | undefined {
+  if (!members) return { kind, id, difference: 'missing', members: [] }
+  return members.length === 0 ? undefined : { kind, id, difference: 'changed', members }
+}
+
+const ACCOUNTS = 'account:'
+const KEYS = 'key:'
+
+export function placeOf({ kind, id }: Pick<Difference, 'kind' | 'id'>): string {
+  return `${kind}:${id}`
+}
+
+function origin(): ChangeOrigin {
+  return { requestId: newRequestId(), actor: 'config', at: Date.now() }
+}
+
+/** Returns the settings of an account as a config gives them. An account that it names is active. */
+export function accountSettingsOf(account: ConfigAccount): AccountSettings {
+  return {
+    name: account.name ?? null,
+    prepaid: account.balance !== undefined,
+    limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
+    regions: account.regions ?? null,
+    lineRegions: account.lineRegions ?? null,
+    status: 'active',
+  }
+}
+
+/** Returns the settings of a key as a config gives them. */
+export function keySettingsOf(key: ConfigKey): KeySettings & { readonly account: string } {
+  return {
+    account: key.account,
+    name: key.name ?? null,
+    note: key.note ?? null,
+    tags: tagsOf(Object.entries(key.tags ?? NO_TAGS)),
+    enabled: key.enabled ?? true,
+    expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
+    quota: key.quota === undefined ? null : parseAmount(key.quota),
+    allowIps: key.allowIps ?? null,
+    allowModels: key.allowModels ?? null,
+    limits: key.limits ?? { rpm: null, tpm: null },
+  }
+}
+
+/** Returns the names of the members in which two settings differ, those of limits as `limits.rpm`. */
+function differingMembers<Settings extends AccountSettings | KeySettings>(
+  wanted: Settings,
+  found: Settings,
+): string[] {
+  const members: string[] = []
+  for (const name of Object.keys(wanted) as (keyof Settings & string)[]) {
+    if (name !== 'limits') {
+      if (!isDeepStrictEqual(wanted[name], found[name])) members.push(name === 'prepaid' ? 'balance' : name)
+      continue
+    }
+    const limits = new Map(Object.entries(found.limits))
+    for (const [limit, value] of Object.entries(wanted.limits))
+      if (value !== limits.get(limit)) members.push(`limits.${limit}`)
+  }
+  return members
+}

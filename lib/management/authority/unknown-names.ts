@@ -1,0 +1,47 @@
+import { type Catalog, compileAllowList } from '../../core/catalog/index.ts'
+import { returnsCredentials } from '../../core/config/credential-path.ts'
+import type { GatewayConfig } from '../../core/config/index.ts'
+
+/** The part of a catalogue that settings name. */
+type Named = Pick<Catalog, 'models' | 'lines'>
+
+/** Returns a warning for each name in the settings of a key that no model has. */
+export function keyWarnings(
+  { allowModels }: { readonly allowModels?: readonly string[] | null | undefined },
+  { models }: Named,
+): string[] {
+  return (allowModels ?? [])
+    .filter((pattern) => {
+      const allows = compileAllowList([pattern])
+      return ![...models.keys()].some((id) => allows(id))
+    })
+    .map((pattern) => `allow_models: there is no model "${pattern}"`)
+}
+
+/** Returns a warning for each region in the settings of an account that no line has. */
+export function accountWarnings(
+  { lineRegions }: { readonly lineRegions?: readonly string[] | null | undefined },
+  { lines }: Named,
+): string[] {
+  return (lineRegions ?? [])
+    .filter((region) => !lines.some((line) => line.region === region))
+    .map((region) => `line_regions: there is no line in the region "${region}"`)
+}
+
+/** Returns those warnings for the accounts and keys of a config. */
+export function configWarnings({
+  accounts,
+  keys,
+  catalog,
+  passThrough,
+}: Pick<GatewayConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
+  return [
+    ...accounts.flatMap((account) =>
+      accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),
+    ),
+    ...keys.flatMap((key) => keyWarnings(key, catalog).map((warning) => `key ${key.id}: ${warning}`)),
+    ...passThrough
+      .filter(({ path, secrets }) => !secrets && returnsCredentials(path.replace(/\/[:*].*/, '')))
+      .map(({ path }) => `passThrough ${path}: refuses all requests without "secrets": true`),
+  ]
+}

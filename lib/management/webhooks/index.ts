@@ -1,0 +1,42 @@
+export {
+  type AnnouncedState,
+  type Announcement,
+  type AttemptEnd,
+  type ClaimedDelivery,
+  type CreatedDeliveries,
+  type DeliveryClaim,
+  DROPPED_ERROR,
+  deliveryShare,
+  deliveryTurns,
+  GONE_ERROR,
+  LASTING_STATES,
+  MAX_WAITING,
+  type WaitingShare,
+  type WebhookOutbox,
+} from './outbox.ts'
+export {
+  type EventFacts,
+  newEvent,
+  WEBHOOK_EVENTS,
+  type WebhookEvent,
+  type WebhookEventType,
+} from './webhook-event.ts'
+export { newWebhookSecret, webhookUrlFault } from './webhook-request.ts'
+export { LONGEST_WAIT_MS, WebhookSender, type WebhookSenderOptions } from './webhook-sender.ts'
+export {
+  type Delivery,
+  type DeliveryQuery,
+  MAX_WEBHOOKS,
+  type NewWebhook,
+  type Webhook,
+  type WebhookStore,
+  webhookChange,
+} from './webhook-store.ts'
+export {
+  type EndingKey,
+  type WatchedBalance,
+  type WatchedLine,
+  type WatchSource,
+  WebhookWatch,
+  type WebhookWatchOptions,
+} from './webhook-watch.ts'
