@@ -1,21 +1,15 @@
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import {
-  adminAccess,
   authenticate,
-  Budgets,
   beginCall,
   billingGuard,
-  CallLogWriter,
+  type Call,
+  type Connections,
   callLog,
   errorEnvelope,
   type GatewayConfig,
   idempotency,
-  KeptThings,
-  KeyUses,
-  LeasePool,
-  LineAccess,
-  LineRegistry,
-  LineSwitches,
+  type Logger,
   rateLimit,
   readRequest,
   references,
@@ -23,229 +17,202 @@ import {
   route,
   STORED_RESPONSE_PATH,
   storedResponse,
-  TaskSettler,
   telemetry,
   type UpgradeHandler,
   unknownPath,
   upgradeHandler,
   VIDEO_CREATE_PATHS,
   VIDEO_PATHS,
-  videoEndpoints,
 } from 'express-model-gateway'
-import { SharedEntries } from 'express-model-gateway/call-log'
+import type { ConfigAuthority } from 'express-model-gateway/admin'
+import { trustedProxies } from 'express-model-gateway/begin-call'
 import { OPERATIONS } from 'express-model-gateway/operations'
-import type { LineFigures } from 'express-model-gateway/route'
-import { mountAdmin } from './admin-endpoints.ts'
-import { type ChainOf, mountAzure } from './azure-paths.ts'
-import { mountBrowserAccess } from './browser-access.ts'
-import { mountCallerPages } from './caller-pages.ts'
-import { servingDirectly } from './direct-calls.ts'
-import { freshLineFigures } from './fresh-line-figures.ts'
-import type { GatewayParts } from './gateway-parts.ts'
-import { OpenCalls } from './in-flight.ts'
-import { accessLog } from './json-log.ts'
-import { ledgerServes } from './ledger-readiness.ts'
-import { LiveConfig } from './live-config.ts'
-import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
-import { isForCallers, isForOperators, mountAdminPages, mountOpenPages } from './open-pages.ts'
-import { keyCache } from './own-region.ts'
-import { passThrough } from './pass-through.ts'
-import { adminTokensIn, followSecret } from './secret-settings.ts'
-import { adminTokensFault } from './settings.ts'
-import { shareLines } from './share-lines.ts'
+import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azure-paths.ts'
+import { browserAccess } from './browser-access.ts'
+import type { ProviderSettings } from './config/environment.ts'
+import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
+import { mountManagement, operatorAccess } from './management.ts'
+import { isForCallers, isForOperators, mountOpenPages, mountOperatorPages } from './pages.ts'
+import { createServices, type Services, type ServicesOptions } from './services.ts'
+import { ledgerServes, type Readiness } from './serving/readiness.ts'
+import { OpenCalls } from './serving/shutdown.ts'
 import { signIn } from './single-sign-on/sign-in.ts'
-import { watchStores } from './watched-stores.ts'
-import { runWebhooks } from './webhooks.ts'
+import { type Stores, type WatchedStores, watchStores } from './stores/stores.ts'
+import { accessLog } from './telemetry/log.ts'
+import type { Peers } from './workers/reports.ts'
+
+/** The parts of which the gateway is made. */
+export interface GatewayParts extends Pick<ServicesOptions, 'ledgerTimes'> {
+  readonly config: GatewayConfig
+  readonly stores: Stores
+  readonly logger: Logger
+  readonly readiness: Readiness
+  /** The token of the admin API; undefined = there is no admin API. */
+  readonly adminToken?: string | undefined
+  /** The provider that operators sign in at; undefined = there is none. */
+  readonly signInProvider?: ProviderSettings | undefined
+  /** Compares config and database, for operators. */
+  readonly authority?: ConfigAuthority
+  /** Answers `GET /metrics`; undefined = there is none. */
+  readonly metricsPage?: RequestHandler
+  /** Whether operators have an app of their own. Defaults to false. */
+  readonly separateAdminApp?: boolean
+  /** The other processes that serve the same port; undefined = there are none. */
+  readonly peers?: Peers | undefined
+  /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
+  readonly webhookAllowPrivate?: boolean
+}
 
 /** The gateway as an Express app, and how to end what it keeps open. */
-export interface Assembly {
+export interface Assembly extends Pick<Services, 'ready' | 'lineFigures' | 'adopt'> {
   readonly app: Express
-  /** Serves the app on a server of its own. */
-  readonly serve: ReturnType<typeof servingDirectly>
   /** The app of operators, with the console, `/admin` and `/metrics`: the same one, or one of its own. */
   readonly adminApp: Express
   /** Answers what is no valid HTTP. */
   readonly refused: Express
-  /** Resolves once lines are as operators have switched them. */
-  readonly ready: Promise<void>
+  readonly connections: Connections
   /** The same app for WebSockets. */
   readonly upgrades: UpgradeHandler
-  /** How the lines do in this process. */
-  lineFigures(): Promise<readonly LineFigures[]>
-  /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
-  adopt(next: GatewayConfig): void
+  /** Ends the calls that run, but for WebSockets. */
+  abortCalls(): void
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
   close(): Promise<void>
 }
 
+/** The paths for callers with a key. */
+const CALLERS = ['/v1', '/api/v3', DEPLOYMENTS]
+const MODEL_CALLS = OPERATIONS.map(({ path }) => path)
+
 /** For calls whose caller has left and whose upstream is drained. */
 const CALLS_END_WITHIN_MS = 30_000
 
-/** What callers with a key use. */
-const CALLERS_PATHS = ['/v1', '/api/v3']
-const OPERATION_PATHS = OPERATIONS.map(({ path }) => path)
+/** Creates the middlewares of the chain, in their order. Some of them have more than one place. */
+function createChain(services: Services, watched: WatchedStores, parts: ChainParts) {
+  const { config, logger, readiness, access, onBegin } = parts
+  const { stores, states, watches } = watched
+  const { catalog, lines, pool, budgets, kept, live, webhooks, callLog: writer } = services
+  const { region, onStoreError, tokens } = config
+  return {
+    beginCall: beginCall({ logger, onBegin }),
+    telemetry: telemetry({
+      catalog,
+      ...config.metrics,
+      states: { ...states, admin: access, lines, pool, callLog: writer, webhooks, budgets, readiness },
+    }),
+    callLog: callLog({ writer: services.entries, settledBy: 'ledger' }),
+    authenticate: authenticate({ keys: stores.keys, region, onUse: services.keyUses.note }),
+    idempotency: idempotency({
+      store: stores.claims,
+      answers: stores.answers,
+      logger,
+      completedBy: 'ledger',
+      unresolved: services.video.unresolved,
+      onStoreChange: watches.idempotency.onChange,
+    }),
+    references: references({ kept }),
+    rateLimit: rateLimit({ store: stores.limits, onStoreError, tokens }),
+    billingGuard: billingGuard({ pool, catalog, budgets }),
+    route: live.following('routing', (routing) => route({ catalog, lines, region, ...routing })),
+  }
+}
 
-/** Puts the middlewares into their order. */
-export function assemble({
-  config,
-  stores: plain,
-  logger,
-  readiness,
-  adminToken,
-  signInProvider,
-  authority,
-  metricsPage,
-  separateAdminApp = false,
-  peers,
-  regional,
-  webhookAllowPrivate: allowPrivate = false,
-  ledgerTimes,
-}: GatewayParts): Assembly {
-  const { region, bodyLimitBytes, bodyBudgetBytes, urlSigningSecret } = config
-  const { stores, states: told, guarded } = watchStores(plain, regional?.watches)
-  const live = new LiveConfig(config)
-  const { catalog } = live
-  const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes }
-  const lines = new LineRegistry()
-  const switched = { store: stores.lineSwitches, onStoreChange: guarded.lineSwitches.onChange }
-  const switches = new LineSwitches({ ...switched, lines, logger })
-  const sharing = shareLines(stores.lineStates, { lines, logger, onStoreChange: guarded.lineStates.onChange })
-  const retentionMs = stores.retention ? null : config.retention.calls
-  const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs })
-  const entries = new SharedEntries(writer)
-  const figures = () => catalog().lines.map((line) => lines.figures(line))
-  const webhooks = runWebhooks({ ...stores, lineFigures: figures, allowPrivate, logger })
-  const budgets = new Budgets({ store: stores.budgets, logger })
-  regional?.regions.onCopy(() => budgets.refresh())
-  const away = { onLedgerAway: config.onLedgerAway, onAwayChange: webhooks.noteLedger }
-  const pool = new LeasePool({ ledger: stores.ledger, logger, ...ledgerTimes, ...away })
+interface ChainParts extends Pick<GatewayParts, 'config' | 'logger' | 'readiness'> {
+  readonly access: ReturnType<typeof operatorAccess>
+  readonly onBegin: (call: Call) => void
+}
+
+/** Mounts the chain, the endpoints beside it, the pages and management. */
+export function assemble(parts: GatewayParts): Assembly {
+  const { config, logger, readiness, peers, separateAdminApp = false, webhookAllowPrivate = false } = parts
+  const { region, bodyLimitBytes, bodyBudgetBytes, onStoreError, lookupsPerMinute } = config
+  const watched = watchStores(parts.stores)
+  const { stores } = watched
+  const services = createServices({
+    ...watched,
+    ...{ config, logger, webhookAllowPrivate },
+    ledgerTimes: parts.ledgerTimes,
+  })
+  const { live, catalog, lines, pool, kept, video, connections } = services
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
-  const kept = new KeptThings({ store: stores.kept, logger, onStoreChange: guarded.kept.onChange })
-  const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
-  const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
-  const { tasks } = stores
-  const video = videoEndpoints({ tasks, budgets, lines: videoLines, urlSigningSecret, logger })
-  // Videos are charged whether anybody asks for them or not.
-  const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls(accessLog(logger))
-  const lineFigures = () => freshLineFigures(switches, figures)
+  const access = operatorAccess(parts.adminToken, stores, logger)
+  const chain = createChain(services, watched, { config, logger, readiness, access, onBegin: openCalls.add })
+  const { idempotency, references, rateLimit, billingGuard, route } = chain
 
-  const newApp = () => express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
-  const app = newApp()
-  const adminApp = separateAdminApp ? newApp() : app
-
-  const begin = beginCall({ logger, onBegin: openCalls.add })
-  const tokens = adminToken && followSecret('ADMIN_TOKEN', adminToken, logger, adminTokensFault)
-  const admin = adminAccess({
-    token: tokens && (() => adminTokensIn(tokens())),
-    operators: stores.operators,
-    sessions: stores.sessions,
-  })
-  const states = { admin, lines, pool, callLog: writer, webhooks, budgets, readiness, ...told }
-  const observe = telemetry({ catalog, ...config.metrics, states })
-  const log = callLog({ writer: entries, settledBy })
-  const uses = new KeyUses({ keys: stores.adminKeys, logger })
-  const identify = authenticate({ keys: stores.keys, region, onUse: uses.note, ...keyCache(regional) })
-  const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
-  const lookups = limitLookups({ store: stores.limits, ...config })
-  const limitCalls = unlessLookup(limit)
-  const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
-  const once = idempotency({
-    store: stores.claims,
-    ...(stores.answers && { answers: stores.answers }),
-    logger,
-    completedBy: stores.settledByLedger ? 'ledger' : 'store',
-    onStoreChange: guarded.idempotency.onChange,
-  })
-  const bill = billingGuard({ pool, catalog, budgets })
-  const access = config.cors ? [mountBrowserAccess(app, CALLERS_PATHS, begin, config.cors)] : []
-  // They come first, because every layer that stands before a route costs each of its calls 1 KB.
-  const own = references({ kept })
-  const chainOf: ChainOf = (naming) => {
-    const read = readRequest({ ...bodies, ...naming, before: [limit, bill] })
-    return [begin, observe, log, identify, read, once, own, limit, bill, toLine]
-  }
-  app.post(OPERATION_PATHS, chainOf())
-  mountAzure(app, chainOf)
-
-  app.use(begin)
-  mountOpenPages(app, { readiness, live, serves: separateAdminApp ? isForCallers : () => true })
-  if (separateAdminApp) {
-    adminApp.use(begin)
-    mountOpenPages(adminApp, { readiness, live, serves: isForOperators })
-    // The holder of a key uses the console too.
-    adminApp.use('/v1', observe, log, identify)
-    adminApp.use(LOOKUP_PATHS, lookups)
-  }
-  mountAdminPages(adminApp, {
-    metricsPage,
-    signInPage: signIn(signInProvider, { sessions: stores.sessions, guesses: admin.guesses, logger }),
-  })
-
-  app.use(CALLERS_PATHS, observe, log)
+  // The chain of a model call.
+  const app = newApp(config)
+  app.use(azurePaths)
+  app.use(connections.inTurn)
+  app.use(chain.beginCall)
+  if (config.cors) app.use(CALLERS, browserAccess(config.cors))
+  app.use(CALLERS, chain.telemetry)
+  app.use(CALLERS, chain.callLog)
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
-  app.use(CALLERS_PATHS, identify)
-  app.use(LOOKUP_PATHS, lookups)
-  app.all(STORED_RESPONSE_PATH, limitCalls, storedResponse({ kept, catalog }), toLine)
-  app.post(
-    VIDEO_CREATE_PATHS,
-    video.findSource,
-    readRequest({ ...bodies, operation: video.operationOf, before: [limit, bill] }),
-    once,
-    own,
-    limit,
-    video.create,
-  )
-  app.use(VIDEO_PATHS, once, limitCalls, video.routes)
-  for (const each of new Set([app, adminApp])) mountCallerPages(each, { catalog, lines, stores, limit })
+  app.use(CALLERS, chain.authenticate)
+  app.use(CALLERS, connections.admit)
+  const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
+  const afterRead = [idempotency, references, rateLimit, billingGuard, route]
+  app.post(MODEL_CALLS, readRequest(bodies), afterRead)
+  app.post(DEPLOYMENT_CALLS, readRequest({ ...bodies, ...OF_DEPLOYMENT }), afterRead)
+
+  // Beside it: stored responses, videos, what callers look up, and what is passed on unread.
+  const limitOfLookups = limitLookups({ store: stores.limits, onStoreError, lookupsPerMinute })
+  app.use(LOOKUP_PATHS, limitOfLookups)
+  app.all(STORED_RESPONSE_PATH, unlessLookup(rateLimit), storedResponse({ kept, catalog }), route)
+  const readVideo = readRequest({ ...bodies, operation: video.operationOf })
+  app.post(VIDEO_CREATE_PATHS, video.findSource, readVideo, idempotency, references, rateLimit, video.create)
+  app.use(VIDEO_PATHS, idempotency, unlessLookup(rateLimit), video.routes)
+  mountLookups(app, { catalog, lines, stores, limit: rateLimit })
+  mountOpenPages(app, { readiness, live, serves: separateAdminApp ? isForCallers : () => true })
   app.use(
     live.following('passThrough', (rules, routing) =>
-      passThrough(rules, { routing, lines, region, pool, budgets, limits: limit, kept, ...bodies }),
+      passThrough(rules, { ...services, routing, region, limit: rateLimit, bodyLimitBytes, bodyBudgetBytes }),
     ),
   )
-  const reach = { lineFigures, peers, allowPrivate, regions: regional?.regions }
-  mountAdmin(adminApp, { access: admin, stores, authority, catalog, lines, switches, ...reach })
 
-  const answerError = errorEnvelope({ logger })
-  for (const each of new Set([app, adminApp])) each.use(unknownPath(), answerError)
+  // For operators, at the same port or at one of their own. The holder of a key uses the console too.
+  const adminApp = separateAdminApp ? newApp(config) : app
+  if (separateAdminApp) {
+    adminApp.use(connections.inTurn)
+    adminApp.use(chain.beginCall)
+    mountOpenPages(adminApp, { readiness, live, serves: isForOperators })
+    adminApp.use('/v1', chain.telemetry, chain.callLog, chain.authenticate, connections.admit)
+    adminApp.use(LOOKUP_PATHS, limitOfLookups)
+    mountLookups(adminApp, { catalog, lines, stores, limit: rateLimit })
+  }
+  const { sessions } = stores
+  const signInPage = signIn(parts.signInProvider, { sessions, guesses: access.guesses, logger })
+  mountOperatorPages(adminApp, { metricsPage: parts.metricsPage, signInPage })
+  const { authority } = parts
+  mountManagement(adminApp, { ...services, access, stores, authority, peers, webhookAllowPrivate })
 
-  const refused = newApp()
-  refused.use(begin, observe, log, refuseUnparsed(), answerError)
+  // The app for requests that are no valid HTTP.
+  const refused = newApp(config)
+  refused.use(connections.inTurn, chain.beginCall, chain.telemetry, chain.callLog, refuseUnparsed())
+
+  // Errors come last, from whatever is mounted before.
+  for (const each of new Set([app, adminApp])) each.use(unknownPath())
+  for (const each of new Set([app, adminApp, refused])) each.use(errorEnvelope({ logger }))
 
   return {
     app,
-    serve: servingDirectly(app, access, chainOf, answerError),
     adminApp,
     refused,
-    // A store that is away is asked again every other second, and told of in the log.
-    ready: Promise.allSettled([
-      sharing?.refresh(),
-      switches.refresh(),
-      budgets.refresh().catch(() => budgets.refresh()),
-    ]).then(() => {}),
+    connections,
+    ready: services.ready,
     upgrades: upgradeHandler(app),
-    lineFigures,
-    adopt(next) {
-      lines.adopt(next.catalog)
-      videoLines.reroute(next.routing)
-      video.signWith(next.urlSigningSecret)
-      live.replace(next)
-      writer.keepFor(next.retention.calls)
-    },
+    lineFigures: services.lineFigures,
+    adopt: services.adopt,
+    abortCalls: openCalls.abort,
     async close() {
-      for (const polled of [switches, budgets, sharing]) polled?.close()
-      await webhooks.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
-      kept.close()
-      await settler.close()
-      await video.close()
-      await lines.close()
-      await pool.close()
-      await once.close()
-      entries.close()
-      await uses.close()
-      await writer.close()
+      await idempotency.close()
+      await services.close()
     },
   }
+}
+
+function newApp({ trustProxy }: GatewayConfig): Express {
+  return express().disable('x-powered-by').disable('etag').set('trust proxy', trustedProxies(trustProxy))
 }

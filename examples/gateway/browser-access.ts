@@ -1,9 +1,8 @@
 import cors from 'cors'
-import type { Express, RequestHandler } from 'express'
+import type { RequestHandler } from 'express'
 import type { GatewayConfig } from 'express-model-gateway'
-import { AZURE_ROOT } from './azure-paths.ts'
 
-/** What a page of another origin may read of an answer, beside its body. */
+/** The headers of an answer that a page of another origin may read. */
 const EXPOSED_HEADERS = [
   'X-Request-Id',
   'Request-Id',
@@ -26,28 +25,15 @@ const EXPOSED_HEADERS = [
 const PREFLIGHT_SECONDS = 7200
 
 /**
- * Lets pages of the listed origins call the gateway, and answers their preflights. The key goes with each request in a
- * header, so no cookies are allowed. Returns what does so for a call.
+ * Lets pages of the listed origins call the gateway, and answers their preflights, which have no key. The key goes with each
+ * request in a header, so no cookies are allowed.
  *
  * Source: the Fetch standard, section "CORS protocol".
  */
-export function mountBrowserAccess(
-  app: Express,
-  paths: readonly string[],
-  begin: RequestHandler,
-  { origins }: NonNullable<GatewayConfig['cors']>,
-): RequestHandler {
-  const access = cors({
+export function browserAccess({ origins }: NonNullable<GatewayConfig['cors']>): RequestHandler {
+  return cors({
     origin: origins.includes('*') ? '*' : [...origins],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
   })
-  // A preflight has no key, and is answered here.
-  app.options(
-    paths.map((path) => `${path}/*rest`),
-    begin,
-    access,
-  )
-  app.use([...paths, AZURE_ROOT], access)
-  return access
 }

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util'
 import { ConfigError } from 'express-model-gateway/config'
 
-/** What the command is asked to do; `config` is the path of the config file, `source` that of the file to convert. */
+/** The action of the command; `config` is the path of the config file, `source` that of the file to convert. */
 export type CommandLine =
   | {
       readonly action: 'run' | 'check' | 'schema' | 'version' | 'help' | 'prune'
       readonly config: string | undefined
     }
   | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
+  | { readonly action: 'backup' | 'restore'; readonly config: string | undefined; readonly file: string }
   /** `downTo` is the last migration to stay; undefined = bring the database up to date. */
   | { readonly action: 'migrate'; readonly config: string | undefined; readonly downTo: string | undefined }
 
@@ -15,6 +16,8 @@ export const USAGE = `Usage: express-model-gateway [options]
        express-model-gateway convert litellm FILE
        express-model-gateway migrate [--down-to NAME]
        express-model-gateway prune --config FILE
+       express-model-gateway backup FILE
+       express-model-gateway restore FILE
 
 Without a config it runs a demo, whose models answer by rule and are no AI.
 
@@ -27,6 +30,7 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
 convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
 migrate brings the database up to date, which a start does too, or undoes all migrations after NAME.
 prune exports and deletes what is older than the config's retention, which a running gateway does too.
+backup writes the database to FILE, while gateways run. restore puts FILE in its place: stop all gateways first.
 
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
 WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-model-gateway has them all.`
@@ -55,6 +59,11 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   if (command === 'prune' && asked === undefined && rest.length === 0 && downTo === undefined)
     return { action: 'prune', config }
   if (downTo !== undefined) throw misuse('--down-to belongs to migrate')
+  if ((command === 'backup' || command === 'restore') && asked === undefined) {
+    const [file, ...more] = rest
+    if (file === undefined || more.length > 0) throw misuse(`${command} takes one file and --config`)
+    return { action: command, config, file }
+  }
   if (asked === 'help' || command === undefined) return { action: asked ?? 'run', config }
   if (command === 'migrate') throw misuse('migrate takes only --down-to NAME and --config')
   if (command === 'prune') throw misuse('prune takes only --config')

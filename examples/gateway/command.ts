@@ -1,9 +1,8 @@
 import cluster from 'node:cluster'
-import { printFaults } from './check-settings.ts'
 import { readCommandLine, USAGE } from './command-line.ts'
-import { endAtSignals } from './early-signals.ts'
-import { loadEnvironment } from './environment.ts'
-import { exitWithErrors } from './exit-with-errors.ts'
+import { printFaults } from './commands/check.ts'
+import { loadEnvironment } from './config/environment.ts'
+import { exitWithErrors } from './errors.ts'
 
 try {
   const command = readCommandLine(process.argv.slice(2))
@@ -29,24 +28,31 @@ try {
       process.exitCode = await printFaults(process.env, command.config)
       break
     case 'convert': {
-      const { printConverted } = await import('./convert/print-converted.ts')
+      const { printConverted } = await import('./commands/convert.ts')
       process.exitCode = await printConverted(command.source, process.env)
       break
     }
     case 'migrate': {
-      const { migrateDatabase } = await import('./migrate-database.ts')
+      const { migrateDatabase } = await import('./commands/database.ts')
       await migrateDatabase(process.env, command)
       break
     }
+    case 'backup':
+    case 'restore': {
+      const { backUpDatabase, restoreFromBackup } = await import('./commands/database.ts')
+      await (command.action === 'backup' ? backUpDatabase : restoreFromBackup)(process.env, command)
+      break
+    }
     case 'prune': {
-      const { pruneDatabase } = await import('./prune-database.ts')
+      const { pruneDatabase } = await import('./commands/database.ts')
       await pruneDatabase(process.env, command.config)
       break
     }
     default:
-      // The primary process decides over its workers.
-      if (!cluster.isWorker) endAtSignals()
-      await import('./server.ts')
+      // A signal ends a start, until start.ts has its own listeners. The primary process decides over its workers.
+      if (!cluster.isWorker)
+        for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))
+      await import('./start.ts')
   }
 } catch (error) {
   exitWithErrors(error)

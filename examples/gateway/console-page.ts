@@ -4,7 +4,6 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { singleFlight } from './single-flight.ts'
-import { VENDORED } from './vendored.ts'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
 
@@ -86,3 +85,13 @@ async function withoutTypes(source: string): Promise<string> {
   const { transformSync } = await import('amaro')
   return transformSync(source, { mode: 'strip-only' }).code
 }
+
+/**
+ * The files of others that the console is served with, by their names below `/console`. A clone has them in
+ * `node_modules`; the build copies them, so that the package needs no installation of theirs.
+ */
+export const VENDORED: readonly (readonly [name: string, source: string])[] = [
+  ['vendor/uplot.js', 'uplot/dist/uPlot.esm.js'],
+  ['vendor/uplot.css', 'uplot/dist/uPlot.min.css'],
+  ['vendor/uplot.LICENSE.txt', 'uplot/LICENSE'],
+]

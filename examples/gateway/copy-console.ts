@@ -1,7 +1,7 @@
 /** Copies what the console has beside its scripts into the build, whose scripts are named `.js`. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { VENDORED } from './vendored.ts'
+import { VENDORED } from './console-page.ts'
 
 const FROM = new URL('console/', import.meta.url)
 const TO = new URL('../../dist/gateway/console/', import.meta.url)

@@ -1,28 +1,22 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Express } from 'express'
-import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
-import { behindMounts } from './behind-mounts.ts'
-import { ConfigReload } from './config-reload.ts'
-import { HTTP_BOUNDS, httpServer } from './http-server.ts'
-import type { Connections } from './in-flight.ts'
-import { jsonLog } from './json-log.ts'
-import { openLimitStores } from './limit-stores.ts'
-import { readObservability } from './observability-settings.ts'
-import { openGateway } from './open-gateway.ts'
-import { redisUrlFault } from './redis-url.ts'
+import type { Application, Express } from 'express'
+import { ConfigError, type Logger, loadConfig, upgradeHandler } from 'express-model-gateway'
+import { z } from 'zod'
 import {
-  adminTokenFault,
-  DATABASE,
-  DATABASE_CONNECTIONS,
-  databaseConnectionsFault,
-  databaseUrlFault,
-  ledgerTimeFault,
-} from './settings.ts'
-import { drainServer } from './shutdown.ts'
-import { completeProvider, type GivenProvider, providerFaults } from './single-sign-on/provider-settings.ts'
-import { startable } from './startable-config.ts'
+  type GivenProvider,
+  readObservability,
+  SHARED_OPTIONS,
+  type Variables,
+} from './config/environment.ts'
+import { startable } from './config/packages.ts'
+import { ConfigReload } from './config/reload.ts'
+import { openGateway } from './open-gateway.ts'
+import { httpServer } from './serving/server.ts'
+import { drainServer } from './serving/shutdown.ts'
+import { openLimitStores } from './stores/limit-stores.ts'
+import { openLog } from './telemetry/log.ts'
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions {
@@ -33,6 +27,11 @@ export interface GatewayOptions {
   readonly databaseUrl?: string | undefined
   /** Most connections to Postgres, from 12 to 1000. One that is far away needs more. Defaults to 24. */
   readonly databaseConnections?: number | undefined
+  /**
+   * Whether the tables of a new Postgres that grow with the calls are divided by time. Old rows are then dropped by the week or
+   * month. Distributed databases cannot do this. Defaults to false.
+   */
+  readonly databasePartitions?: boolean | undefined
   /**
    * No call is admitted while a charge has waited longer for the database, in milliseconds. Defaults to 500, or eight times what a
    * round trip takes.
@@ -64,8 +63,13 @@ export interface GatewayOptions {
    * measurements go to the providers that your app has registered.
    */
   readonly metrics?: boolean | undefined
+  /**
+   * The app that the server serves, for WebSockets, if a `Router` mounts the gateway in it, or if it mounted an app before that
+   * app mounted the gateway. Defaults to the app that mounts the gateway.
+   */
+  readonly outerApp?: Express | undefined
   /** Where `env:NAME` in the config is looked up. Defaults to `process.env`. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  readonly env?: Variables | undefined
 }
 
 /**
@@ -74,8 +78,9 @@ export interface GatewayOptions {
  */
 export interface Gateway extends Express {
   /**
-   * Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. They have the path of the mount,
-   * too, whether an app or a router has mounted the gateway.
+   * Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. They pass the middlewares of
+   * the app that mounts the gateway, as all other requests do. Express reports that app, unless a router mounts the gateway:
+   * then pass it as `outerApp`.
    */
   readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void
   /**
@@ -102,15 +107,17 @@ export interface Gateway extends Express {
  * process.once('SIGTERM', () => gateway.close())
  */
 export async function createGateway(config: object, options: GatewayOptions = {}): Promise<Gateway> {
-  const { env, logger, redisUrl, metrics, ...more } = validate(options)
+  const { env, logger, redisUrl, metrics, outerApp, ...more } = validate(options)
   const valid = loadConfig(config, env)
   // The caller may change its object, and reload it later.
   let source = structuredClone(config)
   const limits = await openLimitStores(redisUrl, logger)
-  const observability = metrics ? readObservability(env, []) : undefined
+  const observability = metrics ? readObservability(env) : undefined
   const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
-  const { app, serve, refused, upgrades, readiness } = opened
-  const servers: { readonly server: Server; readonly connections: Connections }[] = []
+  const { app, upgrades, readiness, connections, abortCalls } = opened
+  const servingApp = followMounts(app)
+  const mountedUpgrades = upgradeHandler((req, res) => (outerApp ?? servingApp())(req, res))
+  const servers: Server[] = []
   let closed: Promise<void> | undefined
   // A secret in a file is read again when the file changes.
   const secrets = new ConfigReload({
@@ -125,28 +132,28 @@ export async function createGateway(config: object, options: GatewayOptions = {}
 
   async function end(): Promise<void> {
     secrets.close()
-    const draining = servers.map((bounded) =>
-      drainServer({ ...bounded, upgrades, readiness, noticeMs: 0, logger }),
+    const draining = servers.map((server) =>
+      drainServer({ server, connections, upgrades, readiness, abortCalls, noticeMs: 0, logger }),
     )
     readiness.drain()
     await Promise.all(draining)
     upgrades.cutOff()
+    mountedUpgrades.cutOff()
     await opened.close()
   }
 
   return Object.assign(app, {
     listen(...listenOn: [ListenOptions?]): Server {
-      const bounded = httpServer(app, refused, HTTP_BOUNDS, serve)
-      servers.push(bounded)
-      // As with Express: the callback also hears why the address cannot be had.
-      const told = listenOn.at(-1) as unknown
-      if (isListener(told))
-        bounded.server.once('error', told).once('listening', () => bounded.server.off('error', told))
-      return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
+      const server = httpServer(opened)
+      servers.push(server)
+      // As with Express: the callback also receives the error if it cannot listen.
+      const listener = listenOn.at(-1) as unknown
+      if (isListener(listener))
+        server.once('error', listener).once('listening', () => server.off('error', listener))
+      return server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
     upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-      // The server gives it to the gateway, past the apps that would take the path of the mount off.
-      behindMounts(app, req, () => upgrades.handle(req, socket, head))
+      mountedUpgrades.handle(req, socket, head)
     },
     async reload(next: object) {
       const loaded = loadConfig(next, env)
@@ -161,80 +168,63 @@ export async function createGateway(config: object, options: GatewayOptions = {}
   })
 }
 
-const NAMES = Object.keys({
-  databaseUrl: 0,
-  databaseConnections: 0,
-  ledgerStallMs: 0,
-  ledgerConfirmMs: 0,
-  redisUrl: 0,
-  adminToken: 0,
-  signInProvider: 0,
-  webhookAllowPrivate: 0,
-  logger: 0,
-  metrics: 0,
-  env: 0,
-} satisfies Record<keyof GatewayOptions, unknown>)
+const LOGGER_FAULT = 'must have "info", "warn" and "error", as pino() has'
+const ENV_FAULT = 'must be an object, such as process.env'
+const SWITCH_FAULT = 'must be true or false'
+
+const OPTIONS = z
+  .strictObject(
+    {
+      ...SHARED_OPTIONS,
+      webhookAllowPrivate: z.boolean(SWITCH_FAULT).default(false),
+      metrics: z.boolean(SWITCH_FAULT).default(false),
+      outerApp: z
+        .custom<Express>((value) => typeof value === 'function', 'must be an Express app')
+        .optional(),
+      logger: z.custom<Logger>(isLogger, LOGGER_FAULT).optional(),
+      env: z.custom<Variables>(isObject, ENV_FAULT).optional(),
+    },
+    "its options must be an object, such as { databaseUrl: 'memory:' }",
+  )
+  .refine(({ signInProvider, adminToken }) => !signInProvider || adminToken !== undefined, {
+    path: ['signInProvider'],
+    error: 'needs "adminToken" too; without it there is no admin API',
+  })
 
 /** @throws {ConfigError} naming all faults. */
 function validate(options: GatewayOptions) {
-  if (!isObject(options))
-    throw new ConfigError([
-      "createGateway: its options must be an object, such as { databaseUrl: 'memory:' }",
-    ])
-  // What is undefined, such as a variable that is not set, has its default.
-  const { databaseUrl = DATABASE, databaseConnections = DATABASE_CONNECTIONS, redisUrl, adminToken } = options
-  const { signInProvider, webhookAllowPrivate = false, metrics = false } = options
-  const { ledgerStallMs, ledgerConfirmMs, logger, env } = options
-  const unknown = Object.keys(options).filter((name) => !NAMES.includes(name))
-  const faults = unknown.map(
-    (name) => `createGateway: there is no option "${name}"; there are ${NAMES.join(', ')}`,
-  )
-  const check = (name: string, fault: string | undefined | '' | false): void => {
-    if (fault) faults.push(`createGateway: ${name} ${fault}`)
-  }
-  check('databaseUrl', databaseUrlFault(databaseUrl))
-  check('databaseConnections', databaseConnectionsFault(databaseConnections))
-  check('ledgerStallMs', ledgerStallMs !== undefined && ledgerTimeFault(ledgerStallMs))
-  check('ledgerConfirmMs', ledgerConfirmMs !== undefined && ledgerTimeFault(ledgerConfirmMs))
-  check('redisUrl', redisUrl && redisUrlFault(redisUrl))
-  check('adminToken', adminToken && adminTokenFault(adminToken))
-  if (signInProvider) {
-    check(
-      'signInProvider',
-      !isObject(signInProvider) && 'must be an object with "issuer", "clientId" and "clientSecret"',
-    )
-    check('signInProvider', !adminToken && 'needs "adminToken" too; without it there is no admin API')
-    if (isObject(signInProvider))
-      for (const [member, fault] of providerFaults(signInProvider)) check(`signInProvider.${member}`, fault)
-  }
-  for (const [name, value] of Object.entries({ webhookAllowPrivate, metrics }))
-    check(name, typeof value !== 'boolean' && 'must be true or false')
-  check('logger', logger && !isLogger(logger) && 'must have "info", "warn" and "error", as pino() has')
-  check('env', env && !isObject(env) && 'must be an object, such as process.env')
-  if (faults.length > 0) throw new ConfigError(faults)
-  return {
-    databaseUrl,
-    databaseConnections,
-    ledgerStallMs,
-    ledgerConfirmMs,
-    redisUrl: redisUrl || undefined,
-    adminToken: adminToken || undefined,
-    signInProvider: signInProvider && completeProvider(signInProvider),
-    webhookAllowPrivate,
-    metrics,
-    logger: logger ?? jsonLog('info'),
-    env: env ?? process.env,
-  }
+  const { data, error } = OPTIONS.safeParse(options)
+  if (!data) throw new ConfigError(error.issues.flatMap(optionFaults))
+  return { ...data, logger: data.logger ?? openLog('info'), env: data.env ?? process.env }
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function optionFaults(issue: z.core.$ZodIssue): string[] {
+  if (issue.code !== 'unrecognized_keys')
+    return [['createGateway:', issue.path.join('.'), issue.message].filter(Boolean).join(' ')]
+  const names = Object.keys(OPTIONS.shape).join(', ')
+  return issue.keys.map((name) => `createGateway: there is no option "${name}"; there are ${names}`)
+}
+
+/** Returns a function that returns the outermost app in which an app is mounted, or the app itself. */
+function followMounts(app: Application): () => Application {
+  let outermost = app
+  const follow = (parent: Application): void => {
+    outermost = parent
+    parent.on('mount', follow)
+  }
+  app.on('mount', follow)
+  return () => outermost
 }
 
 function isListener(value: unknown): value is (error: Error) => void {
   return typeof value === 'function'
 }
 
-function isLogger(value: Logger): boolean {
-  return [value.info, value.warn, value.error].every((log) => typeof log === 'function')
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isLogger(value: unknown): boolean {
+  const { info, warn, error } = (value ?? {}) as Partial<Logger>
+  return [info, warn, error].every((log) => typeof log === 'function')
 }

@@ -6,7 +6,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 
-/** What the provider demands of a request. */
+/** The values that the provider demands of a request. */
 export interface ProviderOptions {
   readonly key: string
   readonly project: string

@@ -134,7 +134,7 @@ describe('the authority of the config', () => {
     const rows = differences.map((difference) => ({ object: 'difference', ...difference }))
     assert.deepEqual((await one.ask('/admin/drift')).body.data, rows)
     const fields = () => one.told().map((line) => line.fields)
-    // The comparison at the start may have told of the deletion before.
+    // The comparison at the start may have reported the deletion before.
     assert.deepEqual(fields().slice(-differences.length), differences)
     assert.doesNotMatch(JSON.stringify(one.logger.lines), /sk-/)
     assert.equal(await statusFor(one, 'sk-leaked'), 200)

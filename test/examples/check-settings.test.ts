@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { printFaults } from '../../examples/gateway/check-settings.ts'
-import { loadEnvironment } from '../../examples/gateway/environment.ts'
+import { printFaults } from '../../examples/gateway/commands/check.ts'
+import { loadEnvironment } from '../../examples/gateway/config/environment.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 it('a region that the demo could not start with is a fault of the check, too', async (t) => {

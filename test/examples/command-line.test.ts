@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { OPTIONS, readCommandLine, USAGE } from '../../examples/gateway/command-line.ts'
-import { readConfigFile } from '../../examples/gateway/config-file.ts'
-import { readSettings } from '../../examples/gateway/settings.ts'
+import { readConfigFile } from '../../examples/gateway/config/config-file.ts'
+import { readSettings } from '../../examples/gateway/config/environment.ts'
 
 test('a variable that is set to nothing is as if it were not set', () => {
   const { host, port, logLevel } = readSettings({ HOST: '', PORT: '', LOG_LEVEL: '' })
@@ -20,6 +20,8 @@ describe('the command line', () => {
     [['migrate'], { action: 'migrate', config: undefined, downTo: undefined }],
     [['migrate', '--down-to', 'a', '--config=b'], { action: 'migrate', config: 'b', downTo: 'a' }],
     [['convert', 'litellm', 'a.yaml'], { action: 'convert', config: undefined, source: 'a.yaml' }],
+    [['backup', 'a'], { action: 'backup', config: undefined, file: 'a' }],
+    [['restore', 'a', '--config=b'], { action: 'restore', config: 'b', file: 'a' }],
   ]
   for (const [args, expected] of READ)
     test(`is read: ${args.join(' ')}`, () => assert.deepEqual(readCommandLine(args), expected))
@@ -35,6 +37,8 @@ describe('the command line', () => {
     [['migrate', '--check'], /migrate takes only/],
     [['--down-to', 'a'], /--down-to belongs to migrate/],
     [['convert', 'litellm', 'a.yaml', '--down-to=a'], /--down-to belongs to migrate/],
+    [['backup'], /backup takes one file/],
+    [['restore', 'a', 'b'], /restore takes one file/],
     [['convert'], /convert takes/],
     [['convert', 'litellm'], /convert takes/],
     [['convert', 'portkey', 'a.yaml'], /convert takes "litellm"/],
@@ -54,7 +58,7 @@ describe('the command line', () => {
     const options = Object.entries(OPTIONS).map(
       ([name, option]) => `--${name}${'short' in option ? `, -${option.short}` : ''} `,
     )
-    for (const word of [...options, 'convert litellm FILE', '--down-to NAME'])
+    for (const word of [...options, 'convert litellm FILE', '--down-to NAME', 'backup FILE', 'restore FILE'])
       assert.ok(USAGE.includes(word), word)
   })
 

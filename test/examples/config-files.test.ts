@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import { readConfigFile } from '../../examples/gateway/config-file.ts'
+import { readConfigFile } from '../../examples/gateway/config/config-file.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 async function read(t: TestContext, name: string, text: string): Promise<object> {

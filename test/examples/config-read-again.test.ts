@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { readConfigFile } from '../../examples/gateway/config-file.ts'
-import { ConfigReload } from '../../examples/gateway/config-reload.ts'
-import { currentVariables, environmentFiles, loadEnvironment } from '../../examples/gateway/environment.ts'
+import { readConfigFile } from '../../examples/gateway/config/config-file.ts'
+import {
+  currentVariables,
+  environmentFiles,
+  loadEnvironment,
+} from '../../examples/gateway/config/environment.ts'
+import { ConfigReload } from '../../examples/gateway/config/reload.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGateway } from 'express-model-gateway/gateway'
-import { readSettings } from '../../examples/gateway/settings.ts'
-import { openDurableStores } from '../../examples/gateway/stores.ts'
-import { ConfigError, loadConfig, MemoryLedger } from '../../lib/index.ts'
+import { readSettings } from '../../examples/gateway/config/environment.ts'
+import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
+import { ConfigError, loadConfig } from '../../lib/index.ts'
 import type { SettlementResult } from '../../lib/ledger/index.ts'
+import { SqlLedger } from '../../lib/stores/sql/index.ts'
 import { postgresUrl } from '../stores/sql/postgres-database.ts'
 import { assembledGateway } from '../support/assembled-gateway.ts'
 import { cleaningUp } from '../support/clean-up.ts'
@@ -57,7 +58,7 @@ describe('how long calls wait for the ledger', () => {
     const config = { models: [{ id: 'm', kind: 'chat', price }], lines: [line] }
     const { send } = await assembledGateway(cleanUp, config, { ledgerConfirmMs: CONFIRM_MS })
     const written = Promise.withResolvers<readonly SettlementResult[]>()
-    t.mock.method(MemoryLedger.prototype, 'settle', () => written.promise)
+    t.mock.method(SqlLedger.prototype, 'settle', () => written.promise)
     const asked = performance.now()
     const response = await send('/v1/chat/completions', {
       model: 'm',

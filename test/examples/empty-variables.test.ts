@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { readSettings } from '../../examples/gateway/settings.ts'
+import { readSettings } from '../../examples/gateway/config/environment.ts'
 
 const NAMES = [
   'PORT',
   'HOST',
   'DATABASE_CONNECTIONS',
+  'DATABASE_PARTITIONS',
   'REDIS_URL',
   'WORKERS',
   'ADMIN_TOKEN',

@@ -6,7 +6,7 @@ import { assembledGateway } from '../support/assembled-gateway.ts'
 const ORIGIN = 'https://app.example.com'
 const MESSAGES = [{ role: 'user', content: 'Hello!' }]
 
-/** What the gateway says in headers of its own. */
+/** The headers that the gateway itself sets. */
 const OWN = /^(?:x-(?!content-type-options$)|retry-after|request-id$|anthropic-ratelimit-)/
 
 /** Requests that make it say all of it. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { openLimitStores } from '../../examples/gateway/limit-stores.ts'
 import { openGateway } from '../../examples/gateway/open-gateway.ts'
+import { openLimitStores } from '../../examples/gateway/stores/limit-stores.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { CallLogWriter } from '../../lib/middleware/call-log/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
@@ -26,7 +26,7 @@ const config = loadConfig({
 })
 
 describe('a gateway that cannot be opened', () => {
-  /** What fails: before there is a database, in it, and behind it. */
+  /** The places of a failure: before there is a database, in it, and behind it. */
   const FAULTS = {
     'for want of a database': { databaseUrl: 'sqlite:/dev/null/gateway.db' },
     'for an account that does not fit the database': {

@@ -14,7 +14,7 @@ const CONFIG = {
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 const PROVIDER = { issuer: 'https://login.example', clientId: 'c', clientSecret: 's' }
 
-/** Options that cannot be meant, and the beginnings of all faults that are told. */
+/** Options that cannot be meant, and the beginnings of all faults that are reported. */
 const WRONG: readonly [what: string, options: object, ...faults: string[]][] = [
   ['an address that is no string', { databaseUrl: new URL('sqlite:x.db') }, 'databaseUrl must be'],
   ['null for an address', { databaseUrl: null }, 'databaseUrl must be'],
@@ -67,7 +67,7 @@ it('the callback of listen hears that the port is taken, as with Express, and th
   assert.equal(none, undefined)
   const [, taken] = await listened((server.address() as AddressInfo).port)
   assert.equal((taken as NodeJS.ErrnoException).code, 'EADDRINUSE')
-  // Whoever tries another port, or serves two addresses, is served at each.
+  // A caller that tries another port, or serves two addresses, is served at each.
   const [another] = await listened(0)
   for (const each of [server, another]) {
     const url = `http://127.0.0.1:${(each.address() as AddressInfo).port}/v1/models`

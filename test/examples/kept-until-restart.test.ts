@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { keptUntilRestart, needsRestart } from '../../examples/gateway/live-config.ts'
+import { keptUntilRestart, needsRestart } from '../../examples/gateway/config/reload.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 
 const LINE = {

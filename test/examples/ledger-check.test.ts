@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { sql } from 'kysely'
-import { openDurableStores } from '../../examples/gateway/stores.ts'
+import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../lib/index.ts'
 import { databaseUrl } from '../stores/sql/temporary-database.ts'
 

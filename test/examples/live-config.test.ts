@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { assemble } from '../../examples/gateway/app.ts'
-import { Readiness } from '../../examples/gateway/readiness.ts'
-import { openDurableStores } from '../../examples/gateway/stores.ts'
+import { Readiness } from '../../examples/gateway/serving/readiness.ts'
+import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { type LimitStore, MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
@@ -48,6 +48,7 @@ async function gatewayOf(t: TestContext, source: object, limits: LimitStore) {
   t.after(async () => {
     await server.close()
     await gateway.close()
+    await durable.close()
   })
   const ask = (path: string, body: object): Promise<Response> =>
     fetch(server.url + path, {

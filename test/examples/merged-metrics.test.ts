@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MergedMetrics } from '../../examples/gateway/merged-metrics.ts'
+import { MergedMetrics } from '../../examples/gateway/workers/merged-metrics.ts'
 import { Scrape } from '../middleware/telemetry/scrape.ts'
 
 const CALLS = 'model_gateway_attributed_calls_total'
@@ -15,7 +15,7 @@ function pageOf(labels: readonly string[]): string {
   )
 }
 
-/** What is told after workers have served and ended, one after the other. */
+/** The metrics after workers have served and ended, one after the other. */
 function afterEnds(workers: number, labelsOf: (worker: number, i: number) => string): Scrape {
   const metrics = new MergedMetrics<number>()
   for (let worker = 0; worker < workers; worker++) {
@@ -29,7 +29,7 @@ function afterEnds(workers: number, labelsOf: (worker: number, i: number) => str
   return page
 }
 
-test('what callers sent does not add up over the ends of workers, and nothing counted is lost', () => {
+test('figures of callers do not add up over the ends of workers, and nothing counted is lost', () => {
   const page = afterEnds(6, (worker, i) => {
     const odd = '\\"},model_gateway_account=\\"\\\\'
     const sent = `model_gateway_user="u${worker}-${i}${odd}",model_gateway_tag_team="t${i}${odd}"`

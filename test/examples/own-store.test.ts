@@ -90,7 +90,7 @@ describe('a limit store in a file that processes share', () => {
          let admitted = 0
          for (let i = 0; i < 150; ) {
            const demand = { id: process.pid + '-' + i, sender: 's', windowMs: 60000, charges, slots: [] }
-           // Whoever waited too long for the others asks again: nothing of the demand stands.
+           // A process that waited too long for the others asks again: nothing of the demand stands.
            const verdict = await Promise.resolve(store.admit(demand)).catch(() => undefined)
            if (!verdict) continue
            if (!verdict.refusedBy) admitted++

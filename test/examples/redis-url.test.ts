@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { redisUrlFault } from '../../examples/gateway/redis-url.ts'
+import { redisUrlFault } from '../../examples/gateway/config/redis-url.ts'
 
 for (const url of [
   'redis://127.0.0.1',

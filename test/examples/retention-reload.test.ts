@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { openDurableStores } from '../../examples/gateway/stores.ts'
+import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { entryAt } from '../contracts/call-store.ts'
 import { BACKENDS } from '../stores/sql/postgres-database.ts'

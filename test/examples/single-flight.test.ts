@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { metricsPage } from '../../examples/gateway/metrics-page.ts'
 import { singleFlight } from '../../examples/gateway/single-flight.ts'
+import { metricsPage } from '../../examples/gateway/telemetry/observability.ts'
 import { serveApp } from '../support/app-server.ts'
 
 test('many who ask at once wait for one answer, and whoever asks behind it gets a new one', async () => {

@@ -1,30 +1,8 @@
-import type { Limits } from './accounts.ts'
+import type { KeyAnswer } from 'express-model-gateway/admin'
 import { namesIn, numberIn, pairsIn } from './parts/form.ts'
 
 /** An API key as operators see it. */
-export interface Key {
-  readonly id: string
-  readonly account: string
-  readonly name: string | null
-  readonly note: string | null
-  /** Every call with the key has them. */
-  readonly tags: Readonly<Record<string, string>>
-  readonly enabled: boolean
-  readonly expires_at: string | null
-  readonly quota: string | null
-  readonly allow_ips: readonly string[] | null
-  readonly allow_models: readonly string[] | null
-  readonly limits: Limits
-  /** What the settings name that does not exist. */
-  readonly warnings?: readonly string[]
-  readonly spent: string
-  readonly leased: string
-  readonly available: string | null
-  /** Until when the secret before the last rotation is valid; null: it is not. */
-  readonly previous_secret_expires_at: string | null
-  /** To about a minute; null: never. */
-  readonly last_used_at: string | null
-  readonly created_at: string
+export type Key = KeyAnswer & {
   /** In the answer to a new key or secret only. */
   readonly secret?: string
 }

@@ -1,18 +1,10 @@
-import type { LineFigures, LineOutline } from 'express-model-gateway/route'
+import type { LineAnswer } from 'express-model-gateway/admin'
+import type { LineOutline } from 'express-model-gateway/route'
 import { h } from './element.ts'
 import { badge } from './parts/status.ts'
 
-/** The status of a line in the process that answered, or, for operators, its figures in all workers. */
-export interface Line extends LineOutline, Partial<Omit<LineFigures, keyof LineOutline>> {
-  /** Where there are several. */
-  readonly workers?: readonly {
-    readonly worker: number
-    readonly answered: boolean
-    readonly circuit?: LineOutline['circuit']
-  }[]
-  /** Whether it was switched on or off; null = the config decides. */
-  readonly switched?: boolean | null
-}
+/** The part of a line that callers see, and for operators its figures. */
+export type Line = LineOutline & Partial<LineAnswer>
 
 const CIRCUITS = {
   closed: ['good', 'closed'],

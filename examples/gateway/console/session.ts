@@ -1,7 +1,9 @@
-/** What an operator may do beside reading. */
-export type Role = 'viewer' | 'support' | 'finance' | 'admin'
+import type { OwnSessionAnswer } from 'express-model-gateway/admin'
 
-/** Who uses the console, and by which credential. */
+/** A role of an operator: the actions that it allows beside reading. */
+export type Role = OwnSessionAnswer['roles'][number]
+
+/** The user of the console, and the credential. */
 export interface Session {
   /** A key gives access to its account, an operator to what the roles include. */
   readonly kind: 'key' | 'admin'

@@ -1,14 +1,9 @@
+import type { OwnSessionAnswer } from 'express-model-gateway/admin'
 import { Api } from './api.ts'
 import { fill, h } from './element.ts'
 import { field, form } from './parts/form.ts'
 import { faultNotice, notice } from './parts/notice.ts'
-import { keepSession, type Role, type Session } from './session.ts'
-
-/** The answer of `GET /admin/session`. */
-interface OwnSession {
-  readonly name: string
-  readonly roles: readonly Role[]
-}
+import { keepSession, type Session } from './session.ts'
 
 /** Why the gateway signed nobody in, by the word behind `?refused=`. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -87,7 +82,7 @@ async function offerProvider(place: HTMLElement, resume: boolean, done: () => vo
 async function sessionOf(kind: Session['kind'], secret: string | null): Promise<Session> {
   const api = new Api({ secret })
   if (kind === 'admin') {
-    const { name, roles } = await api.get<OwnSession>('admin/session')
+    const { name, roles } = await api.get<OwnSessionAnswer>('admin/session')
     return { kind, secret, name, roles }
   }
   await api.get('v1/calls', { limit: 1 })

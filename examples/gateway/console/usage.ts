@@ -1,28 +1,14 @@
+import type { UsageRowAnswer } from 'express-model-gateway/usage'
 import type { Page, Query } from './api.ts'
 import type { Session } from './session.ts'
 import type { ViewContext } from './view.ts'
 
 /** A row of `/usage`: the members that it is grouped by, and its sums. */
-export interface UsageRow {
-  readonly hour?: string
-  readonly day?: string
-  readonly month?: string
-  readonly requests: number
-  readonly refused: number
-  readonly failed: number
-  readonly input_tokens: number
-  readonly cached_input_tokens: number
-  readonly output_tokens: number
-  readonly images: number
-  readonly seconds: number
-  /** Decimal strings; the cost is for operators. */
-  readonly charged: string
-  readonly cost?: string
-  readonly p50_ms: number | null
-  readonly p95_ms: number | null
-  /** The other groups: account, key, model, line, user, tags. */
-  readonly [group: string]: string | number | null | undefined
-}
+export type UsageRow = UsageRowAnswer &
+  Partial<Readonly<Record<'hour' | 'day' | 'month', string>>> & {
+    /** The other groups: account, key, model, line, user, tags. */
+    readonly [group: string]: string | number | null | undefined
+  }
 
 /** Bounds what a view reads; the rows of a group may be as many as there are keys. */
 const MAX_ROWS = 5000

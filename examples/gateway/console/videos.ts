@@ -1,24 +1,8 @@
+import type { VideoTaskAnswer } from 'express-model-gateway/admin'
 import { h } from './element.ts'
 import { badge, type Tone } from './parts/status.ts'
 
-/** A video task as operators see it. */
-export interface VideoTask {
-  readonly id: string
-  readonly request_id: string
-  readonly account: string
-  readonly key: string | null
-  readonly model: string
-  readonly line: string
-  readonly upstream_id: string | null
-  readonly state: string
-  /** Amounts are decimal strings. */
-  readonly held: string
-  readonly charged: string | null
-  readonly error_code: string | null
-  readonly created_at: string
-  readonly updated_at: string
-  readonly finished_at: string | null
-}
+export type VideoTask = VideoTaskAnswer
 
 export const VIDEO_STATES = [
   'unresolved',
@@ -29,9 +13,9 @@ export const VIDEO_STATES = [
   'failed',
   'cancelled',
   'expired',
-] as const
+] as const satisfies readonly VideoTask['state'][]
 
-const TONES: Readonly<Record<string, Tone>> = {
+const TONES: Partial<Record<VideoTask['state'], Tone>> = {
   unresolved: 'bad',
   succeeded: 'good',
   failed: 'warn',

@@ -2,7 +2,7 @@ import type { Api } from './api.ts'
 import type { Child } from './element.ts'
 import type { Session } from './session.ts'
 
-/** What a view gets to be shown. */
+/** The context in which a view is shown. */
 export interface ViewContext {
   readonly session: Session
   readonly api: Api

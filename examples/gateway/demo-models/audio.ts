@@ -42,7 +42,7 @@ function speak(text: string): Buffer {
   for (const [i, word] of words.entries()) {
     const hertz = 200 + 30 * Math.min(word.length, 20)
     for (let at = 0; at < perWord; at++) {
-      // The tone fades, so that words can be told apart.
+      // The tone fades, so that words can be distinguished.
       const loudness = 8000 * (1 - at / perWord)
       const sample = Math.sin((2 * Math.PI * hertz * at) / SAMPLES_PER_SECOND) * loudness
       samples.writeInt16LE(Math.round(sample), (i * perWord + at) * 2)

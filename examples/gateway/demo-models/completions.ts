@@ -1,10 +1,8 @@
 import type { Answer } from './answer.ts'
 import { readText } from './data-endpoint.ts'
 import { readInputs } from './inputs.ts'
-import type { JsonObject, Prompt } from './prompt.ts'
-import { asObject, readCount } from './prompt.ts'
-import type { Rendering, TextEndpoint } from './text-endpoint.ts'
-import { newId } from './text-endpoint.ts'
+import { asObject, type JsonObject, type Prompt, readCount } from './prompt.ts'
+import { newId, type Rendering, type TextEndpoint } from './text-endpoint.ts'
 import { countTokens } from './tokens.ts'
 
 const MAX_CHOICES = 8

@@ -1,5 +1,4 @@
-import type { DataEndpoint } from './data-endpoint.ts'
-import { readText } from './data-endpoint.ts'
+import { type DataEndpoint, readText } from './data-endpoint.ts'
 import { readInputs } from './inputs.ts'
 import { readCount } from './prompt.ts'
 import { countTokens } from './tokens.ts'

@@ -1,9 +1,18 @@
 import type { Answer, Finish } from './answer.ts'
 import { Fault } from './faults.ts'
-import type { JsonObject, Prompt, Tool, ToolChoice } from './prompt.ts'
-import { asObject, countInput, objectsIn, readConversation, readCount, textOf } from './prompt.ts'
-import type { Rendering, TextEndpoint } from './text-endpoint.ts'
-import { newId } from './text-endpoint.ts'
+import {
+  asObject,
+  countInput,
+  type JsonObject,
+  objectsIn,
+  type Prompt,
+  readConversation,
+  readCount,
+  type Tool,
+  type ToolChoice,
+  textOf,
+} from './prompt.ts'
+import { newId, type Rendering, type TextEndpoint } from './text-endpoint.ts'
 
 const MAX_OUTPUT_TOKENS = 16_384
 

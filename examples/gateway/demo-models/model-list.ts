@@ -1,7 +1,5 @@
-import type { Provider } from './faults.ts'
-import { Fault } from './faults.ts'
-import type { DemoModel } from './models.ts'
-import { DEMO_MODELS, demoModel } from './models.ts'
+import { Fault, type Provider } from './faults.ts'
+import { DEMO_MODELS, type DemoModel, demoModel } from './models.ts'
 
 const CREATED = new Date('2026-01-01T00:00:00Z')
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from './faults.ts'
-import type { JsonObject } from './prompt.ts'
-import { asObject } from './prompt.ts'
+import { asObject, type JsonObject } from './prompt.ts'
 
 /** Reads the JSON object of a request; throws a `Fault` if it is over the limit or not a JSON object. */
 export async function readBody(req: IncomingMessage, limitBytes: number): Promise<JsonObject> {

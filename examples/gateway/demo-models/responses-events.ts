@@ -1,5 +1,4 @@
-import type { JsonObject } from './prompt.ts'
-import { objectsIn } from './prompt.ts'
+import { type JsonObject, objectsIn } from './prompt.ts'
 import type { Rendering } from './text-endpoint.ts'
 
 /** The members of a response that its stream needs. */

@@ -1,11 +1,19 @@
 import type { Answer, Finish } from './answer.ts'
 import { Fault } from './faults.ts'
-import type { JsonObject, Prompt, Tool, ToolChoice } from './prompt.ts'
-import { asObject, countInput, objectsIn, readCount, textOf } from './prompt.ts'
+import {
+  asObject,
+  countInput,
+  type JsonObject,
+  objectsIn,
+  type Prompt,
+  readCount,
+  type Tool,
+  type ToolChoice,
+  textOf,
+} from './prompt.ts'
 import { responseEvents } from './responses-events.ts'
 import type { StoredResponses } from './stored-responses.ts'
-import type { Rendering, TextEndpoint } from './text-endpoint.ts'
-import { newId } from './text-endpoint.ts'
+import { newId, type Rendering, type TextEndpoint } from './text-endpoint.ts'
 
 const MAX_OUTPUT_TOKENS = 16_384
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { ROLES, type Role } from 'express-model-gateway'
 import type { ClientAuth, Configuration } from 'openid-client'
+import type { ProviderSettings } from '../config/environment.ts'
 import { singleFlight } from '../single-flight.ts'
-import { type Claims, rolesIn } from './operator-claims.ts'
-import type { ProviderSettings } from './provider-settings.ts'
 
 /** For each request to the provider, in seconds. */
 const TIMEOUT_SECONDS = 5
@@ -30,7 +30,7 @@ export class Provider {
     )
   }
 
-  /** What the sign-in page calls it. */
+  /** The provider's name on the sign-in page. */
   get name(): string {
     return new URL(this.#settings.issuer).host
   }
@@ -79,7 +79,7 @@ export class Provider {
     const claims: Claims & { sub: string } = { sub: '', ...tokens.claims() }
     const isComplete = rolesIn(claims, this.#settings.roleClaim).length > 0
     if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
-    // Many providers tell roles here only, or all of them.
+    // Many providers report the roles only here, or report all of them only here.
     return { ...claims, ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)) }
   }
 
@@ -107,8 +107,44 @@ export class Provider {
   }
 }
 
-/** The proofs of one sign-in. None of them tells the secret or another one. */
+/** The proofs of one sign-in. None of them reveals the secret or another proof. */
 function proofsOf(secret: string) {
   const proof = (what: string) => createHash('sha256').update(`${what}:${secret}`).digest('base64url')
   return { state: proof('state'), nonce: proof('nonce'), verifier: proof('verifier') }
+}
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the roles that a claim holds: one name, or a list. Names that are no roles are ignored. The claim may be a path
+ * into objects, such as `realm_access.roles`.
+ */
+export function rolesIn(claims: Claims, claim: string): readonly Role[] {
+  const value = Object.hasOwn(claims, claim) ? claims[claim] : at(claims, claim.split('.'))
+  const names = Array.isArray(value) ? value : [value]
+  return ROLES.filter((role) => names.includes(role))
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, name)) return undefined
+    return (inner as Claims)[name]
+  }, value)
+}
+
+const MAX_NAME = 200
+
+/**
+ * Returns the name for the change log. A person can often choose the address and the name that the provider shows, so the
+ * subject stands behind it.
+ */
+export function nameIn({ sub, email, preferred_username: username }: Claims): string {
+  const subject = printable(sub)
+  const shown = printable(email) || printable(username)
+  if (shown === '' || shown === subject) return subject.slice(0, MAX_NAME)
+  return `${shown.slice(0, MAX_NAME - subject.length - 3)} (${subject})`.slice(0, MAX_NAME)
+}
+
+function printable(value: unknown): string {
+  return typeof value === 'string' ? value.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 150) : ''
 }

@@ -9,14 +9,12 @@ import {
   setSessionCookie,
 } from 'express-model-gateway'
 import { hashSecret } from 'express-model-gateway/catalog'
-import { errorText } from '../error-text.ts'
-import { followSecret } from '../secret-settings.ts'
-import { nameIn, rolesIn } from './operator-claims.ts'
-import { Provider, ProviderAway } from './provider.ts'
-import type { ProviderSettings } from './provider-settings.ts'
-import { SignInsAtOnce, sendWait } from './sign-ins-at-once.ts'
+import type { ProviderSettings } from '../config/environment.ts'
+import { followSecret } from '../config/secret-settings.ts'
+import { errorText } from '../errors.ts'
+import { nameIn, Provider, ProviderAway, rolesIn } from './provider.ts'
 
-/** What signing in at a provider needs. */
+/** The options of the sign-in at a provider. */
 export interface SignInParts {
   readonly sessions: SessionStore
   /** Counts failed attempts together with wrong tokens. */
@@ -146,4 +144,44 @@ function isAway(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'OAUTH_TIMEOUT' || error.message === 'fetch failed') return true
   return isAway(error.cause)
+}
+
+const MAX = 8
+const MAX_OF_NETWORK = 2
+const RETRY_SECONDS = 5
+
+/**
+ * Counts the sign-ins that wait for the provider. Those of one network must not take the places of all others while the
+ * provider is slow.
+ */
+class SignInsAtOnce {
+  readonly #waiting = new Map<string, number>()
+
+  /** Runs a sign-in of a network. Returns the status to refuse it with instead, if too many wait. */
+  async run(network: string, signIn: () => Promise<void>): Promise<429 | 503 | undefined> {
+    const ofNetwork = this.#waiting.get(network) ?? 0
+    if (ofNetwork >= MAX_OF_NETWORK) return 429
+    if ([...this.#waiting.values()].reduce((sum, count) => sum + count, 0) >= MAX) return 503
+    this.#waiting.set(network, ofNetwork + 1)
+    try {
+      await signIn()
+    } finally {
+      const left = (this.#waiting.get(network) ?? 0) - 1
+      if (left > 0) this.#waiting.set(network, left)
+      else this.#waiting.delete(network)
+    }
+  }
+}
+
+/** Answers a page that asks for patience. The sign-in is not spent: the same address can be loaded again. */
+function sendWait(res: Response, status: 429 | 503): void {
+  const who = status === 429 ? 'your network' : 'this gateway'
+  res
+    .status(status)
+    .set({ 'retry-after': `${RETRY_SECONDS}`, 'content-security-policy': "default-src 'none'" })
+    .type('html')
+    .send(
+      `<!doctype html><html lang="en"><title>Please wait</title><h1>Too many sign-ins at once</h1>` +
+        `<p>The provider is slow, and others of ${who} wait for it. Reload this page in a few seconds.</p></html>`,
+    )
 }

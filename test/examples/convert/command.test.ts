@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { printConverted } from '../../../examples/gateway/convert/print-converted.ts'
+import { printConverted } from '../../../examples/gateway/commands/convert.ts'
 import { ConfigError } from '../../../lib/core/config/index.ts'
 
 const BIN = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
@@ -64,7 +64,7 @@ describe('convert litellm', { timeout: 100_000 }, () => {
   })
 
   const REFUSED: readonly [what: string, content: string, why: RegExp][] = [
-    ['no YAML', 'model_list: [', /^file\.yaml is not valid YAML \(\w+\): look at line 1$/],
+    ['no YAML', 'model_list: [', /^file\.yaml is not valid YAML \(\w+\): look at line 1, column \d+$/],
     ['an alias without an anchor', 'model_list: *nothing', /^file\.yaml is not valid YAML: .*alias/],
     ['an empty file', '', /^file\.yaml has no list model_list: it is no config of a LiteLLM proxy$/],
     ['a list', '- 1', /^file\.yaml has no list model_list/],

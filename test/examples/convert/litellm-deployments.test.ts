@@ -156,7 +156,7 @@ model_list:
     assert.deepEqual([series.line?.models.chat, series.line?.endpoints], ['eu', ['chat/completions']])
   })
 
-  test('what no model can do is left out, with the way around', () => {
+  test('a deployment that cannot become a model is left out, with the way around', () => {
     for (const [name, info] of [
       ['openai/whisper-1', '{}'],
       ['openai/tts-1', '{}'],

@@ -66,7 +66,7 @@ describe('several deployments of LiteLLM', () => {
     )
   })
 
-  test('what they say alike the model says, what differs each line', () => {
+  test('the model has the settings that its deployments share, and each line has those that differ', () => {
     const { config } = convert(`model_list:
   - model_name: a
     litellm_params: { model: openai/x, input_cost_per_token: 1e-6 }
@@ -254,7 +254,7 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
       assert.doesNotMatch(notes.join(), /secret/)
     })
 
-  test('what is off or empty is not told', () => {
+  test('a setting that is off or empty is not reported', () => {
     const { notes } = convert(`${MODELS}
 litellm_settings: { cache: false, callbacks: [], set_verbose: null }
 general_settings: { master_key: k, database_url: null }`)

@@ -63,5 +63,5 @@ export const WEATHER = {
   required: ['city'],
 }
 
-/** What a demo model makes of `WEATHER`. */
+/** The arguments that a demo model makes up for `WEATHER`. */
 export const WEATHER_EXAMPLE = { city: 'Paris', days: 2 }

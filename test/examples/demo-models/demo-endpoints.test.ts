@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { demoConfig } from '../../../examples/gateway/demo-config.ts'
+import { demoConfig } from '../../../examples/gateway/demo-models/config.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { ENDPOINTS_BY_PROTOCOL } from '../../../lib/core/catalog/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'

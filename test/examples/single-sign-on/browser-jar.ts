@@ -1,7 +1,7 @@
 /** A browser without pages: it keeps cookies by host, and goes where it is sent, one step at a time. */
 export class BrowserJar {
   readonly cookies = new Map<string, string>()
-  /** What was set last, as the server wrote it. */
+  /** The cookies that were set last, as the server wrote them. */
   readonly set: string[] = []
 
   async get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> {

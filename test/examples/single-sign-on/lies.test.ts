@@ -30,7 +30,7 @@ const gatewayWith = (issuer: string): Promise<AssembledGateway> =>
 
 const hasSession = (jar: BrowserJar) => jar.set.some((line) => line.startsWith('gateway_session='))
 
-describe('what a provider says wrongly opens nothing', () => {
+describe('a wrong claim of a provider opens nothing', () => {
   let provider: LyingProvider
   let gateway: AssembledGateway
   before(async () => {

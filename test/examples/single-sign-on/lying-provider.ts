@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { CleanUp } from '../../support/clean-up.ts'
 import { until } from '../../support/until.ts'
 
-/** What a provider may say wrongly. */
+/** The claims that a provider may get wrong. */
 export interface Lies {
   readonly issuer?: string
   readonly audience?: string
@@ -16,7 +16,7 @@ export interface Lies {
   readonly discoveredIssuer?: string
   /** In the ID token. */
   readonly roles?: string | readonly string[]
-  /** What its userinfo tells; undefined: it has none. */
+  /** The userinfo that it returns; undefined: it has none. */
   readonly userInfo?: object
 }
 

@@ -9,7 +9,7 @@ import type { Column } from './table.ts'
 
 /** A list of the API whose members are made, changed and deleted in the console. */
 export interface Collection<T> extends Listing<T> {
-  /** What a member is, such as `operator`. */
+  /** The word for one member, such as `operator`. */
   readonly one: string
   /** Whether the user may make and change members. */
   readonly editable: boolean
@@ -23,7 +23,7 @@ export interface Collection<T> extends Listing<T> {
     /** Returns what is shown of a new member, such as its secret. */
     made?(created: T): Child
   }
-  /** What can be done with a member. */
+  /** The actions for a member. */
   readonly actions?: readonly RowAction<T>[]
 }
 

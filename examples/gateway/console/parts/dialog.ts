@@ -4,7 +4,7 @@ import { type Filled, form } from './form.ts'
 /** A dialog that says what an action does, before it does it. */
 export interface Question<T> {
   readonly title: string
-  /** What happens then. */
+  /** The description of what the action does. */
   readonly says: Child
   readonly fields?: Child
   readonly submit: string

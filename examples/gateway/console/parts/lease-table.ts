@@ -1,4 +1,4 @@
-import type { Lease } from '../accounts.ts'
+import type { LeaseAnswer as Lease } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import type { ViewContext } from '../view.ts'

@@ -27,8 +27,10 @@ export function lineColumns(session: Session): readonly Column<Line>[] {
 const STATES: readonly Column<Line>[] = [
   {
     name: 'State',
-    cell: ({ enabled, switched }) => [
-      badge(enabled ? 'good' : 'off', enabled ? 'on' : 'off'),
+    cell: ({ enabled, switched, availability }) => [
+      availability === 'down'
+        ? badge('bad', 'down')
+        : badge(enabled ? 'good' : 'off', enabled ? 'on' : 'off'),
       typeof switched === 'boolean' && h('div', {}, h('small', { class: 'muted' }, 'switched by hand')),
     ],
   },

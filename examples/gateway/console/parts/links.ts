@@ -18,7 +18,7 @@ const PAGES: Readonly<Record<string, string>> = {
 /** The roles that pages need, beside reading. */
 const NEEDS: Readonly<Record<string, Role>> = { ticket: 'support', webhook: 'admin' }
 
-/** What calls can be narrowed by. */
+/** The kinds that calls can be filtered by. */
 const FILTERS: readonly string[] = ['key', 'line', 'user']
 /** The kinds whose pages and filters holders of keys have. */
 const PAGES_OF_KEYS: readonly string[] = ['call', 'model', 'ticket']

@@ -13,7 +13,7 @@ const EMPTY_PAGES = 20
 
 /** How a table shows the rows of a list. */
 export interface Rows<T> {
-  /** What the rows are, such as `accounts`; names the exported file too. */
+  /** The word for the rows, such as `accounts`; it names the exported file too. */
   readonly what: string
   readonly columns: readonly Column<T>[]
   /** Shown if there is no row, and no filter. Defaults to "No … yet." */
@@ -25,7 +25,7 @@ export interface Listing<T> extends Rows<T> {
   readonly path: string
   /** The filters. */
   readonly query?: Query
-  /** What the view itself is of, such as an account. */
+  /** The subject of the view itself, such as an account. It does not count as a filter. */
   readonly of?: Query
 }
 

@@ -15,7 +15,7 @@ const REFERENCE: Field = {
   attributes: { required: true },
 }
 
-/** What moves money: its path below the account, its words, its fields beside the amount. */
+/** A movement of money: its path below the account, its words, and its fields beside the amount. */
 interface Movement {
   readonly path: 'deposits' | 'adjustments'
   readonly name: string

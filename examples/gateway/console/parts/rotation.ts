@@ -11,14 +11,14 @@ const OVERLAPS = [
   ['604800', 'for a week'],
 ] as const
 
-/** What has a secret that can be replaced. */
+/** A kind of record with a secret that can be replaced. */
 export interface Rotated<T> {
   /** The list, such as `admin/keys`. */
   readonly path: string
   readonly secret: 'secret' | 'token'
   /** How long the former one is valid unless chosen otherwise. */
   readonly overlap: (typeof OVERLAPS)[number][0]
-  /** What the former one is good for meanwhile. */
+  /** The sentence that says what the former one is good for meanwhile. */
   readonly says: string
   nameOf(row: T): string
   rotated?(answer: T): void

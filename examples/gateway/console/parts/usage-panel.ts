@@ -50,7 +50,7 @@ async function overTime(context: ViewContext, filters: Query, period: Period): P
 
 function sums(sum: UsageRow, operator: boolean, query: Record<string, string>): HTMLElement {
   const calls = (more: Record<string, string>) => linkWith('calls', { ...query, ...more })
-  // What is charged may be of calls that were made before, such as videos.
+  // There may be charges without requests: those of calls that were made before, such as videos.
   const all = Math.max(1, sum.requests)
   const share = (part: number): string => `${Math.round((part / all) * 1000) / 10} % of all`
   return tiles([

@@ -1,4 +1,4 @@
-import type { BudgetScope } from 'express-model-gateway/ledger'
+import type { BudgetAnswer as Budget } from 'express-model-gateway/admin'
 import { fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import { resultPlace } from '../parts/action-button.ts'
@@ -14,20 +14,6 @@ import type { Column } from '../parts/table.ts'
 import { linkTo, linkWith } from '../router.ts'
 import { may } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
-
-interface Budget {
-  readonly id: string
-  readonly scope: BudgetScope
-  readonly amount: string
-  readonly period: string
-  readonly timezone: string
-  readonly hard: boolean
-  /** Shares of the amount that are told. */
-  readonly soft: readonly number[]
-  readonly spent: string
-  readonly left: string
-  readonly resets_at: string | null
-}
 
 const PERIODS = [
   ['month', 'month'],
@@ -163,7 +149,7 @@ function nameOf({ scope }: Budget): string {
   return `the budget of ${subjectOf(scope)}`
 }
 
-function subjectOf({ account, key, user, tag }: BudgetScope): string {
+function subjectOf({ account, key, user, tag }: Budget['scope']): string {
   const parts = [key && `key ${key}`, user && `user ${user}`, tag]
   return [account, ...parts.filter((part) => part)].join(', ')
 }

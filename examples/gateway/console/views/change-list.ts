@@ -1,3 +1,4 @@
+import type { ChangeAnswer as Change } from 'express-model-gateway/admin'
 import { type Child, h } from '../element.ts'
 import { listedMoment } from '../format.ts'
 import { type Filter, filterForm, filtersIn } from '../parts/filters.ts'
@@ -5,16 +6,6 @@ import { recordLink } from '../parts/links.ts'
 import { listing } from '../parts/listing.ts'
 import type { Column } from '../parts/table.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
-
-interface Change {
-  readonly id: string
-  readonly at: string
-  readonly actor: string
-  readonly action: string
-  readonly subject: string
-  readonly before: object | null
-  readonly after: object | null
-}
 
 const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Of', hint: 'Id of an account, key, line, ticket, video.' },

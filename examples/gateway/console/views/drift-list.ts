@@ -1,4 +1,4 @@
-import type { Difference } from 'express-model-gateway/admin'
+import type { DifferenceAnswer as Difference } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { subjectLink } from '../parts/links.ts'
 import { listing } from '../parts/listing.ts'

@@ -1,3 +1,4 @@
+import type { LedgerCheckAnswer as LedgerCheck } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { count, usd } from '../format.ts'
 import { section, tiles } from '../parts/facts.ts'
@@ -7,20 +8,11 @@ import { notice } from '../parts/notice.ts'
 import { badge } from '../parts/status.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
-interface LedgerCheck {
-  readonly violations: readonly string[]
-  readonly accounts: number
-  readonly charges: number
-  readonly deposited: string
-  readonly spent: string
-  readonly leased: string
-}
-
 /** Shows the check of the ledger and the open leases. */
 export function ledgerCheck(context: ViewContext): ViewContent {
   const check = loaded('the check', async () => {
     const found = await context.api.get<LedgerCheck>('admin/ledger/check', {}, context.signal)
-    const { violations } = found
+    const { violations, restored } = found
     return [
       tiles([
         [
@@ -43,6 +35,12 @@ export function ledgerCheck(context: ViewContext): ViewContent {
             {},
             violations.map((text) => h('li', {}, text)),
           ),
+        ),
+      restored !== undefined &&
+        notice(
+          'warn',
+          `The database was restored from a backup at ${restored.at}. Its newest call was of ${restored.newest_call_at ?? 'no time'}; ` +
+            `${count(restored.charges_written_again)} charges were written again. Compare the bills of the providers in between.`,
         ),
     ]
   })

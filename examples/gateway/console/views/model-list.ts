@@ -1,3 +1,4 @@
+import type { ModelAnswer as Model } from 'express-model-gateway/models'
 import type { Page } from '../api.ts'
 import { count } from '../format.ts'
 import { filterForm, MODEL } from '../parts/filters.ts'
@@ -6,14 +7,6 @@ import { rowListing } from '../parts/listing.ts'
 import { loaded } from '../parts/loaded.ts'
 import type { Session } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
-
-interface Model {
-  readonly id: string
-  readonly kind: string
-  readonly context_window: number | null
-  readonly max_output_tokens: number | null
-  readonly features: readonly string[] | null
-}
 
 /** Lists the models that the key may use; for operators, all models. */
 export function modelList(context: ViewContext): ViewContent {

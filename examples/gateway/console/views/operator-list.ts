@@ -1,3 +1,4 @@
+import type { OperatorAnswer, SessionAnswer as SignedIn } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { moment } from '../format.ts'
 import { collection } from '../parts/collection.ts'
@@ -10,23 +11,9 @@ import type { Column } from '../parts/table.ts'
 import { may } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
-interface Operator {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly previous_token_until: string | null
-  readonly created_at: string
+type Operator = OperatorAnswer & {
   /** In the answer to a new one only. */
   readonly token?: string
-}
-
-/** Who signed in at a provider. */
-interface SignedIn {
-  readonly id: string
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly created_at: string
-  readonly expires_at: string
 }
 
 const ROLES = [

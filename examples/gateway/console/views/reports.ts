@@ -37,7 +37,7 @@ export function reports(context: ViewContext): ViewContent {
   ]
   const asked = filtersIn(context, filters)
   const total = readUsage(context, asked).then((rows) => rows?.[0])
-  // Whoever waits for the total meets its fault.
+  // The code that awaits the total handles its rejection.
   total.catch(() => {})
   const grouped: Query = { ...asked, group_by: groups.join(',') }
   const load = (cursor: string | undefined, limit: number): Promise<UsagePage> =>

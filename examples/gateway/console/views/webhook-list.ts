@@ -1,3 +1,4 @@
+import type { DeliveryAnswer as Delivery, WebhookAnswer } from 'express-model-gateway/admin'
 import { h } from '../element.ts'
 import { count, listedMoment, moment } from '../format.ts'
 import { collection } from '../parts/collection.ts'
@@ -13,31 +14,9 @@ import { linkTo } from '../router.ts'
 import { may } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
-interface Webhook {
-  readonly id: string
-  readonly url: string
-  /** null = all. */
-  readonly events: readonly string[] | null
-  readonly description: string | null
-  readonly dropped: number
-  readonly disabled_at: string | null
-  readonly created_at: string
+type Webhook = WebhookAnswer & {
   /** In the answer to a new one only. */
   readonly secret?: string
-}
-
-interface Delivery {
-  readonly id: string
-  readonly event: string
-  readonly type: string
-  readonly subject: string
-  readonly attempts: number
-  readonly state: 'pending' | 'delivered' | 'given_up'
-  readonly response_status: number | null
-  readonly error: string | null
-  readonly next_attempt_at: string | null
-  readonly delivered_at: string | null
-  readonly created_at: string
 }
 
 const EVENTS = [

@@ -1,10 +1,8 @@
-import { type Deployment, readDeployment } from './deployment.ts'
-import { addAliases, addFallbacks, readAliases, readFallbacks } from './fallbacks.ts'
-import { type Groups, groupByModel, toModel } from './groups.ts'
-import { toLines } from './lines.ts'
-import { isMapping, type Mapping, Members } from './members.ts'
-import { Notes } from './notes.ts'
-import { Settings } from './settings.ts'
+import { isAddressOrBlock } from 'express-model-gateway/catalog'
+import { type Deployment, isId, type LineDefaults, readDeployment, readUnsupported } from './deployments.ts'
+import { GENERAL_HINTS, MODULE_HINTS, ROUTER_HINTS, TOP_HINTS } from './hints.ts'
+import { addFallback, type Groups, groupByModel, toLines, toModel } from './lines.ts'
+import { type Context, isMapping, type Mapping, Members, Notes } from './members.ts'
 
 /** A config of this gateway, made of LiteLLM's. */
 export interface Converted {
@@ -78,4 +76,201 @@ function variablesOf({ environment_variables: variables }: Mapping): Record<stri
   return Object.fromEntries(
     Object.entries(variables).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )
+}
+
+const WEIGHTED = 'weighted'
+const STRATEGIES: ReadonlyMap<string, string> = new Map([
+  ['simple-shuffle', WEIGHTED],
+  ['latency-based-routing', 'latency'],
+  ['cost-based-routing', 'price'],
+])
+
+/** The settings of LiteLLM's file. What `router_settings` and `litellm_settings` both have, the first decides. */
+class Settings {
+  readonly #top: Members
+  readonly router: Members
+  readonly #module: Members
+  readonly #general: Members
+  readonly #context: Context
+
+  constructor(top: Members, context: Context) {
+    const part = (name: string): Members => new Members(top.mapping(name) ?? {}, name, context)
+    this.#top = top
+    this.router = part('router_settings')
+    this.#module = part('litellm_settings')
+    this.#general = part('general_settings')
+    this.#context = context
+  }
+
+  /** @param isOrdered whether some lines come only after others, which the strategies that measure cannot do. */
+  readStrategy(isOrdered: boolean): string {
+    const given = this.router.text('routing_strategy') ?? 'simple-shuffle'
+    const strategy = STRATEGIES.get(given)
+    if (strategy !== undefined && (strategy === WEIGHTED || !isOrdered)) return strategy
+    const why =
+      strategy === undefined ? 'has no counterpart' : 'cannot try lines last, as order and fallbacks need it'
+    this.router.note('routing_strategy', `${strategy ?? given} ${why}; "${WEIGHTED}" is taken`)
+    return WEIGHTED
+  }
+
+  readLineDefaults(): LineDefaults {
+    const requestTimeout = this.#module.milliseconds('request_timeout')
+    const cooldown = this.either('cooldown_time')
+    const fails = this.either('allowed_fails')
+    const allowed = fails?.count('allowed_fails', 0)
+    if (allowed !== undefined)
+      fails?.note(
+        'allowed_fails',
+        `is minimumCalls ${allowed + 1} here: the circuit opens if half of the calls of a minute failed`,
+      )
+    const resetMs = cooldown?.milliseconds('cooldown_time')
+    const circuit = {
+      ...(allowed !== undefined && { minimumCalls: allowed + 1, windowMs: 60_000 }),
+      ...(resetMs !== undefined && { resetMs }),
+    }
+    return {
+      timeoutMs: this.router.milliseconds('timeout') ?? requestTimeout,
+      streamTimeoutMs: this.router.milliseconds('stream_timeout'),
+      circuit: Object.keys(circuit).length > 0 ? circuit : undefined,
+      unsupported: readUnsupported(this.#module),
+    }
+  }
+
+  /** @returns the number of attempts, as far as the file has one. */
+  readAttempts(): number | undefined {
+    const retries = this.either('num_retries')?.count('num_retries', 0)
+    return retries === undefined ? undefined : retries + 1
+  }
+
+  /** Returns what the file says of callers and bodies: accounts, keys, bodyLimitBytes. */
+  readAccess(): object {
+    const general = this.#general
+    const megabytes = general.number('max_request_size_mb', 1_000_000)
+    const allowIps = general.list('allowed_ips').filter((ip, i) => {
+      const isValid = typeof ip === 'string' && isAddressOrBlock(ip)
+      if (!isValid) general.note(`allowed_ips[${i}]`, 'is neither an address nor a CIDR block; left out')
+      return isValid
+    })
+    const secret = general.secret('master_key')
+    const limit = megabytes !== undefined && {
+      bodyLimitBytes: Math.max(1024, Math.round(megabytes * 1_048_576)),
+    }
+    if (secret === undefined || /[^\x21-\x7e]/.test(secret)) {
+      const why = secret === undefined ? 'is not set' : 'has characters that no key can have'
+      general.note(
+        'master_key',
+        `${why}, and here each call needs a key: add an account and a key to the config`,
+      )
+      if (allowIps.length > 0) general.note('allowed_ips', 'is allowIps of a key here')
+      return { ...limit }
+    }
+    general.note('master_key', 'is a key for calls here: for the admin API, set ADMIN_TOKEN')
+    return {
+      ...limit,
+      accounts: [{ id: 'litellm', name: 'From LiteLLM' }],
+      keys: [{ id: 'master', account: 'litellm', secret, ...(allowIps.length > 0 && { allowIps }) }],
+    }
+  }
+
+  /** Names what is left of the file. */
+  tellRest(): void {
+    this.router.tellRest(ROUTER_HINTS)
+    this.#module.tellRest(MODULE_HINTS)
+    this.#general.tellRest(GENERAL_HINTS)
+    const variables = this.#top.mapping('environment_variables') ?? {}
+    for (const name of Object.keys(variables))
+      this.#context.notes.add(
+        `environment_variables.${name}`,
+        'set it in the environment, or in a .env beside the config',
+      )
+    this.#top.tellRest(TOP_HINTS)
+  }
+
+  /** Returns the part of the file that decides about a member, if one has it. */
+  either(name: string): Members | undefined {
+    if (!this.router.has(name)) return this.#module.has(name) ? this.#module : undefined
+    if (this.#module.take(name) !== undefined)
+      this.#module.note(name, 'router_settings has it too, which counts')
+    return this.router
+  }
+}
+
+/** The models that aliases stand for, by alias. */
+type Aliases = ReadonlyMap<string, string>
+
+function readAliases(router: Members, { notes }: Context): Aliases {
+  const aliases = new Map<string, string>()
+  for (const [alias, value] of Object.entries(router.mapping('model_group_alias') ?? {})) {
+    const path = pathOf(alias)
+    const target = isMapping(value) ? value.model : value
+    if (!isId(alias)) notes.add(path, 'must be printable ASCII without spaces; left out')
+    else if (typeof target !== 'string') notes.add(path, 'names no model; left out')
+    else aliases.set(alias, target)
+    if (isMapping(value) && value.hidden)
+      notes.add(`${path}.hidden`, 'no model is hidden: GET /v1/models has it')
+  }
+  return aliases
+}
+
+/** Adds a model for each alias, on the lines of the model that it stands for. */
+function addAliases(groups: Groups, aliases: Aliases, { notes }: Context): void {
+  for (const [alias, target] of aliases) {
+    const lines = groups.get(target)
+    if (!lines) notes.add(pathOf(alias), `no line was made for ${target}; left out`)
+    else if (groups.has(alias)) notes.add(pathOf(alias), 'is a model itself; the alias is left out')
+    else
+      groups.set(
+        alias,
+        lines.map((line) => ({ ...line, model: alias })),
+      )
+  }
+}
+
+function pathOf(alias: string): string {
+  return `router_settings.model_group_alias.${alias}`
+}
+
+/** The models that LiteLLM tries after a model. */
+interface Fallback {
+  readonly path: string
+  /** `*` = each model that has no fallbacks of its own. */
+  readonly model: string
+  readonly targets: readonly unknown[]
+}
+
+function readFallbacks(settings: Settings): Fallback[] {
+  const members = settings.either('fallbacks')
+  const fallbacks = (members?.list('fallbacks') ?? []).flatMap((entry, i) =>
+    Object.entries(isMapping(entry) ? entry : {}).map(([model, targets]) => ({
+      path: `${members?.path}.fallbacks[${i}].${model}`,
+      model,
+      targets: Array.isArray(targets) ? targets : [targets],
+    })),
+  )
+  const usual = settings.either('default_fallbacks')
+  if (!usual) return fallbacks
+  const path = `${usual.path}.default_fallbacks`
+  return [...fallbacks, { path, model: '*', targets: usual.list('default_fallbacks') }]
+}
+
+/** Adds the lines of fallbacks to the models that fall back. */
+function addFallbacks(
+  groups: Groups,
+  fallbacks: readonly Fallback[],
+  aliases: Aliases,
+  context: Context,
+): void {
+  const real = (name: string): string => aliases.get(name) ?? name
+  const named = new Set(fallbacks.map(({ model }) => real(model)))
+  for (const { path, model, targets } of fallbacks) {
+    const models = model === '*' ? [...groups.keys()].filter((id) => !named.has(id)) : [real(model)]
+    for (const one of models) {
+      if (!groups.has(one)) context.notes.add(path, `no line was made for ${one}, so it has no fallbacks`)
+      else
+        for (const target of targets)
+          if (typeof target !== 'string')
+            context.notes.add(path, 'a fallback must be the name of a model; this one is left out')
+          else if (real(target) !== one) addFallback(groups, one, real(target), path, context)
+    }
+  }
 }

@@ -1,4 +1,4 @@
-/** What to do instead of what has no counterpart. */
+/** The words for members that have no counterpart. */
 export const NO_COUNTERPART = 'has no counterpart here'
 
 const LIMIT = 'a line has no limit of its own: it rests after a 429 of the provider'

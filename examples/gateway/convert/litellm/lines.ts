@@ -1,7 +1,133 @@
-import type { Candidate, GroupedModel } from './groups.ts'
+import { type Deployment, type Facts, SHARES } from './deployments.ts'
+import type { Context } from './members.ts'
+
+/** A deployment as a line of one model. */
+export interface Candidate extends Deployment {
+  readonly priority: number
+  /** undefined = any but 0: there is no other line to share with. */
+  readonly weight: number | undefined
+  readonly isFallback: boolean
+}
+
+/** The lines of each model, by id, in the order of the file. */
+export type Groups = Map<string, Candidate[]>
+
+/** The largest weight of a line. */
+const MAX_WEIGHT = 1_000_000
+
+/**
+ * Groups deployments by model, with the priority and weight of each. Under the strategy `weighted`, lines of weight 0 come
+ * last, by priority: so they stand for a later `order`.
+ */
+export function groupByModel(deployments: readonly Deployment[], { notes }: Context): Groups {
+  const groups: Groups = new Map()
+  for (const [model, all] of Map.groupBy(deployments, ({ model }) => model)) {
+    const { kind } = (all[0] as Deployment).served
+    const members = all.filter((one) => one.served.kind === kind)
+    for (const { path, served } of all.filter((one) => !members.includes(one)))
+      notes.add(path, `is of the kind "${served.kind}", and ${model} is "${kind}"; left out`)
+    const orders = [...new Set(members.map(orderOf))].sort((a, b) => a - b)
+    const first = members.filter((one) => orderOf(one) === orders[0])
+    const weights = weightsOf(first)
+    groups.set(
+      model,
+      members.map((one) => ({
+        ...one,
+        priority: orders.indexOf(orderOf(one)),
+        weight: first.includes(one) ? weights.get(one) : 0,
+        isFallback: false,
+      })),
+    )
+  }
+  return groups
+}
+
+/** A deployment without an order comes after those that have one. */
+function orderOf({ order }: Deployment): number {
+  return order ?? Number.MAX_VALUE
+}
+
+function weightsOf(deployments: readonly Deployment[]): Map<Deployment, number | undefined> {
+  const share = SHARES.find((name) => deployments.some(({ shares }) => (shares[name] ?? 0) > 0))
+  const values = deployments.map(({ shares }) => (share ? (shares[share] ?? 0) : 1))
+  const scale = Math.min(1, MAX_WEIGHT / Math.max(...values))
+  const isAlone = deployments.length === 1
+  // The product is rounded, up as well as down.
+  const weightAt = (i: number): number => Math.min(MAX_WEIGHT, (values[i] as number) * scale)
+  return new Map(deployments.map((one, i) => [one, isAlone ? undefined : weightAt(i)]))
+}
+
+/** Lets a model use the lines of another one after all of its own, where those have the same kind. */
+export function addFallback(
+  groups: Groups,
+  model: string,
+  target: string,
+  path: string,
+  context: Context,
+): void {
+  const own = groups.get(model)
+  const others = groups.get(target)?.filter(({ isFallback }) => !isFallback)
+  if (!own || !others) {
+    context.notes.add(path, `no line was made for ${target}, so nothing falls back to it`)
+    return
+  }
+  if (own[0]?.served.kind !== others[0]?.served.kind) {
+    context.notes.add(path, `${model} and ${target} are not of one kind, so nothing falls back to ${target}`)
+    return
+  }
+  const priority = 1 + Math.max(...own.map((one) => one.priority))
+  own.push(
+    ...others.map((one) => ({ ...one, model, lineId: undefined, priority, weight: 0, isFallback: true })),
+  )
+}
+
+/** A model of the config, and its lines without what the model says for them. */
+interface GroupedModel {
+  readonly id: string
+  readonly kind: string
+  readonly maxOutputTokens: number | undefined
+  readonly facts: Facts
+  readonly candidates: readonly Candidate[]
+}
+
+const FACTS = ['price', 'contextWindow', 'features'] as const
+
+/** Returns a model with the facts that all its lines share. Each line keeps those that differ. */
+export function toModel(id: string, candidates: readonly Candidate[]): GroupedModel {
+  const own = candidates.filter(({ isFallback }) => !isFallback)
+  const shared: Facts = Object.fromEntries(
+    FACTS.map((fact) => [fact, own[0]?.facts[fact]] as const).filter(([fact, value]) =>
+      own.every(({ facts }) => isSame(facts[fact], value)),
+    ),
+  )
+  const outputs = own.flatMap(({ maxOutputTokens }) => maxOutputTokens ?? [])
+  return {
+    id,
+    kind: (own[0] as Candidate).served.kind,
+    maxOutputTokens: outputs.length > 0 ? Math.min(...outputs) : undefined,
+    facts: shared,
+    candidates: candidates.map((one) => ({ ...one, facts: without(shared, one.facts) })),
+  }
+}
+
+function without(shared: Facts, { price, contextWindow, features }: Facts): Facts {
+  // A line's prices replace the model's one by one: those that it lacks would be the model's.
+  const free = Object.fromEntries(
+    Object.keys(shared.price ?? {}).map((name) => [name, name === 'tiers' ? [] : '0']),
+  )
+  return {
+    price: isSame(price, shared.price) ? undefined : { ...free, ...price },
+    contextWindow: contextWindow === shared.contextWindow ? undefined : contextWindow,
+    features: isSame(features, shared.features) ? undefined : features,
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
 
 /** A line of the config, and where in LiteLLM's file it comes from. */
-export interface ConvertedLine {
+interface ConvertedLine {
   readonly line: object
   readonly from: readonly string[]
 }

@@ -1,5 +1,4 @@
 import { NO_COUNTERPART } from './hints.ts'
-import type { Context } from './notes.ts'
 
 const REFERENCE = 'os.environ/'
 const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
@@ -150,4 +149,22 @@ export class Members {
 function isOff(value: unknown): boolean {
   if (value === false || value === null || value === '' || value === undefined) return true
   return typeof value === 'object' && !(value instanceof Date) && Object.keys(value).length === 0
+}
+
+/** The notes on members that could not be carried over: their paths, and what to do instead. No value is quoted. */
+export class Notes {
+  readonly lines: string[] = []
+
+  /** @param path such as `model_list[3].litellm_params.rpm`. */
+  add(path: string, text: string): void {
+    // Paths repeat names of the file, which can hold any character.
+    this.lines.push(`${path}: ${text}`.replaceAll(/[\p{Cc}\u2028\u2029]/gu, '?'))
+  }
+}
+
+/** The objects that each part of the conversion needs. */
+export interface Context {
+  readonly notes: Notes
+  /** The file's own `environment_variables`, then those of this process: `os.environ/NAME` outside of secrets. */
+  readonly env: Readonly<Record<string, string | undefined>>
 }

@@ -124,7 +124,7 @@ export function wayOut(provider: string): string {
   )
 }
 
-/** Returns LiteLLM's prefix for a model without one, as far as the name tells; undefined if it does not. */
+/** Returns LiteLLM's prefix for a model without one, if the name shows it; undefined if it does not. */
 export function providerByName(model: string): string | undefined {
   if (/^(gpt-|chatgpt-|o[134](-|$)|ft:gpt-|text-embedding-|dall-e-|whisper-|tts-|sora-)/.test(model))
     return 'openai'

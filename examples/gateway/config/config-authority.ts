@@ -1,0 +1,107 @@
+import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
+import { configHints } from 'express-model-gateway/config'
+import { errorText } from '../errors.ts'
+import type { DurableStores } from '../stores/stores.ts'
+
+const AGAIN_MS = 5000
+/** Most of them in one line of the log. */
+const MAX_WARNINGS = 20
+
+/** The parts that take a config over into the database. */
+export interface TakeOverOptions {
+  readonly stores: DurableStores
+  readonly logger: Logger
+  /** Whether this process logs differences, of those that share a database and a log. */
+  readonly logs: () => boolean
+}
+
+/**
+ * Takes accounts and keys of the config over into the database, and compares them: where the config rules, the database
+ * becomes like it; else each difference is logged. What fails is tried again every five seconds.
+ */
+export class TakeOver {
+  readonly authority: ConfigAuthority
+  readonly #options: TakeOverOptions
+  #again: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(config: GatewayConfig, options: TakeOverOptions) {
+    const { accounts, adminKeys: keys, keys: directory, seeds } = options.stores
+    this.authority = new ConfigAuthority({ accounts, keys, directory, seeds }, config)
+    this.#options = options
+  }
+
+  /**
+   * Takes the config of the start over. The stores were opened with it.
+   *
+   * @throws {ConfigError} if the config rules and the database could not be made like it: nothing that the config revokes
+   *   may be let in.
+   */
+  async start(config: GatewayConfig): Promise<void> {
+    this.#warn(config)
+    if (config.authority !== 'config') void this.#untilCompared()
+    else if (!(await this.#compare()))
+      throw new ConfigError([
+        'authority: the database could not be made what the config says; the log has the reason',
+      ])
+  }
+
+  /** Takes another config over. Never rejects. */
+  async adopt(next: GatewayConfig): Promise<void> {
+    this.#warn(next)
+    const { stores, logger } = this.#options
+    try {
+      this.authority.adopt(next)
+      await stores.seed(next)
+    } catch (error) {
+      if (this.#closed) return
+      logger.error(
+        { reason: errorText(error) },
+        'new accounts and keys of the config are not in the database: send SIGHUP to try again',
+      )
+    }
+    await this.#untilCompared()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#again)
+  }
+
+  async #untilCompared(): Promise<void> {
+    clearTimeout(this.#again)
+    if ((await this.#compare()) || this.#closed) return
+    this.#again = setTimeout(() => void this.#untilCompared(), AGAIN_MS).unref()
+  }
+
+  /** Compares config and database; returns whether that has been done. Never rejects. */
+  async #compare(): Promise<boolean> {
+    const { logger, logs } = this.#options
+    try {
+      const left = await this.authority.enforce()
+      for (const { kind, id, difference, members } of logs() ? left : [])
+        logger.warn({ kind, id, difference, members }, 'config and database differ')
+      return true
+    } catch (error) {
+      if (!this.#closed)
+        logger.error(
+          { reason: errorText(error) },
+          'config and database could not be compared: it is tried again',
+        )
+      return false
+    }
+  }
+
+  #warn(config: GatewayConfig): void {
+    const { logger, logs } = this.#options
+    if (!logs()) return
+    const hints = configHints(config.catalog)
+    if (hints.length > 0)
+      logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
+    const warnings = configWarnings(config)
+    if (warnings.length === 0) return
+    const told = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
+    logger.warn(told, 'the config names models or regions that do not exist')
+  }
+}

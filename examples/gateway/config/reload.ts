@@ -1,0 +1,257 @@
+import { type Stats, unwatchFile, watchFile } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import type { RequestHandler } from 'express'
+import { type Call, ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import type { Catalog } from 'express-model-gateway/catalog'
+
+/** The members of a config that a running gateway can replace. */
+type Replaceable = Pick<GatewayConfig, 'catalog' | 'routing' | 'passThrough'>
+
+/** The members of a config whose changes need a restart. */
+const RESTART_MEMBERS = [
+  'region',
+  'bodyLimitBytes',
+  'bodyBudgetBytes',
+  'uploadsPerKey',
+  'metrics',
+  'lookupsPerMinute',
+  'onStoreError',
+  'tokens',
+  'onLedgerAway',
+  'trustProxy',
+  'cors',
+] as const satisfies readonly (keyof GatewayConfig)[]
+
+/** Returns the members that have changed since the start and need a restart. */
+export function needsRestart(started: GatewayConfig, next: GatewayConfig): string[] {
+  const members: string[] = RESTART_MEMBERS.filter(
+    (member) => !isDeepStrictEqual(started[member], next[member]),
+  )
+  const exportsAlike = isDeepStrictEqual(started.retention.export, next.retention.export)
+  return exportsAlike ? members : [...members, 'retention.export']
+}
+
+/** Returns a source with the members of another one that need a restart. */
+export function keptUntilRestart(started: object, next: object): object {
+  const kept: Record<string, unknown> = { ...next }
+  const from: Record<string, unknown> = { ...started }
+  for (const member of RESTART_MEMBERS) {
+    if (from[member] === undefined) delete kept[member]
+    else kept[member] = from[member]
+  }
+  const { export: exported, ...retention } = (kept.retention ?? {}) as Record<string, unknown>
+  const exportedBefore = (from.retention as { export?: unknown } | undefined)?.export
+  if (exported !== undefined || exportedBefore !== undefined)
+    kept.retention = { ...retention, ...(exportedBefore !== undefined && { export: exportedBefore }) }
+  return kept
+}
+
+const CATALOG = Symbol('catalog')
+
+/** A call with its catalogue, so that a reload does not affect running calls. */
+type CallWithCatalog = Call & { [CATALOG]?: Catalog }
+
+/** Holds the part of the config that can change while the gateway runs. */
+export class LiveConfig {
+  #current: Replaceable
+  readonly #followers: ((next: Replaceable) => void)[] = []
+
+  constructor(config: Replaceable) {
+    this.#current = config
+  }
+
+  /** Returns the catalogue of a call, which stays the same until the call ends; without a call, the current one. */
+  readonly catalog = (call?: Call): Catalog => {
+    if (!call) return this.#current.catalog
+    const begun = call as CallWithCatalog
+    begun[CATALOG] ??= this.#current.catalog
+    return begun[CATALOG]
+  }
+
+  /** Returns a middleware that is created again whenever a member of the config, or the routing, changes. */
+  following<Member extends 'routing' | 'passThrough'>(
+    member: Member,
+    make: (value: Replaceable[Member], routing: Replaceable['routing']) => RequestHandler,
+  ): RequestHandler {
+    let made = this.#current
+    let handler = make(made[member], made.routing)
+    this.#followers.push((next) => {
+      if (isDeepStrictEqual([made[member], made.routing], [next[member], next.routing])) return
+      made = next
+      handler = make(next[member], next.routing)
+    })
+    return (req, res, next) => handler(req, res, next)
+  }
+
+  replace(next: Replaceable): void {
+    this.#current = next
+    for (const follow of this.#followers) follow(next)
+  }
+}
+
+export interface ConfigReloadOptions {
+  /** The files that the config comes from, beside those of its secrets. */
+  readonly files: readonly string[]
+  readonly started: GatewayConfig
+  readonly logger: Logger
+  /** Reads the config. Rejects with a ConfigError. */
+  read(): Promise<object>
+  /** Loads a config. Rejects with a ConfigError. */
+  load(source: object): Promise<GatewayConfig>
+  apply(config: GatewayConfig): Promise<void>
+}
+
+/** The result of a read: a valid config with its secrets, or faults. */
+type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
+
+/** When a config is read again of which a file could not be read: it may be readable then, though nothing changes. */
+const AGAIN_MS = 5000
+/** The words of such a fault, about the config, its environment or a secret. */
+const UNREADABLE = /can(?:not)? be read/
+
+/** The files that a config names. */
+type Named = Pick<GatewayConfig, 'secretFiles'>
+
+/**
+ * Applies a changed config, or changed secrets, while the gateway runs. The config is validated first. If it is not
+ * valid, nothing changes and each fault is logged.
+ */
+export class ConfigReload {
+  readonly #options: ConfigReloadOptions
+  #applied: Content
+  #lastRead: Content
+  #appliedFiles: Named['secretFiles']
+  #last: Promise<void> = Promise.resolve()
+  #watched: WatchedFiles | undefined
+  #again: NodeJS.Timeout | undefined
+
+  constructor(options: ConfigReloadOptions) {
+    this.#options = options
+    this.#applied = { resolved: options.started.resolved }
+    this.#lastRead = this.#applied
+    this.#appliedFiles = options.started.secretFiles
+  }
+
+  /** Reloads the config whenever the content of its file, or of a file of its secrets, changes. */
+  watch(): void {
+    this.#watched = new WatchedFiles(() => this.#queue(false))
+    this.#follow(this.#options.started)
+  }
+
+  /** Reloads the config if it is no longer what was read at the start. */
+  ifChanged(): void {
+    this.#queue(false)
+  }
+
+  /** Reloads the config, even if no file has changed. */
+  now(): void {
+    this.#queue(true)
+  }
+
+  /** Applies another config, behind the reloads that have begun. Rejects as `load` does. */
+  replace(load: () => Promise<GatewayConfig>): Promise<void> {
+    return this.#inTurn(async () => this.#adopt(await load()))
+  }
+
+  close(): void {
+    clearTimeout(this.#again)
+    this.#watched?.close()
+    this.#watched = undefined
+  }
+
+  /** @param named what a config names that is in use, or would be but for its faults. */
+  #follow({ secretFiles }: Named): void {
+    this.#watched?.follow(new Set([...this.#options.files, ...this.#appliedFiles, ...secretFiles]))
+  }
+
+  #queue(forced: boolean): void {
+    const { logger } = this.#options
+    this.#inTurn(() => this.#reload(forced)).catch((error: unknown) =>
+      logger.error({ err: error }, 'config not reloaded'),
+    )
+  }
+
+  /** Runs reloads one after another, so that the last one read is applied last. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(run)
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  #adopt(config: GatewayConfig): Promise<void> {
+    this.#applied = { resolved: config.resolved }
+    this.#lastRead = this.#applied
+    this.#appliedFiles = config.secretFiles
+    this.#follow(config)
+    return this.#options.apply(config)
+  }
+
+  async #reload(forced: boolean): Promise<void> {
+    clearTimeout(this.#again)
+    const { content, config } = await this.#read()
+    if ('faults' in content && this.#watched && content.faults.some((fault) => UNREADABLE.test(fault)))
+      this.#again = setTimeout(() => this.#queue(false), AGAIN_MS).unref()
+    const unchanged = isDeepStrictEqual(content, this.#lastRead)
+    this.#lastRead = content
+    if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
+    const { logger, started } = this.#options
+    if ('faults' in content || !config) {
+      for (const fault of 'faults' in content ? content.faults : [])
+        logger.error({ fault }, 'config not reloaded, all stays as it is')
+      return
+    }
+    const members = needsRestart(started, config)
+    if (members.length > 0)
+      logger.warn({ members }, 'changed in the config, but only a restart takes it over')
+    await this.#adopt(config)
+    const { models, lines } = config.catalog
+    logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
+  }
+
+  async #read(): Promise<{ content: Content; config?: GatewayConfig }> {
+    const { read, load } = this.#options
+    try {
+      const config = await load(await read())
+      return { content: { resolved: config.resolved }, config }
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      this.#follow(error)
+      return { content: { faults: error.faults } }
+    }
+  }
+}
+
+/** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */
+const LOOK_MS = 1000
+/** The time between a change and the reading of the file: editors write a file in several steps. */
+const QUIET_MS = 150
+
+/** Calls back when one of several files changes. */
+class WatchedFiles {
+  readonly #onChange: () => void
+  #paths: ReadonlySet<string> = new Set()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange
+  }
+
+  /** Watches these files, and no others any more. */
+  follow(paths: ReadonlySet<string>): void {
+    for (const path of this.#paths) if (!paths.has(path)) unwatchFile(path, this.#onLook)
+    for (const path of paths)
+      if (!this.#paths.has(path)) watchFile(path, { persistent: false, interval: LOOK_MS }, this.#onLook)
+    this.#paths = paths
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.follow(new Set())
+  }
+
+  readonly #onLook = (now: Stats, before: Stats): void => {
+    if (now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#onChange, QUIET_MS)
+  }
+}

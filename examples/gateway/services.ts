@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  Budgets,
+  CallLogWriter,
+  Connections,
+  type GatewayConfig,
+  KeyUses,
+  LeasePool,
+  type LeasePoolOptions,
+  LineAccess,
+  LineRegistry,
+  LineSharing,
+  LineSwitches,
+  type Logger,
+  TaskSettler,
+  UpstreamResources,
+  videoEndpoints,
+} from 'express-model-gateway'
+import { SharedEntries } from 'express-model-gateway/call-log'
+import type { LineFigures } from 'express-model-gateway/route'
+import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
+import { LiveConfig } from './config/reload.ts'
+import type { WatchedStores } from './stores/stores.ts'
+
+/** The options of the services. */
+export interface ServicesOptions extends WatchedStores {
+  readonly config: GatewayConfig
+  readonly logger: Logger
+  /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
+  readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'> | undefined
+  /** Whether webhooks may have private addresses, and `http:` ones. */
+  readonly webhookAllowPrivate: boolean
+}
+
+/** The objects that middlewares and endpoints share, and the tasks that run without a request. */
+export type Services = ReturnType<typeof createServices>
+
+/** Less than a worker has for its report. */
+const FRESH_WITHIN_MS = 500
+
+/** Creates the services of a gateway. */
+export function createServices(options: ServicesOptions) {
+  const { config, stores, watches, logger, ledgerTimes, webhookAllowPrivate } = options
+  const { region } = config
+  const live = new LiveConfig(config)
+  const { catalog } = live
+
+  const lines = new LineRegistry()
+  const switches = new LineSwitches({
+    store: stores.lineSwitches,
+    lines,
+    logger,
+    onStoreChange: watches.lineSwitches.onChange,
+  })
+  const sharing =
+    stores.lineStates &&
+    new LineSharing({
+      store: stores.lineStates,
+      lines,
+      onStoreChange: watches.lineStates.onChange,
+      // The limits are in the same Redis, and report its outages.
+      logger: { ...logger, error: () => {}, warn: () => {} },
+    })
+  const figures = (): readonly LineFigures[] => catalog().lines.map((line) => lines.figures(line))
+
+  const watch = new WebhookWatch({
+    outbox: stores.outbox,
+    source: stores.watchSource,
+    lines: () =>
+      catalog().lines.map((line) => ({ id: line.id, down: lines.reading(line).availability === 'down' })),
+    logger,
+  })
+  const webhooks = new WebhookSender({
+    outbox: stores.outbox,
+    allowPrivate: webhookAllowPrivate,
+    logger,
+  })
+
+  const budgets = new Budgets({ store: stores.budgets, logger })
+  const pool = new LeasePool({
+    ledger: stores.ledger,
+    logger,
+    ...ledgerTimes,
+    onLedgerAway: config.onLedgerAway,
+    onAwayChange: (away) => watch.noteLedger(away),
+  })
+
+  const callLog = new CallLogWriter({ store: stores.calls, logger, retentionMs: null })
+  const entries = new SharedEntries(callLog)
+  const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
+  const kept = new UpstreamResources({ store: stores.kept, logger, onStoreChange: watches.kept.onChange })
+
+  const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
+  const video = videoEndpoints({
+    tasks: stores.tasks,
+    budgets,
+    calls: stores.calls,
+    lines: videoLines,
+    urlSigningSecret: config.urlSigningSecret,
+    logger,
+  })
+  // Videos are charged whether anybody asks for them or not.
+  const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
+
+  const connections = new Connections({ uploadsPerKey: config.uploadsPerKey })
+
+  return {
+    live,
+    catalog,
+    lines,
+    switches,
+    webhooks,
+    budgets,
+    pool,
+    callLog,
+    entries,
+    keyUses,
+    kept,
+    video,
+    connections,
+    /** Resolves once lines are as operators have switched them. A store that is away is asked again every other second. */
+    ready: Promise.allSettled([
+      sharing?.refresh(),
+      switches.refresh(),
+      budgets.refresh().catch(() => budgets.refresh()),
+    ]).then(() => {}),
+    /** Returns how the lines do in this process, as operators have switched them by now, unless the store takes long. */
+    async lineFigures(): Promise<readonly LineFigures[]> {
+      const late = sleep(FRESH_WITHIN_MS, undefined, { ref: false })
+      await Promise.race([switches.refresh().catch(() => {}), late])
+      return figures()
+    },
+    /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
+    adopt(next: GatewayConfig): void {
+      lines.adopt(next.catalog)
+      videoLines.reroute(next.routing)
+      video.signWith(next.urlSigningSecret)
+      live.replace(next)
+    },
+    /** Ends the connections to upstreams and writes what is queued. Call it when all calls have ended. */
+    async close(): Promise<void> {
+      for (const polled of [switches, budgets, sharing]) polled?.close()
+      await watch.close()
+      await webhooks.close()
+      connections.close()
+      kept.close()
+      await settler.close()
+      await video.close()
+      await lines.close()
+      await pool.close()
+      entries.close()
+      await keyUses.close()
+      await callLog.close()
+    },
+  }
+}

@@ -1,0 +1,332 @@
+import {
+  type AccountStore,
+  type BudgetStore,
+  type ChangeLog,
+  type KeyDirectory,
+  type KeyStore,
+  type Ledger,
+  type LedgerBooks,
+  type LineSwitchStore,
+  type Logger,
+  type OperatorStore,
+  type SessionStore,
+  StoreWatch,
+  type TaskStore,
+  type TelemetryOptions,
+  type TicketStore,
+  type UsageStore,
+  VideoCharges,
+} from 'express-model-gateway'
+import type { Seeds } from 'express-model-gateway/admin'
+import type { CallStore } from 'express-model-gateway/call-log'
+import type { GatewayConfig } from 'express-model-gateway/config'
+import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
+import type { ResourceStore } from 'express-model-gateway/references'
+import {
+  type Archive,
+  type ConnectionFigures,
+  connectionFigures,
+  type Database,
+  FolderArchive,
+  type OpenDatabaseOptions,
+  openDatabase,
+  type RetentionTimes,
+  S3Archive,
+  SqlAccountStore,
+  SqlAnswerStore,
+  SqlBudgetStore,
+  SqlCallStore,
+  SqlChangeLog,
+  SqlIdempotencyStore,
+  SqlKeyDirectory,
+  SqlKeyStore,
+  SqlLedger,
+  SqlLineSwitchStore,
+  SqlOperatorStore,
+  SqlResourceStore,
+  SqlRetention,
+  SqlSeeds,
+  SqlSessionStore,
+  SqlTaskStore,
+  SqlTicketStore,
+  SqlUsageCounter,
+  SqlUsageStore,
+  SqlWatchSource,
+  SqlWebhookOutbox,
+  SqlWebhookStore,
+  seedAccountsAndKeys,
+} from 'express-model-gateway/sql'
+import type { WatchSource, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
+import { DATABASE_CONNECTIONS } from '../config/environment.ts'
+import type { LimitStores } from './limit-stores.ts'
+
+/** The stores whose content has to last. */
+export interface DurableStores {
+  readonly keys: KeyDirectory
+  readonly calls: CallStore
+  /** In the database even where there is a Redis: whether a call ran is as durable as its record. */
+  readonly claims: IdempotencyStore
+  /** Keeps large answers apart from the call log. */
+  readonly answers: AnswerStore
+  readonly ledger: Ledger & LedgerBooks
+  /** The sums of the charges and of the calls without a charge. */
+  readonly usage: UsageStore
+  /** Which line keeps what for whom. */
+  readonly kept: ResourceStore
+  /** Video tasks, and the money held for them. */
+  readonly tasks: TaskStore
+  readonly tickets: TicketStore
+  /** For the admin API, as all that follow. */
+  readonly accounts: AccountStore
+  readonly adminKeys: KeyStore
+  readonly budgets: BudgetStore
+  readonly lineSwitches: LineSwitchStore
+  readonly operators: OperatorStore
+  readonly sessions: SessionStore
+  /** The ids that configs have added. */
+  readonly seeds: Seeds
+  readonly webhooks: WebhookStore
+  readonly outbox: WebhookOutbox
+  /** Balances and keys that webhooks report. */
+  readonly watchSource: WatchSource
+  /** The changes of these, and of tickets. */
+  readonly changes: ChangeLog
+  /** Deletes old calls and charges. For metrics, whether it cannot. */
+  readonly retention: { readonly away: boolean; readonly outages: number }
+  /** The database itself. */
+  readonly database: Database
+  /** The connections of each pool, for metrics. */
+  connections(): Readonly<Record<string, ConnectionFigures>>
+  /** Rejects while the database cannot be reached. */
+  ping(): Promise<void>
+  /** Writes something of no meaning; rejects while nothing can be written. */
+  write(): Promise<void>
+  /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
+  seed(config: GatewayConfig): Promise<void>
+  close(): Promise<void>
+}
+
+/** Reminds for a week that the database was restored from a backup. */
+const REMINDED_MS = 7 * 86_400_000
+
+const SILENT: Logger = { info() {}, warn() {}, error() {} }
+
+/**
+ * Opens the stores of a database and puts the config's accounts and keys into them. If that fails, all is closed again.
+ *
+ * @param url `memory:` is a SQLite database in memory, which has one handle for everything.
+ */
+export async function openDurableStores(
+  url: string,
+  config: GatewayConfig,
+  logger: Logger,
+  connections = DATABASE_CONNECTIONS,
+  partitions = false,
+): Promise<DurableStores> {
+  const opened: Database[] = []
+  const inMemory = url === 'memory:'
+  const open: Handles['open'] = async (of24, options = {}) => {
+    if (inMemory && opened[0]) return opened[0]
+    const poolSize = Math.max(1, Math.floor((of24 * connections) / 24))
+    const settings = { logger, poolSize, partitions, ...options }
+    const db = await openDatabase(inMemory ? 'sqlite::memory:' : url, settings)
+    opened.push(db)
+    return db
+  }
+  const destroy = async (): Promise<void> => {
+    for (const db of opened.toReversed()) await db.destroy()
+  }
+  try {
+    return await storesOf({ isSqlite: inMemory || url.startsWith('sqlite:'), open, destroy }, config, logger)
+  } catch (error) {
+    await destroy()
+    throw error
+  }
+}
+
+/** The handles of a database. */
+interface Handles {
+  readonly isSqlite: boolean
+  /** @param of24 how many connections it has of 24. */
+  open(of24: number, options?: OpenDatabaseOptions): Promise<Database>
+  /** Closes all, the last first. */
+  destroy(): Promise<void>
+}
+
+async function storesOf(
+  { isSqlite, open, destroy }: Handles,
+  config: GatewayConfig,
+  logger: Logger,
+): Promise<DurableStores> {
+  const db = await open(5)
+  const seed = async (next: GatewayConfig): Promise<void> => {
+    // Where the config rules, what cannot be added here is changed later.
+    await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
+  }
+  await seed(config)
+  // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
+  // write; a write may wait for another process's, and must hold up no key.
+  const searches = await open(2, { readOnly: true })
+  // A year of usage takes seconds, and must hold up none of these.
+  const reports = await open(2, { readOnly: true })
+  // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
+  const checks = isSqlite ? await open(1, { readOnly: true }) : searches
+  const lookUps = await open(2, { readOnly: true })
+  // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
+  // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
+  // operation of this process has waited, before the ledger counts as away, and that twice would.
+  const money = await open(6, { lockTimeoutMs: 150 })
+  // A claim whose record somebody has locked ends before the store counts as away.
+  const claims = isSqlite ? db : await open(5, { lockTimeoutMs: 100 })
+  // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
+  const large = isSqlite ? money : await open(2)
+  // The usage counter waits no longer for locked rows either: it counts those of other accounts meanwhile.
+  const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
+  const retention = retentionOf(db, config, logger)
+  const ledger = new SqlLedger(money, { checks })
+  await logRestored(ledger, logger)
+  // A handle with several tasks has the name of the first.
+  const handles = new Map([
+    [large, 'answers'],
+    [claims, 'claims'],
+    [reports, 'reports'],
+    [searches, 'searches'],
+    [lookUps, 'look_ups'],
+    [money, 'money'],
+    [db, 'main'],
+  ])
+  return {
+    keys: new SqlKeyDirectory(lookUps),
+    calls: new SqlCallStore(claims, { searches }),
+    claims: new SqlIdempotencyStore(claims),
+    answers: new SqlAnswerStore(large),
+    kept: new SqlResourceStore(db),
+    ledger,
+    usage: new SqlUsageStore(reports),
+    tasks: new SqlTaskStore(money),
+    tickets: new SqlTicketStore(db),
+    accounts: new SqlAccountStore(db),
+    adminKeys: new SqlKeyStore(db),
+    seeds: new SqlSeeds(db),
+    budgets: new SqlBudgetStore(db, { lookUps }),
+    lineSwitches: new SqlLineSwitchStore(db, { lookUps }),
+    operators: new SqlOperatorStore(db),
+    sessions: new SqlSessionStore(db),
+    webhooks: new SqlWebhookStore(db),
+    outbox: new SqlWebhookOutbox(db),
+    watchSource: new SqlWatchSource(searches),
+    changes: new SqlChangeLog(searches),
+    retention,
+    database: db,
+    connections: () => Object.fromEntries(Array.from(handles, ([of, name]) => [name, connectionFigures(of)])),
+    async ping() {
+      await db.selectFrom('seeds').select('id').limit(1).execute()
+    },
+    async write() {
+      const seeded_at = BigInt(Date.now())
+      // No config can name a key so.
+      await db
+        .insertInto('seeds')
+        .values({ kind: 'key', id: ' write', seeded_at })
+        .onConflict((conflict) => conflict.columns(['kind', 'id']).doUpdateSet({ seeded_at }))
+        .execute()
+    },
+    async seed(next) {
+      // First: rows that are to be kept must not be deleted while the database cannot be written.
+      counter.keepFor(next.retention.usage)
+      retention.keepFor(timesOf(next))
+      await seed(next)
+    },
+    async close() {
+      await retention.close()
+      await counter.close()
+      await destroy()
+    },
+  }
+}
+
+async function logRestored(ledger: SqlLedger, logger: Logger): Promise<void> {
+  const found = await ledger.restored()
+  if (!found || Date.now() - found.at > REMINDED_MS) return
+  const [restored_at, newest_call_at] = [found.at, found.newestCallAt].map((time) =>
+    time === null || time === undefined ? null : new Date(time).toISOString(),
+  )
+  logger.warn(
+    { restored_at, newest_call_at, charges_written_again: found.chargesWrittenAgain },
+    'the database was restored from a backup: it may lack calls between these times, which the providers bill',
+  )
+}
+
+/** Returns what exports and deletes old calls and charges, as a config says. */
+export function retentionOf(db: Database, config: GatewayConfig, logger: Logger): SqlRetention {
+  const { export: to } = config.retention
+  return new SqlRetention(db, { logger, ...timesOf(config), ...(to && { archive: archiveOf(to) }) })
+}
+
+function archiveOf({ to, endpoint, region }: NonNullable<GatewayConfig['retention']['export']>): Archive {
+  if (to.startsWith('file:')) return new FolderArchive(to.slice('file:'.length))
+  const [bucket = '', ...path] = to.slice('s3://'.length).split('/')
+  const folder = path.filter((name) => name !== '').map((name) => `${name}/`)
+  return new S3Archive({
+    bucket,
+    prefix: folder.join(''),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(region !== undefined && { region }),
+  })
+}
+
+function timesOf({ retention: { calls, charges } }: GatewayConfig): RetentionTimes {
+  return { calls, charges: charges ?? null }
+}
+
+/** All stores of a gateway. */
+export type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates'>
+
+/** The stores of a gateway, and their states for metrics. */
+export interface WatchedStores {
+  readonly stores: Stores
+  readonly states: Pick<Required<TelemetryOptions>['states'], 'stores' | 'videos' | 'database'>
+  /** The watches of stores whose users report outages to them. */
+  readonly watches: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>>
+}
+
+/** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
+export function watchStores(stores: Stores): WatchedStores {
+  const watches = {
+    idempotency: new StoreWatch(),
+    kept: new StoreWatch(),
+    lineSwitches: new StoreWatch(),
+    lineStates: new StoreWatch(),
+  }
+  const keys = new StoreWatch()
+  const tasks = new StoreWatch()
+  const tickets = new StoreWatch()
+  const changes = new StoreWatch()
+  const videos = new VideoCharges()
+  return {
+    stores: {
+      ...stores,
+      keys: keys.watching(stores.keys),
+      tasks: tasks.watching(videos.watching(stores.tasks)),
+      tickets: tickets.watching(stores.tickets),
+      changes: changes.watching(stores.changes),
+    },
+    states: {
+      stores: {
+        idempotency: watches.idempotency,
+        kept_things: watches.kept,
+        line_switches: watches.lineSwitches,
+        keys,
+        video_tasks: tasks,
+        tickets,
+        changes,
+        retention: stores.retention,
+        ...(stores.state && { limits: stores.state }),
+        ...(stores.lineStates && { line_states: watches.lineStates }),
+      },
+      videos,
+      database: { connections: stores.connections },
+    },
+    watches,
+  }
+}
