@@ -32,7 +32,7 @@ export async function checkedAnswerBytes(target: Running, pace: Pace | null): Pr
   return Buffer.byteLength(text)
 }
 
-/** What is amiss with a chat completion, or its stream. */
+/** Returns the fault of a chat completion, or of its stream. */
 function chatFault(text: string, pace: Pace | null): string | undefined {
   if (pace === null) {
     const { choices, usage } = JSON.parse(text) as Answer

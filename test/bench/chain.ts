@@ -12,7 +12,6 @@ import {
   loadConfig,
   MemoryCallStore,
   memoryKeyDirectory,
-  messageClassesOf,
   readRequest,
   route,
   unknownPath,
@@ -23,16 +22,16 @@ import { BENCH_KEY, BENCH_MODEL, MESSAGES_PATH, PATH } from './workload.ts'
 /** Set, so that they are counted, and out of reach. */
 const FAR = { rpm: 1_000_000_000, tpm: 1_000_000_000_000 }
 
-/** What differs from target to target. */
+/** The differences between targets. */
 export interface ChainParts {
-  /** What stands between `readRequest` and `route`. */
+  /** The middlewares between `readRequest` and `route`. */
   readonly guards: readonly RequestHandler[]
-  /** What stands before all others and sees every call. Defaults to nothing. */
+  /** The middlewares before all others, which see every call. Defaults to none. */
   readonly around?: readonly RequestHandler[]
   /** Defaults to this process's memory. */
   readonly keys?: KeyDirectory
   readonly calls?: CallStore
-  /** Who writes the entries of calls that are charged. Defaults to `writer`. */
+  /** The writer of the entries of calls that are charged. Defaults to `writer`. */
   readonly settledBy?: 'writer' | 'ledger'
 }
 
@@ -89,7 +88,7 @@ export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: 
   const paths = [PATH, MESSAGES_PATH]
   app.post(paths, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
   app.use(unknownPath(), errorEnvelope())
-  const server = createServer(messageClassesOf(app), app)
+  const server = createServer(app)
   server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
     console.log(`listening ${(server.address() as AddressInfo).port}`)
   })

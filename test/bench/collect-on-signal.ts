@@ -1,2 +1,2 @@
-/** Preloaded into the targets of the memory case, so that what is garbage can be told from what is held. */
+/** Preloaded into the targets of the memory case: a signal collects the garbage, so that only held memory counts. */
 process.on('SIGUSR2', () => globalThis.gc?.())

@@ -1,5 +1,5 @@
 /**
- * What calls wait, and how many are refused, while Postgres is a round trip away: `node test/bench/far-database.ts [ms …]
+ * The waits and refusals of calls while Postgres is a round trip away: `node test/bench/far-database.ts [ms …]
  * [keyed]`. `keyed`: each has an Idempotency-Key. See README.md.
  */
 import { randomUUID } from 'node:crypto'

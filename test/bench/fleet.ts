@@ -1,5 +1,5 @@
 /**
- * What the assembled gateway serves in 1, 2 and 4 processes on one Postgres and one Redis, and what a call costs each of them:
+ * The throughput of the assembled gateway in 1, 2 and 4 processes on one Postgres and one Redis, and its cost per call:
  * `node test/bench/fleet.ts [--seconds 8] [--share 0.15] [--rounds 3] [--only worker]`. See README.md.
  */
 import { writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ const rounds = Number(flags.rounds)
 const ACCOUNTS = 20
 const CONNECTIONS = 24
 const WARM_UP_SECONDS = 10
-/** Postgres tells others what a connection has done within a second. */
+/** Postgres shows others what a connection has done within a second. */
 const TOLD_WITHIN_MS = 1200
 const SETTLED_MS = 5000
 const IDLE_MS = 20_000
@@ -79,7 +79,7 @@ function configOf(secrets: readonly string[]): object {
   return { ...source, accounts, keys: own }
 }
 
-/** What a process does that nobody calls. */
+/** Measures a process that nobody calls. */
 async function measureIdle(): Promise<string> {
   const engines = await Engines.start()
   const gateway = await start(engines)

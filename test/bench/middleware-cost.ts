@@ -1,5 +1,5 @@
 /**
- * What each middleware of the chain costs in µs of CPU time per request, by difference: the chain is served and asked in
+ * The cost of each middleware in µs of CPU time per request, by difference: the chain is served and asked in
  * one process, growing by one middleware a row. `node test/bench/middleware-cost.ts [requests] [rounds]`; the least of
  * the rounds counts, because other processes can only add to it.
  */
@@ -52,7 +52,7 @@ const bare = new Pool(upstream.origin)
 const answer: RequestHandler = (_req, res) => {
   res.writeHead(200, { 'content-type': 'application/json' }).end(PLAIN_ANSWER)
 }
-/** What route cannot be without: the request to the upstream and its answer, looked at by nobody. */
+/** The minimum that route needs: the request to the upstream and its answer, looked at by nobody. */
 const relay: RequestHandler = (req, res) => {
   const raw = callOf(req).request?.body.raw ?? body
   void bare

@@ -1,5 +1,5 @@
-import { startObservability } from '../../examples/gateway/observability.ts'
-import { readSettings } from '../../examples/gateway/settings.ts'
+import { readSettings } from '../../examples/gateway/config/environment.ts'
+import { startObservability } from '../../examples/gateway/telemetry/open-telemetry.ts'
 import { billingGuard, idempotency, LeasePool, MemoryLedger, rateLimit, telemetry } from '../../lib/index.ts'
 import { benchConfig, serveChain } from './chain.ts'
 

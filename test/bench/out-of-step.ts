@@ -16,7 +16,7 @@ export interface OutOfStep {
   readonly tokens: readonly [least: number, most: number]
 }
 
-/** What came of it. */
+/** The result of a measurement. */
 export interface WindowShare {
   readonly windows: number
   /** Admitted ÷ what the limit allows in the time from the first window's begin to the last one's. */
@@ -31,7 +31,7 @@ export interface WindowShare {
 
 /**
  * Callers that begin at different times and whose calls run for different times; each sends one request after the other
- * and honours the Retry-After that it was told itself.
+ * and honours the Retry-After of its own answers.
  */
 export async function outOfStep(setting: OutOfStep): Promise<WindowShare> {
   const { store, kind, most, windowMs, windows, callers } = setting

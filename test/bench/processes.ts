@@ -17,7 +17,7 @@ export interface Running {
   name: string
   pid: number
   url: string
-  /** What the process wrote to stderr so far. */
+  /** Returns all that the process wrote to stderr so far. */
   complaints(): string
   stop(): void
 }
@@ -29,11 +29,11 @@ export function onCore(core: number, command: string[]): [string, string[]] {
 }
 
 /**
- * What a target runs an engine with, so that it does not inherit the target's core: engines share the two. Nothing where
+ * Returns the command with which a target runs an engine, so that it does not inherit the target's core. Empty where
  * cores cannot be chosen.
  */
 export function onBothCores(): string[] {
-  // Of a process on one core `availableParallelism` tells of that core only.
+  // In a process on one core `availableParallelism` counts that core only.
   const canChoose = cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
   return canChoose ? ['taskset', '-c', `${TARGET_CORE},${LOAD_CORE}`] : []
 }

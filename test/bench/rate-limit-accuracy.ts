@@ -46,7 +46,7 @@ function demandOver(ms: number, urls: string[], headers: Record<string, string>)
   return load({ urls, callers: 60, headers, done: ({ status }) => status === 429 && performance.now() > end })
 }
 
-/** Six times as many callers as there are slots; each that is refused one asks again when it was told to. */
+/** Six times as many callers as there are slots; each that is refused one asks again when its answer says. */
 function slotsInUse(name: string, spreadMs: number, runsMs: () => number): Promise<void> {
   return withTwo({ concurrency: SLOTS }, async (urls) => {
     const start = performance.now()

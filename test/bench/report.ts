@@ -114,7 +114,7 @@ const LOAD_BOUND = 0.9
 /** From this share of the target's core on, other processes spoil the figures. */
 const DISTURBED = 0.05
 
-/** What a reader of the table has to know before trusting a ratio in it. */
+/** Returns the notes that a reader of the table needs before trusting a ratio in it. */
 export function throughputNotes(rows: ThroughputRow[]): string[] {
   const measured = rows.filter(({ ratio }) => ratio !== null)
   const places = (concerned: ThroughputRow[]) =>

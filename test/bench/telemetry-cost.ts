@@ -1,5 +1,5 @@
 /**
- * What telemetry costs in µs of CPU time per request, by difference: the whole chain in memory is served and asked in one
+ * The cost of telemetry in µs of CPU time per request, by difference: the whole chain in memory runs in one
  * process, with and without it in turn. `node test/bench/telemetry-cost.ts [requests] [rounds]`. A process of its own is
  * the collector. The least of the rounds counts, because other processes can only add to it; each row is what it costs
  * beyond the chain.
@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import express, { type RequestHandler } from 'express'
 import { Pool } from 'undici'
-import { startObservability } from '../../examples/gateway/observability.ts'
-import type { TraceSettings } from '../../examples/gateway/observability-settings.ts'
+import type { ObservabilitySettings } from '../../examples/gateway/config/environment.ts'
+import { startObservability } from '../../examples/gateway/telemetry/open-telemetry.ts'
 import {
   authenticate,
   beginCall,
@@ -62,7 +62,7 @@ interface Row {
   readonly name: string
   readonly handlers: () => readonly RequestHandler[]
   /** undefined: no SDK. */
-  readonly traces?: TraceSettings
+  readonly traces?: ObservabilitySettings['traces']
 }
 
 const observed = () => [beginCall(), telemetry({ catalog, states: { pool } }), ...chain]
@@ -122,7 +122,7 @@ async function measure({ handlers, traces }: Row): Promise<number> {
   await ask(client, requests / 4)
   const start = process.cpuUsage()
   await ask(client, requests)
-  // What is to be sent is part of the cost.
+  // Sending the remaining telemetry is part of the cost.
   await sdk?.close()
   const { user, system } = process.cpuUsage(start)
   await client.destroy()

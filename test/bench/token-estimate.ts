@@ -3,7 +3,7 @@
 // It is short and repeated to a megabyte, which branch prediction learns: long real text runs at about two thirds of the speed.
 import { readdirSync, readFileSync } from 'node:fs'
 import { countTokens, decode, encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { estimateTokens } from '../../lib/core/operations/tokens/token-estimate.ts'
+import { estimateTokens } from '../../lib/core/operations/metering/token-estimate.ts'
 
 const corpus = new URL('./corpus/', import.meta.url)
 const SPEED_BYTES = 1_000_000

@@ -17,7 +17,7 @@ export const PATH = '/v1/chat/completions'
 /** Where a line that speaks Anthropic's protocol is asked for the same, and a target by callers who do. */
 export const MESSAGES_PATH = '/v1/messages'
 
-/** Here the upstream tells how many chunks it has written so far. */
+/** The upstream reports here how many chunks it has written so far. */
 export const WRITTEN_PATH = '/written'
 
 /**
@@ -38,7 +38,7 @@ export function pathTo(target: string): string {
   return ASKED_FOR_MESSAGES.has(target) ? MESSAGES_PATH : PATH
 }
 
-/** What a target is asked; with a pace it is a streamed request. */
+/** Returns the request to a target; with a pace it is a streamed request. */
 export function requestTo(target: string, pace: Pace | null): string {
   return ASKED_FOR_MESSAGES.has(target) ? messageRequest(pace) : chatRequest(pace)
 }

@@ -8,7 +8,7 @@ const pages = globSync(['*.md', 'docs/*.md', 'lib/**/*.md', 'examples/**/*.md', 
   cwd: ROOT,
 }).sort()
 
-/** What the package holds of the repository: a link out of it leads nowhere for whoever has installed it. */
+/** The part of the repository that the package holds: a link out of it leads nowhere for users of the package. */
 const PACKAGED = /^(?:README\.md|CHANGELOG\.md|LICENSE|docs\/.*|lib\/.*)$/
 
 /** A page without its blocks of code, in which nothing is a link or a heading. */

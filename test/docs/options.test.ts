@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ROOT, SLICES } from './pages.ts'
 
-/** What slices hand to one another, and no user writes. */
+/** Options that slices hand to one another, and that no user writes. */
 const WITHIN = ['HeldEndOptions', 'StreamReaderOptions', 'RetryingWriterOptions']
 
 interface Options {
@@ -25,7 +25,7 @@ function optionsOf(slice: string): Options[] {
     .filter(({ name }) => new RegExp(`\\b${name}\\b`).test(face) && !WITHIN.includes(name))
 }
 
-/** What the reference would not say of the members: what one does, and what holds without it. */
+/** The facts that the reference would lack about the members: what one does, and what holds without it. */
 function unsaid(body: string): string[] {
   const members = body.matchAll(/(\/\*\*(?:(?!\*\/).)*\*\/\s*)?^ {2}(?:readonly )?(\w+)(\??):/gms)
   return [...members].flatMap(([, comment = '', member = '', optional]) => {

@@ -19,7 +19,7 @@ export const SLICES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** What stands between lines of code in a page, as the page has it. */
+/** A block of code in a page, as the page has it. */
 export interface Block {
   /** The page, from the root of the repository. */
   readonly page: string
@@ -43,12 +43,12 @@ export function blocksOf(patterns: readonly string[]): Block[] {
   })
 }
 
-/** A request that a page tells to paste. */
+/** A request that a page asks the reader to paste. */
 export interface CurlLine {
   readonly page: string
   /** The words of the command behind `curl`, as a shell splits them. */
   readonly words: readonly string[]
-  /** What the page says of the answer in the line above, such as `# 401 missing_credential`; else 200. */
+  /** The status that the page names in the line above, such as `# 401 missing_credential`; else 200. */
   readonly status: number
   /** The error code that it says. */
   readonly code: string | undefined
@@ -100,7 +100,7 @@ function requestOf(words: readonly string[]): { url: string; init: RequestInit }
     else assert.ok(SILENT.has(word), `a page uses the option "${word}" of curl, which is not known here`)
   }
   const given = headers.findIndex(([name]) => name.toLowerCase() === 'content-type')
-  // What is said takes the place of what curl says by itself.
+  // A content type that the page names replaces the one that curl sends by default.
   const sent = headers.filter(([name], i) => name.toLowerCase() !== 'content-type' || i === given)
   return { url, init: { method: method ?? (body ? 'POST' : 'GET'), headers: sent, body: body ?? null } }
 }

@@ -2,25 +2,17 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { readSettings } from '../../examples/gateway/settings.ts'
+import { readSettings, VARIABLES } from '../../examples/gateway/config/environment.ts'
 import { ROOT } from './pages.ts'
-
-const ALL_READ = {
-  ADMIN_TOKEN: 'a-token-of-this-test',
-  ADMIN_PORT: '1',
-  OIDC_ISSUER: 'https://login.example',
-  OIDC_CLIENT_ID: 'id',
-  OIDC_CLIENT_SECRET: 'secret',
-}
 
 /** The names of the variables that the settings are read from. */
 function namesRead(): Set<string> {
-  const names = new Set<string>()
+  const names = new Set(Object.keys(VARIABLES.shape))
   const get = (given: object, name: string) => {
     names.add(name)
     return Reflect.get(given, name)
   }
-  readSettings(new Proxy(ALL_READ, { get }) as NodeJS.ProcessEnv)
+  readSettings(new Proxy({}, { get }) as NodeJS.ProcessEnv)
   return names
 }
 

@@ -8,34 +8,43 @@ import { dirname, join, normalize } from 'node:path'
 
 const CORE = ['core/**']
 
-/** What the files of a room may import of `lib`, beside their own room. The first room that matches counts. */
+/** The rooms of `lib` whose files a room may import beside its own. The first room that matches counts. */
 const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[] = [
   ['index.ts', ['**']],
   ['client', []],
   ['core/errors', []],
-  ['core/bytes', []],
-  ['core/turns', []],
+  ['core/fair-queue', []],
+  ['core/timing', []],
   ['core/json', []],
-  ['core/options', []],
+  ['core/options', ['core/call', 'core/catalog', 'core/timing']],
+  ['core/client-address', []],
   ['core/protocols', ['core/errors']],
   ['core/catalog', ['core/errors', 'core/json', 'core/protocols']],
-  ['core/config', ['core/json', 'core/catalog']],
+  ['core/config', ['core/json', 'core/options', 'core/catalog']],
   ['core/operations', ['core/errors', 'core/json', 'core/protocols', 'core/catalog']],
   ['core/translate', ['core/errors', 'core/json', 'core/protocols', 'core/catalog', 'core/operations']],
-  ['core/call', ['core/errors', 'core/json', 'core/protocols', 'core/catalog', 'core/operations']],
-  ['core/kept', ['core/errors', 'core/operations', 'core/options', 'core/call', 'core/store-guard']],
-  ['core/store-guard', ['core/call', 'core/options', 'core/own-functions', 'core/time-limit']],
-  ['core/own-functions', ['core/call', 'core/options', 'core/time-limit']],
+  [
+    'core/call',
+    ['core/errors', 'core/json', 'core/client-address', 'core/protocols', 'core/catalog', 'core/operations'],
+  ],
+  [
+    'core/upstream-resources',
+    ['core/errors', 'core/fair-queue', 'core/operations', 'core/options', 'core/call', 'core/store-guard'],
+  ],
+  ['core/memory', ['core/errors', 'core/json', 'core/call']],
+  ['core/store-guard', ['core/call', 'core/options', 'core/timing']],
   ['core/usage', ['core/catalog', 'core/call']],
-  ['core/public-address', ['core/time-limit']],
+  ['core/public-address', ['core/timing']],
+  ['core/key-directory', ['core/call', 'core/catalog', 'core/config']],
+  ['core/limit-store', ['core/call', 'core/options', 'core/store-guard']],
+  ['core/tickets', ['core/call', 'core/change-log']],
   [
     'core/*',
     [
       'core/errors',
-      'core/bytes',
+      'core/fair-queue',
       'core/json',
       'core/options',
-      'core/own-functions',
       'core/protocols',
       'core/catalog',
       'core/operations',
@@ -43,12 +52,11 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
     ],
   ],
   ['ledger', CORE],
-  ['webhooks', CORE],
   ['routing', CORE],
   ['middleware/*', [...CORE, 'ledger', 'routing']],
-  ['endpoints/openapi', [...CORE, 'webhooks', 'endpoints/*']],
-  ['endpoints/*', [...CORE, 'ledger', 'routing', 'webhooks']],
-  ['stores/*', [...CORE, 'ledger', 'webhooks', 'middleware/*', 'endpoints/*']],
+  ['endpoints/*', [...CORE, 'ledger', 'routing']],
+  ['management', [...CORE, 'ledger', 'endpoints/*']],
+  ['stores/*', [...CORE, 'ledger', 'routing', 'management']],
 ]
 
 /** Folders that group rooms; every other folder of `lib` is a room. */
@@ -103,7 +111,7 @@ function roomOf(file: string): string {
   return GROUPS.includes(first) ? `${first}/${second}` : first
 }
 
-/** Tells whether a room is one that a pattern names: itself, all of a group (`*`), or all (`**`). */
+/** Returns whether a room is one that a pattern names: itself, all of a group (`*`), or all (`**`). */
 function matches(room: string, pattern: string): boolean {
   if (pattern === '**') return true
   const group = /^(.+)\/\*\*?$/.exec(pattern)

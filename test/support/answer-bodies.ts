@@ -15,18 +15,18 @@ export interface ErrorEnvelope {
   readonly request_id: string
 }
 
-/** What tests read of a completion. */
+/** The members of a completion that tests read. */
 export interface ChatAnswer {
   readonly object: string
   readonly choices: readonly [{ readonly message: { readonly content: string } }]
 }
 
-/** What tests read of a message. */
+/** The members of a message that tests read. */
 export interface MessageAnswer {
   readonly content: readonly [{ readonly text: string }]
 }
 
-/** What tests read of an event in a stream of either protocol. */
+/** The members of an event, in a stream of either protocol, that tests read. */
 export interface StreamedEvent extends Partial<ErrorEnvelope> {
   readonly choices?: readonly { readonly delta?: { readonly content?: string } }[]
   readonly delta?: { readonly text?: string }

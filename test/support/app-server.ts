@@ -81,14 +81,14 @@ export function rawClient(port: number, bytes = ''): RawClient {
   }
 }
 
-/** What a logger was told. */
+/** A line that a logger received. */
 export interface LoggedLine {
   readonly level: string
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** A logger that keeps what it is told. */
+/** A logger that keeps the lines that it receives. */
 export interface RecordingLogger extends Logger {
   readonly lines: LoggedLine[]
 }

@@ -7,7 +7,7 @@ import type { CleanUp } from './clean-up.ts'
 import { KEY } from './gateway.ts'
 import { until } from './until.ts'
 
-/** What the log of a gateway was told. */
+/** A line in the log of a gateway. */
 export interface LoggedEntry {
   readonly level: string
   readonly message: string
@@ -26,8 +26,11 @@ export interface AssembledGateway {
 }
 
 export interface AssembledOptions {
+  /** Defaults to a database in memory. */
+  readonly databaseUrl?: string
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly adminToken?: string
+  readonly webhookAllowPrivate?: boolean
   readonly ledgerConfirmMs?: number
   readonly signInProvider?: NonNullable<GatewayOptions['signInProvider']>
 }

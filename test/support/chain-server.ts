@@ -13,7 +13,7 @@ import {
 import { LineRegistry } from '../../lib/middleware/route/index.ts'
 import { type RecordingLogger, recordingLogger, serveApp } from './app-server.ts'
 
-/** What the middlewares of a chain under test share. */
+/** The parts that the middlewares of a chain under test share. */
 export interface ChainParts {
   readonly logger: RecordingLogger
   readonly store: MemoryCallStore

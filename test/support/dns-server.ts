@@ -13,7 +13,7 @@ export interface DnsServer {
   readonly address: string
   /**
    * The addresses of each name, or of a name and a family (`a.example 6`); 'hangs': no answer comes; 'fails': the server
-   * cannot tell. A name that is not here does not exist.
+   * reports a failure. A name that is not here does not exist.
    */
   readonly names: Map<string, readonly string[] | 'hangs' | 'fails'>
   /** The names it was asked for, with the family. */

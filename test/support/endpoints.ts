@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly kind: ModelKind
   /** Whose envelope its errors have, and which lines can serve it. */
   readonly protocol: ProtocolName
-  /** What else its lines may speak, without being translated to. */
+  /** Further protocols that its lines may speak, without a translation. */
   readonly alsoOn?: readonly ProtocolName[]
   /** Never charged. */
   readonly free?: true
@@ -171,7 +171,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
 ]
 
-/** Those that are no operation of `route`: what they begin is over later. */
+/** The endpoints that are no operation of `route`: the work that they begin ends later. */
 export const VIDEO_ENDPOINTS: readonly Endpoint[] = [
   {
     path: '/v1/videos',

@@ -27,7 +27,7 @@ export const STREAMS: readonly Mode[] = [OPENAI_STREAM, ANTHROPIC_STREAM]
 export const modeName = ({ protocol, stream: streams }: Mode): string =>
   `${protocol}, ${streams ? 'streamed' : 'plain'}`
 
-/** What a caller saw of one call. */
+/** One call as its caller saw it. */
 export interface Exchange {
   readonly status: number
   readonly headers: Headers

@@ -3,7 +3,7 @@ import { type LineKind, startVideoGateway, type VideoGateway, videoUpstreamFor }
 import { createTask, OPENAI_VIDEO, readTask } from './video-protocols.ts'
 import type { VideoUpstream } from './video-upstream.ts'
 
-/** What the addresses of {@link finishedVideo} are signed with. */
+/** The secret that signs the addresses of {@link finishedVideo}. */
 export const SECRET = 'a secret of some length'
 
 /** A video that its line has finished. */

@@ -15,7 +15,7 @@ import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
 import { type ForwardOptions, type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
-import type { KeptThings } from '../../lib/middleware/references/index.ts'
+import type { UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
 import { KEY } from './gateway.ts'
 
@@ -38,7 +38,7 @@ export interface ForwardGatewayOptions {
   key?: Record<string, unknown>
   ledger?: Ledger & LedgerBooks
   /** Which line keeps what for whom; ids pass unchecked without it. */
-  kept?: KeptThings
+  kept?: UpstreamResources
   /** The bounds of JSON bodies. */
   bodies?: Pick<ForwardOptions, 'bodyLimitBytes' | 'bodyBudgetBytes'>
 }
@@ -49,7 +49,7 @@ export interface ForwardGateway extends ChainServer {
   readonly upgrades: UpgradeHandler
   /** Asks with the test key. */
   ask(path: string, init?: RequestInit): Promise<Response>
-  /** What the account has spent once all that is held has come back, and how many charges there are. */
+  /** Returns what the account has spent once nothing is held any more, and the number of charges. */
   books(): Promise<{ spent: string; charges: number }>
 }
 

@@ -9,10 +9,10 @@ import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { jsonOf } from './answer-bodies.ts'
 import { BUILT_GATEWAY } from './built-gateway.ts'
 
-const SOURCE = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../../examples/gateway/start.ts', import.meta.url))
 const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const BUILT = join(ROOT, 'dist/gateway/server.js')
+const BUILT = join(ROOT, 'dist/gateway/start.js')
 const BUILT_BIN = join(ROOT, 'dist/gateway/bin.js')
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

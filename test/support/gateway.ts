@@ -7,7 +7,7 @@ import { modelRoutes } from '../../lib/endpoints/models/index.ts'
 import { STORED_RESPONSE_PATH, storedResponse } from '../../lib/endpoints/responses/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
-import { type KeptStore, KeptThings, references } from '../../lib/middleware/references/index.ts'
+import { type ResourceStore, references, UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { type RouteOptions, route } from '../../lib/middleware/route/index.ts'
 import type { LoggedLine } from './app-server.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
@@ -18,7 +18,7 @@ export const KEY = 'sk-test-1'
 /** A whole chain on loopback, with the memory stores. */
 export interface TestGateway extends ChainServer {
   readonly config: GatewayConfig
-  /** What was logged: level, message and fields. */
+  /** The lines of the log: level, message and fields. */
   readonly logged: readonly LoggedLine[]
   /** POSTs JSON with the test key. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
@@ -32,7 +32,7 @@ export interface TestGatewayOptions {
   /** Further options of `route`. */
   route?: Partial<RouteOptions>
   /** The store of what lines keep; one in memory of its own else. */
-  kept?: KeptStore
+  kept?: ResourceStore
 }
 
 export interface LineSeed {
@@ -67,7 +67,7 @@ export async function startGateway({
   })
   const { catalog, region, bodyLimitBytes, bodyBudgetBytes, routing } = config
   const chain = await serveChain(config, (app, { store, lines, logger }) => {
-    const kept = new KeptThings({ logger, ...(keptStore && { store: keptStore }) })
+    const kept = new UpstreamResources({ logger, ...(keptStore && { store: keptStore }) })
     const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { KeptThings, MemoryKeptStore } from '../../lib/middleware/references/index.ts'
+import { MemoryResourceStore, UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { type ForwardGateway, forwardGateway, OTHER_KEY } from './forward-gateway.ts'
 import { answerJson, type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
@@ -66,7 +66,7 @@ export class KeptFiles {
   readonly one: FileLine
   readonly two: FileLine
   gateway!: ForwardGateway
-  readonly store = new MemoryKeptStore()
+  readonly store = new MemoryResourceStore()
 
   constructor() {
     const made = { count: 0 }
@@ -78,7 +78,7 @@ export class KeptFiles {
     const [one, two] = [await this.one.start(t), await this.two.start(t)]
     const at = (path: string, lines: string[]) => ({ path, lines, ...(price && { price }) })
     const rules = [at('/v1/files', ['line-0', 'line-1']), at('/v1/files/*rest', ['line-0', 'line-1'])]
-    const kept = new KeptThings({ store: this.store })
+    const kept = new UpstreamResources({ store: this.store })
     t.after(() => kept.close())
     const lines = [one.upstream.url, two.upstream.url]
     this.gateway = await forwardGateway(t, { lines, rules, kept })

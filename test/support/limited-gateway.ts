@@ -15,12 +15,12 @@ export interface LimitedGatewayOptions {
   config: unknown
   limits: LimitStore
   claims: IdempotencyStore
-  /** What stands between `rateLimit` and `route`. */
+  /** A middleware between `rateLimit` and `route`. */
   further?: RequestHandler
   route?: Partial<RouteOptions>
 }
 
-/** What a request is sent with. */
+/** The options that a request is sent with. */
 export interface Sending {
   /** The Idempotency-Key. */
   key?: string

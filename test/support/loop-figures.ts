@@ -1,11 +1,11 @@
-// Loaded into a gateway's process before its program (`--import`): tells what the process has cost.
+// Loaded into a gateway's process before its program (`--import`): reports what the process has cost.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 import type { Environment, GatewayProcess } from './gateway-process.ts'
 
-/** What a process has cost since it was last asked. */
+/** The cost of a process since the last request for it. */
 export interface LoopFigures {
   /** CPU time of all its threads, in microseconds. */
   readonly cpuMicros: number
@@ -18,10 +18,10 @@ export interface LoopFigures {
   readonly calibrationMicros: number
 }
 
-/** What is told without that loop, which takes longer than most of what is measured. */
+/** The figures without the calibration, which takes longer than most of what is measured. */
 export type UncalibratedFigures = Omit<LoopFigures, 'calibrationMicros'>
 
-/** What a gateway's process needs so that {@link loopFigures} can be asked. */
+/** The environment of a gateway's process that answers {@link loopFigures}. */
 export const WITH_LOOP_FIGURES: Environment = {
   NODE_OPTIONS: `--import=${fileURLToPath(import.meta.url)}`,
   LOOP_FIGURES: '1',

@@ -14,7 +14,7 @@ export const SECRET = 'UPSTREAM-SECRET-TEXT'
 /** One thing a line can do, and what has to follow from it. */
 export interface OutcomeRow {
   readonly does: string
-  /** What the line does with a request. Defaults to answering as it should. */
+  /** The behaviour of the line. Defaults to answering as it should. */
   readonly script?: (res: ServerResponse, mode: Mode) => void | Promise<void>
   /** Members of the line's config; `url` puts the line elsewhere. */
   readonly line?: Record<string, unknown>
@@ -29,7 +29,7 @@ export interface OutcomeRow {
   /** Whether it counts against the line's circuit. */
   readonly blames: boolean
   readonly param?: string
-  /** What the caller is told to wait, in milliseconds: at least and at most. */
+  /** The wait that the caller is sent, in milliseconds: at least and at most. */
   readonly retryAfterMs?: readonly [number, number]
   /** Most milliseconds that the attempt may take. */
   readonly within?: number

@@ -72,7 +72,7 @@ export class PostgresProcess {
     await gone
   }
 
-  /** What it said when it did not start. */
+  /** Starts it; returns its output where it did not start. */
   #launch(): Promise<string | undefined> {
     const given = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const data = `${this.#settings.data_directory}`

@@ -7,7 +7,7 @@ const DEBIAN = '/usr/lib/postgresql'
 
 interface PostgresPrograms {
   readonly folder: string
-  /** Who they run as, where this process is root's: they refuse to. */
+  /** The user that they run as where this process is root's: they refuse to run as root. */
   readonly user: { readonly uid: number; readonly gid: number } | undefined
 }
 

@@ -31,7 +31,7 @@ export interface PostgresServerOptions {
   fsync?: boolean
   /** Further settings, by their name. */
   settings?: Record<string, string | number>
-  /** A program, and what it is told, that the server is run with. */
+  /** A program, and its arguments, that the server is run with. */
   runWith?: readonly string[]
   /** The port of a primary, which it follows as a standby until it is promoted by `pg_promote()`. */
   standbyOf?: number

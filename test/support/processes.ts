@@ -7,7 +7,7 @@ export interface Running {
   readonly parent: number
   /** Its process group: the pid of the process that leads it. */
   readonly group: number
-  /** Its command, as far as the system tells. */
+  /** Its command, as far as the system shows it. */
   readonly command: string
 }
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 
-/** A TCP server on loopback that does what a test tells it, HTTP or not. */
+/** A TCP server on loopback that runs the script of a test, HTTP or not. */
 export interface RawServer {
   /** `127.0.0.1:port` */
   readonly host: string
@@ -14,7 +14,7 @@ export interface RawServer {
   close(): Promise<void>
 }
 
-/** What a raw server does with the data of a connection; `request` counts the requests of that connection from 0. */
+/** The handler of a raw server for a connection's data; `request` counts the requests of that connection from 0. */
 export type RawScript = (socket: Socket, request: number, connection: number) => void
 
 /** Starts a raw server; the script runs once for each chunk that holds the end of a request's head. */

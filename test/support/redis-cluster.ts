@@ -10,10 +10,10 @@ export interface RedisCluster {
   readonly url: string
   /** The clients of the masters that live. */
   masters(): Promise<Redis[]>
-  /** The master that has the keys with a hash tag. */
-  masterOf(tag: string): Promise<RedisServer>
-  /** Moves the slot of a hash tag to another master, key by key, as resharding does. */
-  moveSlot(tag: string): Promise<void>
+  /** The master that has a key. */
+  masterOf(key: string): Promise<RedisServer>
+  /** Moves the slot of a key to another master, key by key, as resharding does. */
+  moveSlot(key: string): Promise<void>
   /** Kills a master; its replica takes its place after some seconds. */
   kill(node: RedisServer): Promise<void>
   close(): Promise<void>
@@ -44,8 +44,8 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     )
     return all.flatMap(({ node, client, role }) => (role.startsWith('master') ? [[node, client]] : []))
   }
-  const owner = async (tag: string): Promise<{ slot: string; from: RedisServer; to: RedisServer }> => {
-    const slot = `${await [...clients.values()][0]?.call('CLUSTER', 'KEYSLOT', `{${tag}}`)}`
+  const owner = async (key: string): Promise<{ slot: string; from: RedisServer; to: RedisServer }> => {
+    const slot = `${await [...clients.values()][0]?.call('CLUSTER', 'KEYSLOT', key)}`
     const all = await masters()
     const owns = await Promise.all(all.map(([, client]) => hasSlot(client, Number(slot))))
     const from = all[owns.indexOf(true)]
@@ -56,9 +56,9 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   return {
     url: `redis+cluster://${addresses.join(',')}`,
     masters: async () => (await masters()).map(([, client]) => client),
-    masterOf: async (tag) => (await owner(tag)).from,
-    async moveSlot(tag) {
-      const { slot, from, to } = await owner(tag)
+    masterOf: async (key) => (await owner(key)).from,
+    async moveSlot(key) {
+      const { slot, from, to } = await owner(key)
       const [source, target] = [clients.get(from) as Redis, clients.get(to) as Redis]
       const targetId = `${await target.call('CLUSTER', 'MYID')}`
       await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', `${await source.call('CLUSTER', 'MYID')}`)

@@ -28,7 +28,7 @@ export interface RedisServer {
 
 /** Options of {@link startRedis}. */
 export interface RedisServerOptions {
-  /** A program, and what it is told, that the server is run with. */
+  /** A program, and its arguments, that the server is run with. */
   runWith?: readonly string[]
   /** Further arguments of its command line. */
   settings?: readonly string[]

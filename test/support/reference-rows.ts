@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test'
-import { MemoryKeptStore } from '../../lib/middleware/references/index.ts'
+import { MemoryResourceStore } from '../../lib/middleware/references/index.ts'
 import { messageItem, responseBody } from './responses-upstream.ts'
 import { answerJson, type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
 export type Body = Record<string, unknown>
-/** What a member names, where the refusal says that it stands, and a body that has it. */
+/** The kind of thing that a member names, the param that the refusal reports, and a body that has the member. */
 export type Row = readonly [kind: string, param: string, body: (id: string) => Body]
 
 export const input = (part: Body) => ({
@@ -142,9 +142,9 @@ export async function twoUpstreams(t: TestContext): Promise<readonly [ScriptedUp
   return upstreams
 }
 
-/** What the accounts own: `own-0` and `own-1` are acme's, at the line of the number. */
-export async function storeOf(kinds: readonly string[]): Promise<MemoryKeptStore> {
-  const store = new MemoryKeptStore()
+/** Returns a store with what the accounts own: `own-0` and `own-1` are acme's, at the line of the number. */
+export async function storeOf(kinds: readonly string[]): Promise<MemoryResourceStore> {
+  const store = new MemoryResourceStore()
   const thing = (
     kind: string,
     id: string,

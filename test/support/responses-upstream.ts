@@ -117,7 +117,7 @@ export const EVENTS_BEFORE_WORDS = 4
 
 /** An upstream that keeps the responses it makes, as the real API does. */
 export interface KeepingUpstream extends ScriptedUpstream {
-  /** What it keeps, by id. */
+  /** The responses that it keeps, by id. */
   readonly kept: Map<string, ResponseBody>
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What tests read of the body that a chat was sent with. */
+/** The members of the body of a chat that tests read. */
 export interface ChatRequestBody {
   readonly model: string
   readonly messages: readonly { readonly content?: unknown; readonly tool_calls?: unknown }[]
@@ -21,14 +21,14 @@ export interface ReceivedRequest {
   cut: boolean
 }
 
-/** What an upstream does with a request. */
+/** The handler of an upstream's requests. */
 export type UpstreamScript = (
   res: ServerResponse,
   request: ReceivedRequest,
   index: number,
 ) => void | Promise<void>
 
-/** A real HTTP server on loopback that does what a test tells it. */
+/** A real HTTP server on loopback that runs the script of a test. */
 export interface ScriptedUpstream {
   /** `http://127.0.0.1:port` */
   readonly url: string
@@ -47,7 +47,8 @@ export async function startUpstream(
 ): Promise<ScriptedUpstream> {
   const requests: ReceivedRequest[] = []
   const connections = new Set<Socket>()
-  const server = createServer((req, res) => {
+  // Providers keep connections for longer than Node does, whose 5 s pass while a busy machine makes the gateway wait.
+  const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
     void receive(req).then(async (request) => {
       requests.push(request)
       res.on('close', () => {
@@ -207,7 +208,7 @@ export function messageEvents(words: readonly string[]): string[] {
   ]
 }
 
-/** Streams events, each in a write of its own, waiting `paceMs` between them; ends the response unless told not to. */
+/** Streams events, each in a write of its own, with `paceMs` between them; ends the response unless `end` is false. */
 export async function stream(
   res: ServerResponse,
   events: readonly string[],

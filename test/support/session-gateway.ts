@@ -24,7 +24,7 @@ import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/
 import { forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
-import type { KeptThings } from '../../lib/middleware/references/index.ts'
+import type { UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { LineRegistry, route } from '../../lib/middleware/route/index.ts'
 import { type RawClient, rawClient, recordingLogger, serveApp } from './app-server.ts'
 import type { CleanUp } from './clean-up.ts'
@@ -44,7 +44,7 @@ export interface SessionGatewayOptions {
   /** When callers that take nothing are cut, in milliseconds. */
   stalledMs?: number
   /** Which line keeps what for whom, on paths that are passed on. */
-  kept?: KeptThings
+  kept?: UpstreamResources
   /** The balance of each account. */
   balance?: string
 }
@@ -79,7 +79,12 @@ export async function sessionGateway(
         models: { chat: 'upstream-chat' },
       },
     ],
-    passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['line'], price: PRICE })),
+    passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({
+      path,
+      lines: ['line'],
+      price: PRICE,
+      raw: true,
+    })),
     ...members,
   })
   const logger = recordingLogger()
@@ -152,7 +157,7 @@ export async function sessionGateway(
 export interface OpenSession {
   readonly raw: RawClient | undefined
   readonly socket: WebSocket | undefined
-  /** Whether its caller has been told its end. */
+  /** Whether its caller has received its end. */
   readonly over: boolean
   /** All that its caller received; of a WebSocket, the code and the reason of its end. */
   ended(): Promise<string>

@@ -6,7 +6,7 @@ import { until } from './until.ts'
 
 /** A provider of OpenID Connect on loopback: a site of its own beside 127.0.0.1. */
 export interface SignInProvider {
-  /** What the gateway is told about it. */
+  /** The settings of the gateway for this provider. */
   readonly settings: {
     readonly issuer: string
     readonly clientId: string
@@ -15,9 +15,9 @@ export interface SignInProvider {
     readonly scope: string
     readonly redirectUri: undefined
   }
-  /** Who signs in next; the provider asks for no password. */
+  /** The person who signs in next; the provider asks for no password. */
   person: string
-  /** What its exchange of codes waits for. */
+  /** The promise that its exchange of codes waits for. */
   slow: Promise<void> | undefined
   /** Answers from now on, for a gateway at this address, which has this secret. Defaults to that of the settings. */
   serve(gateway: string, secret?: string): void

@@ -2,7 +2,7 @@ import { cleaningUp } from './clean-up.ts'
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
-/** What the tests of a suite share. */
+/** The gateway and the upstream that the tests of a suite share. */
 export interface SuiteGateway {
   readonly upstream: ScriptedUpstream
   readonly gateway: TestGateway

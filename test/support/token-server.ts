@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A token endpoint that does what a test tells it. */
+/** A token endpoint that runs the script of a test. */
 export interface TokenServer {
   readonly url: string
   /** The forms that it was asked with. */

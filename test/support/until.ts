@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** Less than a test may take, and more than a busy machine needs. */
+const WITHIN_MS = 45_000
+
 /** Waits until a condition holds; fails after `withinMs`. */
 export async function until(
   condition: () => boolean,
   what = 'the condition',
-  withinMs = 20_000,
+  withinMs = WITHIN_MS,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!condition()) {
@@ -17,7 +20,7 @@ export async function until(
 export async function untilAsync(
   condition: () => Promise<boolean>,
   what = 'the condition',
-  withinMs = 20_000,
+  withinMs = WITHIN_MS,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!(await condition())) {

@@ -101,7 +101,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
   const lines = new LineRegistry()
   const keys = memoryKeyDirectory(config)
   const access = new LineAccess({ catalog, lines, region, ...routing })
-  const video = videoEndpoints({ tasks, lines: access, logger, ...options.video })
+  const video = videoEndpoints({ tasks, calls: store, lines: access, logger, ...options.video })
   const settler = options.settles
     ? new TaskSettler({ store: tasks, clients: video.clients, logger, shortestPollMs: 20, roundMs: 10 })
     : undefined
@@ -115,7 +115,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
       readRequest({ catalog, bodyLimitBytes }),
       route({ catalog, lines }),
     )
-    const once = [idempotency({ store: claims, logger }), rateLimit()]
+    const once = [idempotency({ store: claims, logger, unresolved: video.unresolved }), rateLimit()]
     app.post(
       VIDEO_CREATE_PATHS,
       video.findSource,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { LineKind, VideoGateway } from './video-gateway.ts'
 import { TASKS } from './video-gateway.ts'
 
-/** What a task reads as, whatever the protocol. */
+/** A task as a caller reads it, in any protocol. */
 export interface SeenTask {
   readonly id: string
   readonly status: string
@@ -83,4 +83,19 @@ export async function errorOf(
   }
   assert.equal(id, response.headers.get('x-request-id'))
   return error
+}
+
+/** Asserts what a caller sees of a task that it cancelled while it was queued: OpenAI-style, DELETE removes the video. */
+export async function assertTakenBack(
+  gateway: VideoGateway,
+  caller: VideoProtocol,
+  id: string,
+): Promise<void> {
+  if (caller.kind === 'ark')
+    return assert.equal((await readTask(gateway, caller, id)).status, caller.words.cancelled)
+  const response = await gateway.send('GET', `${caller.path}/${id}`)
+  assert.equal(response.status, 404)
+  assert.equal((await errorOf(response)).code, 'not_found')
+  const list = await (await gateway.send('GET', caller.path)).text()
+  assert.ok(!list.includes(id), 'a deleted video is not listed')
 }

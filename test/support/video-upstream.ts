@@ -15,7 +15,7 @@ export interface UpstreamTask {
   readonly id: string
   readonly created: Record<string, unknown>
   status: string
-  /** Members that its reads tell beside the usual ones. */
+  /** Members that its reads have besides the usual ones. */
   told: Record<string, unknown>
 }
 
@@ -28,7 +28,7 @@ export interface VideoUpstream {
   readonly tasks: Map<string, UpstreamTask>
   /** The task made last. */
   readonly last: UpstreamTask
-  /** What a task's content is. */
+  /** The content of a task. */
   content: Buffer
   /** Where the tasks of the task-style kind say that their video is. Defaults to this server. */
   videoUrl: string | undefined

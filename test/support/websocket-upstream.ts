@@ -8,7 +8,7 @@ export interface WebSocketUpstream extends ByteUpstream {
   readonly sessions: ReadonlySet<WebSocket>
 }
 
-/** Starts one that is closed at the end of the test; by default it says back what it is told. */
+/** Starts one that is closed at the end of the test; by default it sends back what it receives. */
 export async function webSocketUpstream(
   t: TestContext,
   onSession: (session: WebSocket) => void = echo,

@@ -1,7 +1,7 @@
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import type { PostgresPair } from '../../support/postgres-pair.ts'
 
-/** What the database holds when a run is over. Amounts are nano-units. */
+/** The contents of the database when a run is over. Amounts are nano-units. */
 export interface Books {
   /** By request id. */
   readonly charges: ReadonlyMap<string, bigint>
@@ -13,7 +13,7 @@ export interface Books {
   readonly leases: readonly LeaseRow[]
   /** Claims that are not completed, by their record's id. */
   readonly openClaims: ReadonlyMap<string, { readonly expiresAt: number }>
-  /** What an account has, what it spent. */
+  /** The funds of an account, and the amount that it spent. */
   readonly wallets: ReadonlyMap<string, { readonly funds: bigint; readonly spent: bigint }>
 }
 

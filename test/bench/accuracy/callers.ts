@@ -6,7 +6,7 @@ import type { Fleet } from './fleet.ts'
 import { type LimitedSubject, MAX_WORDS, MODEL, PAID_KEYS, POOR } from './setting.ts'
 import { between } from './upstream.ts'
 
-/** What all callers of a run share. */
+/** The state that all callers of a run share. */
 export interface Load {
   readonly fleet: Fleet
   readonly dispatcher: Dispatcher
@@ -48,7 +48,7 @@ export async function poorCaller(load: Load, caller: number): Promise<void> {
   }
 }
 
-/** Waits when it is told to, for as long as it is told to. */
+/** Waits when an answer says so, for as long as it says. */
 export async function limitedCaller(load: Load, { keys }: LimitedSubject, caller: number): Promise<void> {
   // Callers who begin at the same instant would be refused, and come back, all at the same instant too.
   await pause(load, between(0, 1000))
@@ -58,7 +58,7 @@ export async function limitedCaller(load: Load, { keys }: LimitedSubject, caller
   }
 }
 
-/** While there is a crowd, a new caller every moment, who has not been told anything yet and asks once. */
+/** While there is a crowd, a new caller every moment, who has no wait from an answer yet and asks once. */
 export async function crowd(load: Load, { keys }: LimitedSubject): Promise<void> {
   for (let turn = 0; !load.over.aborted; turn++) {
     const secret = keys[turn % keys.length] as string

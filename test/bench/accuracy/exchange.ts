@@ -2,7 +2,7 @@ import { type Dispatcher, request } from 'undici'
 import type { Member, Span } from './fleet.ts'
 import { between } from './upstream.ts'
 
-/** What a caller wants; sent once, or again with the same Idempotency-Key. */
+/** A call that a caller wants; sent once, or again with the same Idempotency-Key. */
 export interface Wanted {
   /** In the body, where the upstream finds it. */
   readonly name: string
@@ -12,7 +12,7 @@ export interface Wanted {
   readonly stream: boolean
   readonly idempotencyKey: string | undefined
   readonly body: string
-  /** What it costs of a limit on tokens. */
+  /** The tokens that it takes of a limit on tokens. */
   readonly inputTokens: number
   readonly sends: Send[]
 }
@@ -28,12 +28,12 @@ export interface Send {
   requestId: string | null
   status: number | null
   code: string | null
-  /** Whether the limits were asked: the answer tells what is left of them. */
+  /** Whether the limits were asked: the answer reports what is left of them. */
   limited: boolean
   retryAfterMs: number | undefined
-  /** Between when and when the window ends that it was counted in, as the answer tells; undefined: it tells none. */
+  /** The span in which its window ends, as the answer reports; undefined: it reports none. */
   windowEnds: Span | undefined
-  /** The attempt of the upstream that the answer came from, as far as it came; undefined: not far enough to tell. */
+  /** The attempt of the upstream that the answer came from; undefined: too little of the answer came to show it. */
   attemptId: string | undefined
   /** Whether all of a regular answer came, as far as its last byte. */
   sawEnd: boolean
@@ -98,7 +98,7 @@ export async function exchange(
       if (leaving && 'afterChunks' in leaving && ++chunks === leaving.afterChunks) leave()
     }
   } catch {
-    // The connection broke, here or there: what came of the answer tells how far it got.
+    // The connection broke, here or there: the part of the answer that came shows how far it got.
   }
   clearTimeout(timer)
   send.endedAt = Date.now()
@@ -127,7 +127,7 @@ function noteHead(send: Send, status: number, headers: Record<string, string | s
   if (reset !== undefined) send.windowEnds = windowEnds(`${reset}`, send.sentAt)
 }
 
-/** The time left was told between the request and now, and rounded up: `250ms`, `12s`, `1m0s`. */
+/** The time left was measured between the request and now, and rounded up: `250ms`, `12s`, `1m0s`. */
 function windowEnds(reset: string, sentAt: number): Span {
   const [, ms, minutes = 0, seconds = 0] = /^(?:(\d+)ms|(?:(\d+)m)?(\d+)s)$/.exec(reset) ?? []
   if (ms !== undefined) return { from: sentAt + Number(ms) - 1, to: Date.now() + Number(ms) }

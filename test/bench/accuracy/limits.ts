@@ -4,7 +4,7 @@ import type { LimitedSubject } from './setting.ts'
 import type { BenchUpstream } from './upstream.ts'
 import { type Admission, mostWithLocal, windowsOf } from './windows.ts'
 
-/** What came of one limit. All are shares of what is configured. */
+/** The result of one limit. All are shares of what is configured. */
 export interface LimitShare {
   readonly subject: LimitedSubject
   /** Windows in which more was wanted than allowed; of slots: the calls that had one. */
@@ -22,7 +22,7 @@ export interface LimitShare {
   readonly mostWithLocal: number | null
 }
 
-/** What limits are judged by. Times are milliseconds since the epoch. */
+/** The evidence by which limits are judged. Times are milliseconds since the epoch. */
 export interface LimitEvidence {
   readonly wanted: readonly Wanted[]
   readonly served: BenchUpstream['served']
@@ -92,7 +92,7 @@ function shareOfSlots(
   { load, outage }: LimitEvidence,
 ): LimitShare {
   const { most } = subject
-  // What processes admitted by themselves runs on for a while when Redis is back, and is known there only then.
+  // Calls that processes admitted by themselves run on for a while when Redis is back, and are known there only then.
   const counted = admitted.filter(({ local }) => !local)
   const before = counted.filter(({ at }) => at < (outage?.from ?? load.to))
   const behind = outage ? counted.filter(({ at }) => at > outage.to) : []

@@ -12,11 +12,11 @@ import { claimsOf, leakedSlots, leasesOf, openSlots, sweepOfTheDead } from './re
 import { POOR } from './setting.ts'
 import { ADMIN_TOKEN, PROCESSES, type Stage } from './stage.ts'
 
-/** What came of a run. */
+/** The result of a run. */
 export interface Run {
   readonly requests: number
   readonly figures: readonly Figure[]
-  /** What a reader of the figures wants to know besides. */
+  /** Notes that a reader of the figures needs besides. */
   readonly notes: readonly string[]
 }
 
@@ -70,7 +70,7 @@ async function callAll(load: Load, { subjects }: Stage, seconds: number, callers
   ])
 }
 
-/** What the ledger's own check says, as an operator asks for it. */
+/** Returns the violations that the ledger's own check reports, as an operator asks for it. */
 async function violationsTold(url: string): Promise<string[]> {
   const answer = await fetch(`${url}/admin/ledger/check`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },

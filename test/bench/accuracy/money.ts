@@ -12,13 +12,13 @@ export interface Tally {
 
 /** How the ledger compares with what the upstream served and what callers saw. */
 export interface MoneyShare {
-  /** Ended completed, and the upstream told its counts. */
+  /** Ended completed, and the upstream reported its counts. */
   readonly completed: Tally
-  /** Ended completed, and the upstream told no counts: the gateway estimated. */
+  /** Ended completed, and the upstream reported no counts: the gateway estimated. */
   readonly estimated: Tally
   /** Streams that broke off behind their first output, whoever did it. */
   readonly interrupted: Tally
-  /** What breaks a promise, by its name: the calls concerned. */
+  /** The calls that break a promise, by its name. */
   readonly broken: Readonly<Record<Breach, readonly string[]>>
 }
 

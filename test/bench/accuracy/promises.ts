@@ -5,14 +5,14 @@ import type { Breach, MoneyShare, Tally } from './money.ts'
 export interface Figure {
   readonly name: string
   readonly value: number
-  /** What it was taken from. */
+  /** The base of the figure. */
   readonly of: string
-  /** What is promised; null: nothing, it is told for what it is. */
+  /** The promise; null: there is none, the figure is only reported. */
   readonly promise: string | null
   readonly kept: boolean
 }
 
-/** What a run is judged by, apart from its limits and its money. */
+/** The figures by which a run is judged, apart from its limits and its money. */
 export interface Remains {
   readonly slots: number
   readonly leasesLeft: number
@@ -25,7 +25,7 @@ export interface Remains {
   readonly badExits: number
 }
 
-/** The promised figures, in the order in which they are told. */
+/** The promised figures, in the order in which they are reported. */
 export function figuresOf(
   limits: readonly LimitShare[],
   money: MoneyShare,

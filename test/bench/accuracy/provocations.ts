@@ -5,7 +5,10 @@ import type { Load } from './callers.ts'
 import { type Fleet, localSpans, type Member } from './fleet.ts'
 import { SCHEDULE } from './setting.ts'
 
-/** What was done to a run, and when; milliseconds since the epoch. */
+/** The counter of the first limit of a run: its slot moves, and its master is killed. */
+const COUNTER = 'gateway:limits:rpm:key:limited-rpm-key-1'
+
+/** The faults of a run, and their times; milliseconds since the epoch. */
 export interface Provoked {
   readonly postgresAway: readonly [from: number, to: number]
   readonly redisKilledAt: number
@@ -49,12 +52,12 @@ export async function provoke(seconds: number, parts: Provocable): Promise<Provo
   const postgresAway = [postgresGone, Date.now()] as const
 
   for (let i = 0; i < RESTARTS; i++) await fleet.replace(fleet.pick(0))
-  await redis.moveSlot('limits')
+  await redis.moveSlot(COUNTER)
 
   await at(SCHEDULE.redis)
   load.crowd = true
   const redisKilledAt = Date.now()
-  await redis.kill(await redis.masterOf('limits'))
+  await redis.kill(await redis.masterOf(COUNTER))
   await sleep(NOTICED_MS)
   while (fleet.running.some(isCountingLocally)) await sleep(20)
   const redisBackAt = Date.now()

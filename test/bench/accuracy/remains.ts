@@ -7,7 +7,7 @@ import type { Wanted } from './exchange.ts'
 import type { Provoked } from './provocations.ts'
 import { accountOfPaid } from './setting.ts'
 
-const SLOTS = 'gateway:{limits}:concurrency:*'
+const SLOTS = 'gateway:limits:concurrency:*'
 /** A killed process's slots end by themselves within 30 s; its leases are returned within 45 s. */
 const SLOTS_END_WITHIN_MS = 30_000
 const LEASES_END_WITHIN_MS = 45_000
@@ -44,7 +44,7 @@ export async function sweepOfTheDead(
   }
 }
 
-/** What is left of leases when all processes have ended, and those that were taken from one that lived. */
+/** Returns the leases that are left when all processes have ended, and those that a live process lost. */
 export function leasesOf({ leases }: Books, provoked: Provoked | undefined) {
   const dead = (owner: string) => provoked !== undefined && !provoked.ownersAlive.has(owner)
   return {

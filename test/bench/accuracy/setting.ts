@@ -1,4 +1,4 @@
-/** Who calls in a run of the accuracy bench, what limits them, and what the lines that serve them cost. */
+/** The callers in a run of the accuracy bench, their limits, and the costs of the lines that serve them. */
 
 import { formatAmount } from '../../../lib/core/catalog/index.ts'
 
@@ -46,7 +46,7 @@ export interface LimitedSubject {
   readonly callers: number
   /** When its callers begin, as a share of the run. */
   readonly beginsAt: number
-  /** Whether new callers keep coming while Redis is away, who cannot have been told to wait. */
+  /** Whether new callers, who have received no wait, keep coming while Redis is away. */
   readonly inOutage: boolean
 }
 

@@ -10,7 +10,7 @@ import { type BenchUpstream, startBenchUpstream } from './upstream.ts'
 /** Gateway processes of a run. */
 export const PROCESSES = 10
 
-/** What opens the admin API of a run. */
+/** The token of the admin API of a run. */
 export const ADMIN_TOKEN = 'admin-of-the-bench'
 
 /** Everything that a run needs, started. */

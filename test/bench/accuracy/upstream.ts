@@ -23,13 +23,13 @@ const FAULTS = [
   'empty',
 ] as const
 
-/** What an upstream line does instead of its work. */
+/** A fault of an upstream line in place of its work. */
 export type UpstreamFault = (typeof FAULTS)[number]
 
 /** How many in a hundred attempts meet a fault. */
 const FAULTY_PERCENT = 25
 
-/** What a tokenizer adds to a request of one message. */
+/** The tokens that a tokenizer adds to a request of one message. */
 const TOKENS_AROUND = 7
 
 /** One request that a line was sent, and what the line itself counted. */

@@ -25,7 +25,7 @@ interface Request {
   readonly tells: boolean
 }
 
-/** What a fixed window of a limit lets through, and what is seen of it from outside; `beyond` more in its last window. */
+/** Returns the admissions of a fixed window, as seen from outside; `beyond` more in its last window. */
 function seenOf(requests: readonly Request[], limit: number, beyond = 0): Admission[] {
   let sentAt = 1_000_000
   const asked = requests.map((each) => {
@@ -77,7 +77,7 @@ it('no exact limit is taken for exceeded, however late its calls are seen', () =
 })
 
 it('one more than the limit shows in a full window', () => {
-  // All of one window, which tell when it ends.
+  // All are in one window, and report when it ends.
   const burst = fc
     .array(request, { minLength: LIMIT + 5, maxLength: 60 })
     .map((requests) => requests.map((each) => ({ ...each, gapMs: each.gapMs % 300, tells: true })))
@@ -89,7 +89,7 @@ it('one more than the limit shows in a full window', () => {
   )
 })
 
-it('what another counter let through in a window is added to it', () => {
+it('calls that another counter let through in a window are added to it', () => {
   const at = (sentAt: number, endsAt: number): Admission => ({
     sentAt,
     at: sentAt + 5,

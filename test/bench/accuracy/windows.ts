@@ -10,7 +10,7 @@ export interface Admission {
   readonly cost: number
   /** Whether a process counted it by itself. */
   readonly local: boolean
-  /** Between when and when its window ends, as its answer tells; undefined: it has none that tells. */
+  /** The span in which its window ends, as its answer reports; undefined: the answer does not report it. */
   readonly windowEnds: Span | undefined
 }
 
@@ -30,10 +30,10 @@ const WINDOW_MS = 60_000
 
 /**
  * The windows that admissions were counted in. An upstream may see the first call of a window seconds later than the limiter
- * did, so nobody can tell from outside when a window began. But each answer tells when its window ends, give or take how long
+ * did, so nobody outside knows when a window began. But each answer reports when its window ends, give or take how long
  * the answer took. Windows of one counter end at least a minute apart, so that says which window a call was counted in.
  *
- * What does not fit was not counted by the same counter. It is added to the window that was open then, and so shows as too much.
+ * An admission that does not fit was counted by another counter. It is added to the window open then: an excess shows.
  */
 export function windowsOf(admitted: readonly Admission[], limit: number): Window[] {
   const windows: Told[] = []
@@ -46,7 +46,7 @@ export function windowsOf(admitted: readonly Admission[], limit: number): Window
     } else if (last && to - last.from < WINDOW_MS) last.used += cost
     else windows.push({ from, to, used: cost })
   }
-  // Those whose callers left before the head, and who may have been counted any time until they were seen.
+  // The calls whose callers left before the head, and who may have been counted any time until they were seen.
   for (const silent of admitted) if (!silent.windowEnds) place(silent, windows, limit)
   return windows.map(({ from, to, used }) => ({ from: from - WINDOW_MS, to, used }))
 }

@@ -12,7 +12,7 @@ export interface EngineWork {
   readonly transactions: number
   /** Rows inserted, updated and deleted. */
   readonly rows: number
-  /** What Postgres has written to its log. */
+  /** The bytes that Postgres has written to its log. */
   readonly walBytes: number
   readonly diskBytes: number
   readonly redisCommands: number

@@ -31,7 +31,7 @@ async function send({ url, key: own }: Target, signal: AbortSignal, sent: Sent):
   } catch {}
 }
 
-/** As many at a time as told, one after the other, until it is over. */
+/** Sends `atOnce` at a time, one after the other, until it is over. */
 const repeat =
   (atOnce: number, next: (target: Target, signal: AbortSignal, number: number) => Promise<unknown>): Attack =>
   async (target, signal) => {
@@ -54,7 +54,7 @@ const STREAM = ',"stream":true'
 const filled = (piece: string, times: number, open = '[', close = ']'): string =>
   `{"model":"chat","messages":${open}${`${piece},`.repeat(times)}${piece}${close}}`
 
-/** Opens connections that write what they are told, and then what `go` gives, until it is over. */
+/** Opens connections that write `first`, and then `more`, until it is over. */
 const connections =
   (count: number, first: (target: Target) => string | Buffer, everyMs = 0, more = 'x'): Attack =>
   async (target, signal) => {
@@ -87,7 +87,7 @@ const LISTS = ['/v1/calls', '/v1/models', '/v1/videos', '/v1/account', '/api/v3/
 
 /** By name: what one tenant does, or somebody without a key. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
-  // What is large, or built to be dear.
+  // Requests that are large, or built to be dear.
   'millions of elements': repeated(2, { body: filled('0', 9_000_000) }),
   'millions of messages': repeated(2, { body: filled('{"role":"user","content":""}', 600_000) }),
   'millions of levels': repeated(2, { body: filled('[', 9_000_000, '[', '') }),
@@ -126,7 +126,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       body: chat('hi'),
     }),
   ),
-  // What stays open.
+  // Connections that stay open.
   'slow uploads': connections(400, (target) => head(target, 'content-length: 1000000\r\n'), 20),
   'slow uploads of much': connections(
     60,
@@ -160,7 +160,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     await sleep(5)
     socket.destroy()
   }),
-  // What makes an upstream ill, or an upstream that is.
+  // Requests that make an upstream ill, or an upstream that is.
   'flagged prompts': repeated(8, { body: behaving('flagged') }),
   'invalid requests': repeated(8, { body: behaving('invalid') }),
   'files that are not there': repeated(8, { body: behaving('missing') }),
@@ -183,7 +183,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'compressed bombs for an answer': repeated(2, { body: behaving('bomb') }),
   'large events in pieces': repeated(4, { body: behaving('large-event', STREAM) }),
   'many small events': repeated(4, { body: behaving('many-events', STREAM) }),
-  // What is asked often.
+  // Requests that are repeated often.
   'one idempotency key': repeated(20, { headers: { 'idempotency-key': 'same' }, body: chat('hi') }),
   'an idempotency key each': repeat(20, (target, signal, number) =>
     send(target, signal, {
@@ -221,7 +221,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'unknown keys': repeat(20, (target, signal, number) =>
     send(target, signal, { key: `sk-${number}`, body: chat('hi') }),
   ),
-  // Those without a key.
+  // The attacks without a key.
   'guesses of the admin token': repeat(20, (target, signal, number) =>
     send(target, signal, { method: 'GET', path: '/admin/accounts', key: `${ADMIN_TOKEN}${number}` }),
   ),

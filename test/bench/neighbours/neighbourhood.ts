@@ -11,7 +11,7 @@ import {
 } from '../../support/gateway-process.ts'
 import type { Window } from './steady-tenant.ts'
 
-/** What an attack is run against. Its account has money; that of `poor` has none, and `dead` is a disabled key. */
+/** The target of an attack. Its account has money; that of `poor` has none, and `dead` is a disabled key. */
 export interface Target {
   readonly url: string
   readonly port: number
@@ -27,7 +27,7 @@ export type Attack = (target: Target, signal: AbortSignal) => Promise<unknown>
 /** A gateway with two tenants: one that is attacked through, and one that sends calls steadily. */
 export interface Neighbourhood {
   readonly gateway: GatewayProcess
-  /** What the steady tenant sees for a while, with an attack beside it or without. */
+  /** Returns the steady tenant's results for a while, with an attack beside it or without. */
   watch(attack?: Attack): Promise<Window>
 }
 

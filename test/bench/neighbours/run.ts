@@ -1,5 +1,5 @@
 /**
- * What a tenant that sends calls steadily sees beside each of many attacks: `node test/bench/neighbours/run.ts
+ * The results of a tenant that sends calls steadily beside each of many attacks: `node test/bench/neighbours/run.ts
  * [parts of names]`. Ends with 1 if a call failed, or if the tenant's p95 is too much later than without the attack.
  */
 import { ATTACKS } from './attacks.ts'

@@ -1,13 +1,13 @@
-/** A worker: a tenant that sends calls at a steady rate, whatever becomes of them, and tells how long they took. */
+/** A worker: a tenant that sends calls at a steady rate, whatever becomes of them, and reports how long they took. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
-/** What the calls of a window of time came to. */
+/** The results of the calls in a window of time. */
 export interface Window {
   readonly calls: number
   readonly p95: number
   readonly worst: number
-  /** What was not answered as it should be, with its number of times. */
+  /** The wrong answers, each with its count. */
   readonly failures: Readonly<Record<string, number>>
 }
 

@@ -1,4 +1,4 @@
-/** A worker: the upstream of both tenants. It does what the first kilobyte of a request tells it after `behave:`. */
+/** A worker: the upstream of both tenants. It does what the first kilobyte of a request says after `behave:`. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -17,14 +17,14 @@ export interface Wording {
   readonly sha256: (text: string) => string
 }
 
-/** What databases are filled with. */
+/** The contents that databases are filled with. */
 export interface Contents {
   /** The tables that are filled. */
   readonly tables: readonly string[]
   /** Statements, each with its name, that are run before `calls` has its indexes. */
   readonly rows: (wording: Wording) => [string, string][]
-  /** Those that read `calls` by its indexes. Defaults to none. */
+  /** The operations that read `calls` by its indexes. Defaults to none. */
   readonly sums?: () => [string, string][]
-  /** What is to be done in a Postgres whose tables are empty. Defaults to nothing. */
+  /** Prepares a Postgres whose tables are empty. Defaults to nothing. */
   readonly prepare?: (db: Database) => Promise<void>
 }

@@ -43,14 +43,14 @@ const CHANGES_AT_ONCE = 200
 /** So many accounts at most call within one batch: on the small side there are no more. */
 const ACCOUNTS_IN_BATCH = 10
 
-/** What admission, settlement and the call log ask of a database: of keys, accounts and calls picked at random. */
+/** The queries of admission, settlement and the call log: of keys, accounts and calls picked at random. */
 export const DATABASE_CASES: readonly ScaleCase<FilledSide>[] = [
   { name: 'find a key', times: 200, run: findKey },
   { name: 'take a lease', times: 50, run: takeLease },
   settling(1, 50),
   settling(10, 20),
   settling(50, 10),
-  // What a table's size does not explain: twenty wallets are locked and saved on the small side, a hundred on the large.
+  // A table's size does not explain this one: twenty wallets are locked on the small side, a hundred on the large.
   settling(50, 10, 50),
   { name: 'log 50 calls that cost nothing', times: 10, run: logCalls },
   { name: 'find a call', times: 200, run: findCall },

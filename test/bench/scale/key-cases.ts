@@ -24,7 +24,7 @@ const CACHE = { freshMs: 4000, staleMs: 600_000, lookupMs: 2000, maxEntries: 10_
 /** Accounts that call for the first time while measuring. */
 const FRESH = 2000
 const BURST = 1000
-/** What a call can cost at most, and what it does. */
+/** The most that a call can cost, and its cost. */
 const [MOST, COST] = [161_288n, 12_600n]
 
 export const KEY_CASES: readonly ScaleCase<SeenSide>[] = [

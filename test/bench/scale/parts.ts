@@ -11,7 +11,7 @@ import { REQUEST_CASE, serveGateway, serveUpstream } from './request-cases.ts'
 import { compareSides, type ScaleRow } from './rounds.ts'
 import { contentsOf, type Filling } from './rows.ts'
 
-/** What is compared. */
+/** The parameters of a comparison. */
 export interface Scale {
   readonly small: Filling
   readonly large: Filling
@@ -67,7 +67,7 @@ async function compareKeys({ small, large, rounds, tell }: Scale): Promise<Scale
   return [...rows, ...requests]
 }
 
-/** What remembering wallets costs: memory, and the look at each of them once a second. */
+/** Reports the cost of remembering wallets: memory, and the look at each of them once a second. */
 async function tellOfMemory(side: SeenSide, tell: Scale['tell']): Promise<void> {
   const heap = collectedHeap()
   const { wallets } = side.pool.stats

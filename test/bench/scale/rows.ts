@@ -11,7 +11,7 @@ export interface Filling {
 
 /** Half of all calls are those of the first accounts, so many at most. */
 export const BUSY_ACCOUNTS = 1000
-/** What each charge comes to, in nano-units. */
+/** The amount of each charge, in nano-units. */
 const CHARGE = 12_600
 const DEPOSIT = 1_000_000_000_000_000
 /** In May 2024: older than whatever is written while measuring. */
@@ -30,7 +30,7 @@ export function callIdOf(n: number): string {
   return `req_${TIME_DIGITS}${digits(BigInt(n), 7)}${digits(BigInt(n) * BigInt(SCATTER), 16)}`
 }
 
-/** What a database of so many keys and calls holds. */
+/** Returns the contents of a database with so many keys and calls. */
 export function contentsOf(filling: Filling): Contents {
   return {
     tables: ['accounts', 'keys', 'wallets', 'deposits', 'charges', 'calls'],

@@ -1,7 +1,7 @@
 import type { CallQuery } from '../../../lib/middleware/call-log/index.ts'
 import { LARGE_ACCOUNT, SMALL_ACCOUNTS } from './rows.ts'
 
-/** What is searched for, anew each time. */
+/** A search, with a new subject each time. */
 export interface SearchCase {
   readonly name: string
   readonly query: () => Partial<CallQuery>

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
-import { isPostgres } from '../../../lib/stores/sql/driver/is-postgres.ts'
+import { isPostgres } from '../../../lib/stores/sql/driver/database.ts'
 import type { Database } from '../../../lib/stores/sql/index.ts'
 
 /**
- * Returns a clock of the CPU time that this process has taken, and Postgres behind a handle of one connection, in milliseconds. Of
- * Postgres only Linux tells it.
+ * Returns a clock of the CPU time of this process, and of Postgres behind a handle of one connection, in milliseconds.
+ * Only Linux reports the CPU time of Postgres.
  */
 export async function cpuClock(db: Database): Promise<() => number> {
   const own = () => {

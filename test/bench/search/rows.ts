@@ -1,6 +1,10 @@
 import { consoleLogger } from '../../../lib/core/call/index.ts'
 import { OWN_TOOK_MS, TOOK_MS } from '../../../lib/stores/sql/calls/call-labels.ts'
-import { makePartitions, periodStart } from '../../../lib/stores/sql/driver/postgres/partitions.ts'
+import {
+  hasPartitions,
+  makePartitions,
+  periodStart,
+} from '../../../lib/stores/sql/driver/postgres/partitions.ts'
 import type { Database } from '../../../lib/stores/sql/index.ts'
 import type { Contents, Wording } from '../scale/contents.ts'
 
@@ -26,7 +30,7 @@ export function eachMs({ calls, weeks }: Span): number {
 /** Different numbers up to below `most` for each call, as SQL over `n`. */
 const scattered = (seed: number, most: number): string => `((n * ${seed} % 4294967296) / 1024 % ${most})`
 
-/** What differs between calls, as SQL over `n`. What is rare is so at any number of calls. */
+/** Returns the columns that differ between calls, as SQL over `n`. Rare values are as rare at any number of calls. */
 function callColumns(calls: number): Readonly<Record<string, string>> {
   const whose = scattered(2_654_435_761, 1000)
   const which = `(1 + ${scattered(2_246_822_519, SMALL_ACCOUNTS - 1)})`
@@ -67,7 +71,7 @@ function idOf({ hex }: Wording, span: Span): string {
   return `'req_' || ${time} || ${hex('n * 2654435761', 16)}`
 }
 
-/** What a database with these calls in its log holds. */
+/** Returns the contents of a database with these calls in its log. */
 export function callContents(span: Span): Contents {
   return {
     tables: ['calls', 'call_labels'],
@@ -76,8 +80,9 @@ export function callContents(span: Span): Contents {
   }
 }
 
-/** Makes the partitions of these weeks in Postgres. */
+/** Makes the partitions of these weeks, where the tables have any. */
 export async function makeWeeks(db: Database, weeks: number): Promise<void> {
+  if (!hasPartitions(db)) return
   for (let week = 0; week < weeks; week++) await makePartitions(db, FIRST_AT + week * WEEK_MS, consoleLogger)
 }
 
@@ -107,8 +112,8 @@ export function callStatements(span: Span, wording: Wording): [string, string][]
     ],
     [
       'calls',
-      `insert into calls (id, account, key, model, status, error_code, created_at, entry, counted)
-        select id, account, key, model, status, error_code, at, ${entry}, 1 from staged`,
+      `insert into calls (id, account, key, model, status, error_code, created_at, entry)
+        select id, account, key, model, status, error_code, at, ${entry} from staged`,
     ],
     ...labelStatements(wording),
     ['the end of the staged calls', 'drop table staged'],
@@ -122,7 +127,7 @@ function labelStatements({ sorted }: Wording): [string, string][] {
       .reverse()
       .map((ms) => `when duration_ms >= ${ms} then ${ms}`)
       .join(' ')} end`
-  // What the value is, and whether each has a label within its account too.
+  // The value of each kind, and whether each has a label within its account too.
   const kinds: [kind: string, value: string, scoped: boolean | string][] = [
     ['key', 'key', false],
     ['line', 'line', false],

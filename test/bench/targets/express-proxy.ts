@@ -1,4 +1,4 @@
-/** What an Express app gets by mounting http-proxy-middleware: no limits, no metering, one upstream, no failover. */
+/** The features of http-proxy-middleware in an Express app: no limits, no metering, one upstream, no failover. */
 import { Agent } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'

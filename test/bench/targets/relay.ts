@@ -27,7 +27,7 @@ function requestHeaders(raw: string[]): string[] {
 class Relaying implements Dispatcher.DispatchHandler {
   readonly res: ServerResponse
   controller: Dispatcher.DispatchController | null = null
-  /** What arrived in this turn. One read often holds many chunks: leaving as one write, they cost half as much. */
+  /** The bytes that arrived in this turn. One read often holds many chunks: as one write, they cost half as much. */
   arrived: Buffer[] = []
 
   constructor(res: ServerResponse) {

@@ -4,7 +4,7 @@ import { type Counts, readClosingLines } from './closing-lines.ts'
 export interface FileResult {
   readonly path: string
   readonly milliseconds: number
-  /** What it said, without the counts. */
+  /** Its output, without the counts. */
   readonly output: string
   readonly counts: Counts
   /** Undefined: all is well. */
@@ -32,7 +32,7 @@ export interface Begun {
 const NOTHING: Counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
 
 /**
- * Tells how the files of a process came out. Where it ended in another way than by their tests, that is the fault of the
+ * Returns how a process's files came out. Where it ended in another way than by their tests, that is the fault of the
  * file that ran then; of the files behind it, and of all where any may be to blame, there is no result.
  */
 export function resultsOf(paths: readonly string[], begun: readonly Begun[], end: End): FileResult[] {
@@ -47,7 +47,7 @@ export function resultsOf(paths: readonly string[], begun: readonly Begun[], end
     const own = path === current ? trouble : undefined
     if (!closed && own === undefined) return []
     const { counts, before } = closed ?? { counts: NOTHING, before: '' }
-    // What is cancelled of the file that a kill has met is told as that.
+    // Where a kill has met the file, its cancelled tests are reported as that kill.
     const isFailed = !isPassed(counts) && (end.killed === undefined || path !== current)
     const failure = isFailed ? 'failed' : (own ?? (counts.tests > 0 ? undefined : 'has no test'))
     const at = begun.findIndex((one) => one.path === path)

@@ -1,6 +1,6 @@
 /**
- * Runs the test files that its arguments name one after the other in this process, each as a suite of its own, and tells
- * the runner which one begins, and at the end what they left open. Fails where anything else is not as it was.
+ * Runs the test files that its arguments name one after the other in this process, each as a suite of its own. Reports
+ * to the runner which one begins, and at the end what they left open. Fails where anything else is not as it was.
  */
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,14 +13,14 @@ import { ProcessState } from './process-state.ts'
 const TOLD_TO = 3
 /** The runner ends a file that takes too long. */
 const FOR_EVER = 2 ** 31 - 1
-/** What Node's `fetch` sends requests with. Its connections stay while nobody reads an answer that came on them. */
+/** The symbol of Node's dispatcher for `fetch`. Its connections stay while nobody reads an answer that came on them. */
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
 
 const load = createRequire(import.meta.url)
 const paths = process.argv.slice(2)
 // Else Node opens a timer of its own where a test waits for what keeps no process from ending.
 const awake = setInterval(() => {}, FOR_EVER)
-// Later nobody could tell whose they are: who has left the group, such as for a file that another one's end has cut off.
+// Kills descendants that have left the group, as a file that another one's end cut off may leave: later, none is found.
 process.on('exit', () => {
   for (const { pid, group } of descendantsOf(process.pid))
     if (group !== process.pid) signalIfThere(pid, 'SIGKILL')

@@ -4,12 +4,12 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 /** How long what keeps a process from ending may stay behind the last test. */
 const STAYS_MS = 10_000
 
-/** What test files share with those that follow them in the same process. */
+/** The state that test files share with those that follow them in the same process. */
 export class ProcessState {
   readonly #shared = shared()
   readonly #open = process.getActiveResourcesInfo()
 
-  /** What keeps the process from ending, did not then, and stays. */
+  /** Returns what keeps the process from ending, did not do so before, and stays. */
   async leftOpen(): Promise<string[]> {
     const deadline = performance.now() + STAYS_MS
     for (let open = this.#opened(); ; open = this.#opened()) {
@@ -37,7 +37,7 @@ export class ProcessState {
   }
 }
 
-/** What all files see, by its name; what a package adds to it is none of this. */
+/** Returns all that every file sees, by its name; additions of a package are no part of this. */
 function shared(): Map<string, unknown> {
   const { performance, process, console } = globalThis
   const objects = { globalThis, Date: globalThis.Date, Math: globalThis.Math, performance, console }
@@ -50,5 +50,12 @@ function shared(): Map<string, unknown> {
     .eventNames()
     .map((event): [string, unknown] => [`listeners of ${String(event)}`, process.listenerCount(event)])
   const environment = JSON.stringify(process.env)
-  return new Map([...members, ...listeners, ['the environment', environment], ['the folder', process.cwd()]])
+  return new Map([
+    ...members,
+    ...listeners,
+    // Of the prototype.
+    ['the monotonic clock', performance.now],
+    ['the environment', environment],
+    ['the folder', process.cwd()],
+  ])
 }

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 
-/** A file that waits at its outermost: it can only be imported, and imports of several cannot be told apart. */
-const WAITS = /^(?:(?:const|let) .*= )?await /m
+/**
+ * A file with a top-level `await` can only be imported, and imports of several files look the same. One that replaces
+ * the monotonic clock would confuse timers that other files have started. Others have a comment that says why.
+ */
+const RUNS_ALONE =
+  /^(?:(?:const|let) .*= )?await |\bmock\.method\(performance\b|^\/\/ Runs in a process of its own\b/m
 /** No process gets more than this part of the files that are left, so that at the end none goes on alone for long. */
 const PART = 1 / 8
 
@@ -14,7 +18,7 @@ const PART = 1 / 8
 export function processesOf(paths: readonly string[], most: number, oneFor?: string): string[][] {
   const inOne = oneFor === undefined ? [] : paths.filter((path) => path.startsWith(oneFor))
   const others = paths.filter((path) => !inOne.includes(path))
-  const alone = most === 1 ? [] : others.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
+  const alone = most === 1 ? [] : others.filter((path) => RUNS_ALONE.test(readFileSync(path, 'utf8')))
   const together = others.filter((path) => !alone.includes(path))
   const processes = [...(inOne.length > 0 ? [inOne] : []), ...alone.map((path) => [path])]
   while (together.length > 0)

@@ -7,7 +7,7 @@ type Ended = Extract<TestEvent, { type: 'test:pass' | 'test:fail' }>
 type Failed = Extract<TestEvent, { type: 'test:fail' }>['data']
 
 /**
- * What a process of tests says to the runner: each failure as it happens, what its tests had noted, and the counts of each
+ * Reports on a process of tests to the runner: each failure as it happens, the notes of its tests, and counts of each
  * file, which is a suite of the outermost, at its end. Node counts a hook of a whole file that fails nowhere: here it is a
  * failure.
  */
@@ -66,7 +66,7 @@ function outcomeOf({ type, data }: Ended): 'pass' | 'fail' | 'cancelled' | 'skip
   return kind === 'cancelledByParent' || kind === 'testTimeoutFailure' ? 'cancelled' : 'fail'
 }
 
-/** Whether a suite or test failed for nothing but what is in it, and was told of already. */
+/** Whether a suite or test failed only because of its parts, which are reported already. */
 function isFailureOfParts({ details }: Failed): boolean {
   return failureTypeOf(details.error) === 'subtestsFailed'
 }

@@ -2,7 +2,7 @@ import { BUILT_GATEWAY, isBuilt } from '../built-gateway.ts'
 import { SHARED_POSTGRES } from '../postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../postgres-server.ts'
 
-/** What all test files of a run share. */
+/** The servers and files that all test files of a run share. */
 export interface SharedServers {
   /** Removes what a process of tests has left there. */
   clear(pid: number): Promise<void>
@@ -10,9 +10,9 @@ export interface SharedServers {
 }
 
 /**
- * Starts what all test files of a run share, and tells them by the environment: one Postgres, with a database for each who
- * asks, and what Node has compiled of the gateway. Tests start some hundred gateways and kill most of them; only one that ends
- * by itself leaves that in Node's compile cache.
+ * Starts what all test files of a run share, and names it in the environment: one Postgres, with a database for each
+ * that asks, and what Node has compiled of the gateway. Tests start some hundred gateways and kill most; only one that
+ * ends by itself leaves that in Node's compile cache.
  *
  * @param options.built starts the gateways of tests from `dist`, unless a source has changed since the build.
  */

@@ -8,7 +8,7 @@ import { type FileOptions, startTestProcess, type TestProcess } from './test-pro
 const PROCESSES_PER_CORE = 2
 const SLOWEST = 10
 /** Where more files than this have failed, it was not for want of a processor. */
-const MAX_REPEATED = 6
+const MAX_REPEATED = 10
 
 /** Options of {@link runTestFiles}. */
 export interface RunOptions extends FileOptions {
@@ -17,8 +17,8 @@ export interface RunOptions extends FileOptions {
   /** The folder whose files run in one process, one after the other. Defaults to none. */
   readonly oneProcessFor?: string
   /**
-   * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
-   * whose subject is time, too. Defaults to false.
+   * Repeats a file that failed beside others, alone, and takes the second result, because a busy machine also fails tests
+   * about time. Files that passed only then are named at the end. Defaults to false.
    */
   readonly repeatAlone?: boolean
   /** Called behind each process. Defaults to nothing. */
@@ -26,8 +26,8 @@ export interface RunOptions extends FileOptions {
 }
 
 /**
- * Runs test files, some processes at a time, and prints how each came out; at the end the slowest, all that
- * failed once more, and the counts.
+ * Runs test files, some processes at a time, and prints the result of each. At the end it prints the slowest files, the
+ * failures again, the files that passed only at the second try, and the counts.
  *
  * @returns whether all is well.
  */
@@ -58,13 +58,16 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
   const parallel = availableParallelism() * PROCESSES_PER_CORE
   await Promise.all(Array.from({ length: parallel }, worker))
   const failed = results.filter(({ failure }) => failure !== undefined)
+  const secondTry: string[] = []
   if (repeatAlone && failed.length <= MAX_REPEATED) {
     for (const first of failed) {
       process.stdout.write(`\n# once more, alone: ${first.path}\n`)
-      results.splice(results.indexOf(first), 1, ...(await run([first.path])))
+      const again = await run([first.path])
+      results.splice(results.indexOf(first), 1, ...again)
+      if (again.every(({ failure }) => failure === undefined)) secondTry.push(first.path)
     }
   }
-  process.stdout.write(conclusion(results, performance.now() - started))
+  process.stdout.write(conclusion(results, secondTry, performance.now() - started))
   return results.length > 0 && results.every(({ failure }) => failure === undefined)
 }
 
@@ -75,13 +78,21 @@ function told({ path, milliseconds, output, counts, failure }: FileResult): stri
     : `not ok ${head}: ${failure}\n${output}`
 }
 
-function conclusion(results: readonly FileResult[], milliseconds: number): string {
+/** @param secondTry the files that passed only when they were repeated. */
+function conclusion(
+  results: readonly FileResult[],
+  secondTry: readonly string[],
+  milliseconds: number,
+): string {
   const slowest = results.toSorted((one, other) => other.milliseconds - one.milliseconds).slice(0, SLOWEST)
   const failed = results.filter(({ failure }) => failure !== undefined)
   return [
     '\n# slowest\n',
     ...slowest.map((result) => `${seconds(result.milliseconds)}  ${result.path}\n`),
     ...(failed.length > 0 ? ['\n# what failed, again\n', ...failed.map(told)] : []),
+    ...(secondTry.length > 0
+      ? ['\n# passed only at the second try\n', ...secondTry.map((path) => `${path}\n`)]
+      : []),
     results.length > 0 ? '\n' : '\nno test file is there\n',
     closingLines(sumOf(results.map(({ counts }) => counts)), milliseconds),
   ].join('')
@@ -89,7 +100,7 @@ function conclusion(results: readonly FileResult[], milliseconds: number): strin
 
 const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`.padStart(8)
 
-/** What is asked of this process is done to the files as well: they are in groups of their own, so nobody else asks them. */
+/** Ends the files with this process: their groups are their own, so no signal for this process reaches them. */
 function endWithThisProcess(running: ReadonlySet<TestProcess>): void {
   process.on('exit', () => {
     for (const tests of running) tests.kill()

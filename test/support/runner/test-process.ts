@@ -11,7 +11,7 @@ const REPORTER = fileURLToPath(new URL('reporter.ts', import.meta.url))
 const FILES_IN_TURN = fileURLToPath(new URL('files-in-turn.ts', import.meta.url))
 /** This, and no flag of this process: the runner's own tests run it in one that has a reporter already. */
 const FROM_SOURCE = '--conditions=@express-model-gateway/source'
-/** What a file's own processes have for ending behind it. */
+/** The time in which a file's own processes must end after it. */
 const ENDS_WITHIN_MS = 5000
 const MAX_OUTPUT = 2_000_000
 /** Most of a file's start is garbage that a larger young generation need not copy: a tenth less time. */
@@ -20,13 +20,13 @@ const LESS_COPYING = ['--min-semi-space-size=16', '--max-semi-space-size=16']
 /** A process of tests, which leads a group: whatever it starts can be found and ended. */
 export interface TestProcess {
   readonly pid: number
-  /** How its files came out; of several, those are missing of which it cannot be told, and which must be run alone. */
+  /** The results of its files. Where it ran several, those without a clear result are missing and must be run alone. */
   readonly results: Promise<FileResult[]>
   /** Ends it, with all that it has started. */
   kill(): void
 }
 
-/** What files are run with. */
+/** The options that files are run with. */
 export interface FileOptions {
   /** A file's process is killed when the file has not ended by then. */
   readonly limitMs: number
@@ -77,7 +77,7 @@ export function startTestProcess(paths: readonly string[], options: FileOptions)
     const at = performance.now()
     const left = killed === undefined ? await leftBehind(pid) : []
     if (left.length > 0) killAll(pid)
-    // Who has left the group may still hold the pipes.
+    // A process that has left the group may still hold the pipes.
     await Promise.race([closed, sleep(1000, undefined, { ref: false })])
     for (const stream of [stdout, stderr, told]) stream.destroy()
     return resultsOf(paths, begun, { code, signal, killed, left, at, output })

@@ -33,7 +33,7 @@ export interface ConsoleTab {
   close(): Promise<void>
 }
 
-/** What Chromium itself says when the gateway refuses, whatever the page makes of it. */
+/** The message that Chromium itself logs when the gateway refuses, whatever the page does with the refusal. */
 const REFUSED = /^Failed to load resource: the server responded with a status of 4\d\d/
 
 /** Opens the console. Everything that the page reports as an error, a violated policy too, fails `close`. */
@@ -44,7 +44,8 @@ export async function openConsole(
 ): Promise<ConsoleTab> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  // The console comes in some eighty files, which takes its time on a busy machine.
+  page.setDefaultTimeout(60_000)
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('dialog', (dialog) => {
@@ -95,7 +96,7 @@ export function detailOf(within: Page | Locator, name: string): Locator {
   return within.locator(`div:has(> dt:text-is(${JSON.stringify(name)})) > dd`).first()
 }
 
-/** What an element says, once it is there. */
+/** Returns the text of an element, once it is there. */
 export async function textOf(locator: Locator): Promise<string> {
   return (await locator.textContent()) ?? ''
 }

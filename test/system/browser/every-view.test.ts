@@ -7,6 +7,9 @@ import { settled, WITHOUT_CHROMIUM } from './browser.ts'
 import { type ConsoleSuite, consoleSuite } from './console-gateway.ts'
 
 const ROUTES = new URL('../../../examples/gateway/console/routes.ts', import.meta.url)
+/** Less than the file may take. */
+const LIMIT_MS = 360_000
+
 /** The views of a key's holder, beside the pages of calls. */
 const OF_KEYS = ['/', '/reports', '/calls', '/account', '/models', '/models/:id', '/tickets', '/tickets/:id']
 
@@ -32,7 +35,7 @@ const CUT_OFF = `(() => {
   return found
 })()`
 
-/** What axe finds wrong, a line for each element. The colours of another scheme change contrasts only. */
+/** Returns the faults that axe finds, a line for each element. The colours of another scheme change contrasts only. */
 async function faultsOf(page: Page, rules: readonly string[]): Promise<readonly string[]> {
   const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
   return page.evaluate<readonly string[]>(
@@ -99,7 +102,9 @@ describe('every view of the console', { skip: WITHOUT_CHROMIUM }, () => {
   )
 
   for (const kind of ['key', 'admin'] as const) {
-    it(`fits and is accessible, on desktops and phones, light and dark: ${kind}`, async () => {
+    it(`fits and is accessible, on desktops and phones, light and dark: ${kind}`, {
+      timeout: LIMIT_MS,
+    }, async () => {
       const ids = await idsIn(suite)
       const { page, go, close } = await suite.signedIn(kind)
       const own = patterns.filter((pattern) =>

@@ -4,7 +4,7 @@ import { untilAsync } from '../../support/until.ts'
 import { assertShows, detailOf, dialogOf, sectionOf, textOf, WITHOUT_CHROMIUM } from './browser.ts'
 import { consoleSuite } from './console-gateway.ts'
 
-describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
+describe('the work of operators in the console', { skip: WITHOUT_CHROMIUM }, () => {
   const suite = consoleSuite()
   const asKey = (secret: string): Promise<Response> =>
     fetch(`${suite.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })
@@ -84,7 +84,7 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await page.getByRole('button', { name: 'Suspend' }).click()
     await dialog.getByRole('button', { name: 'Suspend' }).click()
     await assertShows(page.locator('.badge'), 'suspended')
-    await untilAsync(async () => (await asKey(secret)).status === 403, 'the suspension', 10_000)
+    await untilAsync(async () => (await asKey(secret)).status === 403, 'the suspension')
     await page.getByRole('button', { name: 'Activate' }).click()
     await assertShows(page.locator('.badge'), 'active')
     await close()

@@ -14,7 +14,7 @@ import { startBrowser, WITHOUT_CHROMIUM } from './browser.ts'
 const LIB = new URL('../../../lib/', import.meta.url)
 const BODY = { model: 'chat-small', messages: [{ role: 'user', content: 'Hello!' }] }
 
-/** What a page asks for, and what it can read of the answer. */
+/** A request of a page, and the part of the answer that it can read. */
 interface Asked {
   readonly path: string
   readonly key?: string

@@ -78,7 +78,7 @@ describe('the console page', { skip: WITHOUT_CHROMIUM }, () => {
     assert.equal((await fetch(`${suite.url}/console`, { method: 'POST' })).status, 404)
   })
 
-  it('what callers and operators write is shown as the text that it is', async () => {
+  it('texts of callers and operators are shown as the texts that they are', async () => {
     const id = await suite.called(PAYLOAD, {}, { 'x-request-id': 'x'.repeat(20) })
     const number = await suite.filed(id, PAYLOAD)
     await suite.admin('POST', '/accounts', { id: 'odd<b>"&/', name: PAYLOAD })

@@ -4,7 +4,7 @@ import { untilAsync } from '../../support/until.ts'
 import { assertShows, detailOf, dialogOf, openConsole, signIn, textOf, WITHOUT_CHROMIUM } from './browser.ts'
 import { consoleSuite } from './console-gateway.ts'
 
-describe('what administrators set up in the console', { skip: WITHOUT_CHROMIUM }, () => {
+describe('the work of administrators in the console', { skip: WITHOUT_CHROMIUM }, () => {
   const suite = consoleSuite()
 
   it('an operator is made, whose token is shown once, and deleted', async () => {
@@ -109,7 +109,7 @@ describe('what administrators set up in the console', { skip: WITHOUT_CHROMIUM }
       const { data } = await suite.admin<{ data: { spent: string }[] }>('GET', '/budgets?account=demo')
       return data[0]?.spent !== '0'
     }
-    await untilAsync(isCounted, 'the spending', 15_000)
+    await untilAsync(isCounted, 'the spending')
     await page.getByRole('link', { name: 'demo, team=search' }).click()
     await assertShows(detailOf(page, 'Spent'), /^\$0\.000\d+$/)
     const change = await dialogOf(page, /^Change/)

@@ -65,8 +65,8 @@ export function seedCalls(file: string, template: string): void {
       from (${DIMENSIONS.replace('?', String(Date.now() - DAYS * 24 * HOUR_MS)).replace('?', String(step))})`,
   ).run()
   const indexes = takeIndexes(db)
-  db.exec(`insert into calls (id, account, key, model, status, error_code, created_at, entry, counted)
-    select id, account, key, model, status, code, at, ${entryLike(db, template)}, 1 from made order by i`)
+  db.exec(`insert into calls (id, account, key, model, status, error_code, created_at, entry)
+    select id, account, key, model, status, code, at, ${entryLike(db, template)} from made order by i`)
   for (const index of indexes) db.exec(index)
   for (const [label, where] of LABELS)
     db.exec(

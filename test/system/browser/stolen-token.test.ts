@@ -13,7 +13,7 @@ const READING = [
   /^(Filter|Go live|First page|Next page|Export CSV|Export JSON|Copy the request id|Check again|Try again)$/,
 ]
 
-/** What roles beside `admin` find in the views, by the text of the buttons. */
+/** The buttons that roles beside `admin` find in the views, by their text. */
 const FOUND: Readonly<Record<string, readonly string[]>> = {
   viewer: [],
   support: ['Save'],
@@ -83,7 +83,7 @@ describe('a token of a role in the console', { skip: WITHOUT_CHROMIUM }, () => {
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: '{}',
       })
-      // Whoever has no session has none to end.
+      // A caller without a session has none to end.
       const allowed = path === '/admin/session' ? [404] : [403]
       assert.ok(allowed.includes(answer.status), `${method} ${path}: ${answer.status}`)
     }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { assertShows, WITHOUT_CHROMIUM } from './browser.ts'
 import { consoleSuite } from './console-gateway.ts'
 
-/** What no field shows whole. */
+/** Settings that no field shows whole. */
 const SETTINGS = {
   note: 'two\nlines',
   tags: { 'cost center': 'a, b=c', team: 'data science', word: 'say "hi" \\o/' },

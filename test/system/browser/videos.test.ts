@@ -41,7 +41,7 @@ describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
       models: [...config.models, { id: 'clip', kind: 'video', price: { perSecond: '0.1' } }],
       lines: [...config.lines, line],
     })
-    await until(() => gateway.stdout.includes('"msg":"config reloaded"'), 'the reload', 10_000)
+    await until(() => gateway.stdout.includes('"msg":"config reloaded"'), 'the reload')
     const create = async (): Promise<string> => {
       const response = await fetch(`${gateway.url}/v1/videos`, {
         method: 'POST',

@@ -109,8 +109,8 @@ async function openMany(stage: Stage, streams: number): Promise<void> {
     while (opened < streams) await openAndLeave(stage, MOMENTS[opened++ % MOMENTS.length] as Moment)
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, worker))
-  await until(() => stage.gateway.openCalls.size === 0, 'the end of all calls', 20_000)
-  await until(() => stage.running.size === 0, 'the end of all upstream requests', 20_000)
+  await until(() => stage.gateway.openCalls.size === 0, 'the end of all calls')
+  await until(() => stage.running.size === 0, 'the end of all upstream requests')
   for (const { requests } of stage.upstreams) requests.length = 0
 }
 
@@ -122,7 +122,7 @@ describe(`${STREAMS} streams opened and abandoned at random moments`, () => {
     const resourcesBefore = activeResources()
     const stage = await setStage()
     const { gateway, ends } = stage
-    // What is made once and kept (pools, caches, compiled code) is there before measuring.
+    // Objects that are made once and kept (pools, caches, compiled code) are there before measuring.
     await openMany(stage, 400)
     const heldBefore = await heldBytes()
     ends.clear()

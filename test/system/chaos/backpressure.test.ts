@@ -26,10 +26,10 @@ beforeEach(async () => {
   cleanUp.after(() => client?.socket.destroy())
 })
 
-/** What an upstream with much to say has got rid of. */
+/** The progress of an upstream that sends a large answer. */
 interface Flood {
   written: number
-  /** Whether it has been told to wait. */
+  /** Whether `write()` has asked it to wait. */
   waiting: boolean
   done: boolean
 }
@@ -106,7 +106,7 @@ describe('a caller that does not read', () => {
       tail = (tail + chunk).slice(-200)
     })
     socket.resume()
-    await until(() => tail.endsWith('\r\n0\r\n\r\n'), 'the regular end', 20_000)
+    await until(() => tail.endsWith('\r\n0\r\n\r\n'), 'the regular end')
     assert.ok(bytes > state.written, `${bytes} bytes came of ${state.written}`)
     assert.match(tail, /data: \[DONE\]/)
     await until(() => gateway.openCalls.size === 0, 'the end of the call')
@@ -141,7 +141,7 @@ describe('a caller that goes away in mid-stream', () => {
       )
       await client.until('first')
       leave(client)
-      await until(() => gateway.openCalls.size === 0, 'the end of the call', 1000)
+      await until(() => gateway.openCalls.size === 0, 'the end of the call', 5000)
       await until(() => upstream.requests[0]?.cut === true, 'the cut')
       const id = /x-request-id: (\S+)/i.exec(client.received)?.[1] ?? null
       const entry = await gateway.entry(id)

@@ -4,7 +4,7 @@ import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { clientLoad } from './client-load.ts'
 
 /** `npm run bench:client` makes 10,000. */
-const CALLS = 1000
+const CALLS = 500
 const TIMEOUT_MS = 180_000
 
 for (const { name, url, skip } of BACKENDS) {

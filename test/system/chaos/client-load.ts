@@ -20,17 +20,17 @@ export interface CallEnd {
   readonly text: string
   /** `answered` with its own answer, `broken` in the middle of a stream, else in a final error. */
   readonly kind: 'answered' | 'broken' | 'refused' | 'thrown' | 'foreign'
-  /** What the error was. */
+  /** The error. */
   readonly what: string
   readonly isReplay: boolean
 }
 
-/** What a load came to. */
+/** The results of a load. */
 export interface ClientLoad {
   readonly ends: readonly CallEnd[]
   /** How often each call stands in the ledger, by its key; what was voided does not. */
   readonly charges: ReadonlyMap<string, number>
-  /** Those whose charge was written and then voided. */
+  /** The calls whose charge was written and then voided. */
   readonly undone: ReadonlySet<string>
   readonly violations: readonly unknown[]
   readonly retries: number
@@ -42,7 +42,7 @@ export interface ClientLoad {
 const CALLERS = 60
 const CALLS_A_KILL = 300
 const CONFIG = {
-  // Fewer calls at a time than there are callers, so that some are told 429.
+  // Fewer calls at a time than there are callers, so that some are answered 429.
   accounts: [{ id: 'acme', balance: '1000', limits: { concurrency: 50 } }],
   keys: [{ id: 'k', account: 'acme' }],
   price: { perRequest: '0.001' },

@@ -82,7 +82,7 @@ async function goThrough(t: TestContext): Promise<void> {
   const gateway = await start()
   const calls = startCalls(gateway)
   const { seen } = calls
-  await until(() => seen.length > 100, 'calls', 20_000)
+  await until(() => seen.length > 100, 'calls')
   assert.deepEqual(
     seen.filter((call) => !isServed(call)).map(({ answer }) => answer.text),
     [],
@@ -96,10 +96,10 @@ async function goThrough(t: TestContext): Promise<void> {
   await untilReadiness(gateway, 200)
   const mendedAt = performance.now()
   const after = () => seen.filter(({ sentAt }) => sentAt > mendedAt)
-  await until(() => after().length > 100, 'calls that are served again', 20_000)
+  await until(() => after().length > 100, 'calls that are served again')
   await calls.stop()
 
-  // Who was refused was told why, and that it is worth another try.
+  // The answers to refused callers name the reason, and say that another try is worthwhile.
   const refused = seen.filter((call) => !isServed(call))
   for (const { answer } of refused) {
     assert.equal(answer.status, 503, answer.text)

@@ -5,7 +5,7 @@ const SPEED = 3
 
 const PRELOAD = new URL('fast-clock.ts', import.meta.url)
 
-/** What gateways are started with whose waits of a minute take twenty seconds. */
+/** The environment of gateways whose waits of a minute take twenty seconds. */
 export const FAST: Environment = {
   NODE_OPTIONS: `--import=${PRELOAD}`,
   CLOCK_SPEED: `${SPEED}`,

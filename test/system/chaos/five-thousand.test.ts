@@ -54,7 +54,7 @@ describe('5,000 held calls of which half leave at once', () => {
           socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
           sockets.push(socket.resume())
         }
-        await until(() => begun === sockets.length, 'all calls running', 20_000)
+        await until(() => begun === sockets.length, 'all calls running')
       }
       /** Whether fewer than so many slots of the account are taken. */
       const fewerTakenThan = async (most: number) => {
@@ -78,7 +78,7 @@ describe('5,000 held calls of which half leave at once', () => {
   }
 })
 
-/** Returns what tells how many milliseconds this process has worked and waited since, without those in which others had the processor. */
+/** Returns a clock of the milliseconds in which this process worked or waited, while no other one had its CPU. */
 function ownTime(): () => number {
   const loop = performance.eventLoopUtilization()
   const cpu = process.cpuUsage()

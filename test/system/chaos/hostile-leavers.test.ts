@@ -97,7 +97,7 @@ async function leaveAll(t: TestContext, all: readonly Leaver[], ledger: Ledger &
     if (leaver.moment === 'end') await until(() => current?.sent === true, 'all of it')
     if (leaver.reset) socket.resetAndDestroy()
     else socket.end()
-    await until(() => gateway.openCalls.size === 0, 'the end of the call', 20_000)
+    await until(() => gateway.openCalls.size === 0, 'the end of the call')
     socket.destroy()
     const { billing, outcome } = await gateway.entry(open?.id ?? null)
     assert.equal(outcome, 'interrupted', JSON.stringify(leaver))
@@ -106,20 +106,24 @@ async function leaveAll(t: TestContext, all: readonly Leaver[], ledger: Ledger &
     charged.set(classOf(leaver), (charged.get(classOf(leaver)) ?? 0n) + amount)
   }
   for (const [name, { input, output }] of bills) {
-    const bill = BigInt(input) * 1000n + BigInt(output) * 10_000n
+    // The callers of plain answers leave before the upstream has sent anything, so they pay their input at most.
+    const isPlain = name.endsWith(PLAIN)
+    const bill = BigInt(input) * 1000n + (isPlain ? 0n : BigInt(output) * 10_000n)
     const paid = charged.get(name) ?? 0n
     assert.ok(paid * 10n >= bill * 9n, `${name}: ${paid} was charged of ${bill}`)
+    if (isPlain) assert.ok(paid * 4n <= bill * 5n, `${name}: ${paid} was charged for an input of ${bill}`)
   }
   const [other] = await ledger.wallets([accountWallet('globex')])
   assert.deepEqual([other?.funds, other?.spent, other?.leased], [7n, 0n, 0n], "another account's money")
 }
 
-const classOf = ({ form, streams }: Leaver): string => `${form}, ${streams ? 'streamed' : 'plain'}`
+const PLAIN = ', plain'
+const classOf = ({ form, streams }: Leaver): string => `${form}${streams ? ', streamed' : PLAIN}`
 
 describe('a hundred callers that leave', () => {
   const accounts = { accounts: [{ id: 'acme', balance: '1000' }], keys: [{ id: 'key_acme', quota: '1000' }] }
 
-  it('pay at least nine tenths of what the upstream bills, in each class, in memory', async (t) => {
+  it('pay at least nine tenths of what the upstream bills, or of their input before it sends, in memory', async (t) => {
     const all = leavers()
     assert.ok(all.length >= 100, `${all.length} leave`)
     await leaveAll(t, all, new MemoryLedger(accounts))

@@ -4,7 +4,7 @@ import { numbered, responseBody } from '../../support/responses-upstream.ts'
 import { chatChunk, messageEvent } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
 
-/** What an upstream bills a call, until it notices that nobody listens. A token of output costs ten of input. */
+/** The tokens that an upstream bills until it notices that nobody listens. A token of output costs ten of input. */
 export interface Bill {
   input: number
   output: number
@@ -178,7 +178,7 @@ export function leavers(): Leaver[] {
   return all
 }
 
-/** Answers as told, and bills every token that it makes until the connection is gone. */
+/** Answers as the leaver asks, and bills every token that it makes until the connection is gone. */
 export async function work(
   res: ServerResponse,
   { line, form, streams, moment }: Leaver,
@@ -201,6 +201,6 @@ export async function work(
     await sleep(PACE_MS[form] ?? 3)
   }
   sent()
-  // Nothing tells the caller that it is over.
-  await until(() => res.destroyed, 'the gateway leaves', 20_000)
+  // Nothing shows the caller that it is over.
+  await until(() => res.destroyed, 'the gateway leaves')
 }

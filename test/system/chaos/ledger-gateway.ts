@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { accountWallet, type LedgerCheck } from '../../../lib/ledger/index.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import type { CleanUp } from '../../support/clean-up.ts'
 import {
   type Environment,
   type GatewayProcess,
@@ -13,11 +13,11 @@ import {
 } from '../../support/gateway-process.ts'
 import type { ScriptedUpstream } from '../../support/scripted-upstream.ts'
 
-/** What the account has at first, and what one of its keys may spend. Nano-units. */
+/** The balance of the account at first, and the quota of one of its keys. Nano-units. */
 const BALANCE = 1000n * 1_000_000_000n
 export const KEYS = ['sk-with-quota', 'sk-without'] as const
 
-/** What a call costs whose upstream says `words` words, in nano-units; each has seven tokens of input. */
+/** Returns the cost of a call whose upstream says `words` words, in nano-units; each has seven tokens of input. */
 export const costOf = (words: number): bigint => 1_000_000n + 7n * 1000n + BigInt(words) * 2000n
 
 /** A config file with a priced model on a line of that upstream, and a prepaid account, in a folder of its own. */
@@ -45,7 +45,7 @@ export async function writeConfig(folder: string, { url }: ScriptedUpstream): Pr
 
 /** The assembled gateway on a database, ended with the test. */
 export async function startPaidGateway(
-  t: TestContext,
+  t: CleanUp,
   upstream: ScriptedUpstream,
   databaseUrl: string,
   { through = [], more = {} }: { through?: readonly string[]; more?: Environment } = {},
@@ -86,12 +86,12 @@ export async function untilReadiness(gateway: GatewayProcess, status: 200 | 503)
   }
 }
 
-/** What stands in the ledger. */
+/** The state of the ledger. */
 export interface Books {
   /** Charges that no void has undone: request id and nano-units. */
   readonly charges: ReadonlyMap<string, bigint>
   readonly voids: ReadonlySet<string>
-  /** What calls of the account have taken beyond their leases, in nano-units. */
+  /** The amount that calls of the account have taken beyond their leases, in nano-units. */
   readonly overrun: bigint
   readonly check: LedgerCheck
 }

@@ -12,7 +12,7 @@ const CLIENTS = 25
 /** Longer than this a call is not waited for. */
 const HANGS_MS = 100_000
 
-/** What a caller saw of one request. */
+/** One request as its caller saw it. */
 export interface Seen {
   readonly requestId: string
   readonly streamed: boolean
@@ -29,7 +29,7 @@ export interface Seen {
   readonly at: number
 }
 
-/** What its upstream takes for an answer that is not streamed, in milliseconds. */
+/** The time that its upstream takes for an answer that is not streamed, in milliseconds. */
 export const UNHURRIED_MS = 50
 
 /** An upstream that takes a while for each answer, so that there are always some in flight. */
@@ -96,9 +96,9 @@ export async function ask(gateway: GatewayProcess, options: AskOptions = {}): Pr
   return (await begin(gateway, options)).end()
 }
 
-/** Clients that go on until they are told to stop. */
+/** Clients that go on until `stop` is called. */
 export interface Load {
-  /** What they have seen, in the order in which it ended. */
+  /** The requests that they have seen, in the order in which they ended. */
   readonly seen: readonly Seen[]
   /** Resolves when each has ended what it had begun: who has an Idempotency-Key repeats it until it is used up. */
   stop(): Promise<void>
@@ -133,7 +133,7 @@ export function startLoad(gateway: GatewayProcess): Load {
   }
 }
 
-/** What a caller may be told while the ledger cannot write; `broken` behind some of an answer. */
+/** The errors that a caller may get while the ledger cannot write; `broken` comes after some of an answer. */
 const WITHOUT_KEY = new Set(['refused billing_unavailable', 'broken billing_unavailable'])
 const WITH_KEY = new Set([
   ...WITHOUT_KEY,
@@ -144,7 +144,7 @@ const WITH_KEY = new Set([
   'refused idempotency_key_replayed',
 ])
 
-/** Those who were not answered were told so as they should. */
+/** Asserts that the callers without an answer got one of the right errors. */
 export function assertRightlyRefused(seen: readonly Seen[]): void {
   for (const { end, code, key, status } of seen) {
     if (end === 'whole') continue
@@ -183,6 +183,23 @@ function described(tries: readonly Seen[]): string {
       [requestId, end, code, `${Math.round(ms)} ms`, replays ?? ''].join(' '),
     )
     .join('; ')
+}
+
+/** Nearly all answers come within this; a busy machine makes single ones later. */
+const MAX_MS = 3000
+const NEARLY_ALL = 0.98
+
+/**
+ * Asserts that callers had their answers in time, whatever became of the ledger.
+ *
+ * @param heldUpMs what the machine adds to a measured time.
+ */
+export function assertInTime(seen: readonly Seen[], heldUpMs: number): void {
+  const took = seen.map(({ ms }) => ms).sort((one, other) => one - other)
+  const [nearlyAll = 0, slowest = 0] = [took[Math.floor(took.length * NEARLY_ALL)], took.at(-1)]
+  const perhapsHere = `${Math.round(heldUpMs)} ms of them perhaps here`
+  assert.ok(nearlyAll < MAX_MS + heldUpMs, `answers took ${nearlyAll} ms, ${perhapsHere}`)
+  assert.ok(slowest < 2 * MAX_MS + heldUpMs, `an answer took ${slowest} ms, ${perhapsHere}`)
 }
 
 /** How many ended with which code; the answers without one as `whole`. */

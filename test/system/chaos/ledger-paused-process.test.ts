@@ -60,7 +60,7 @@ async function askKeyed(gateway: GatewayProcess): Promise<Seen> {
   for (;;) {
     const seen = await ask(gateway, { streamed: true, key: 'k' })
     if (seen.code !== 'internal_error') return seen
-    await until(isTold, 'the log to say why', 5000)
+    await until(isTold, 'the log to say why')
     await sleep(250)
   }
 }

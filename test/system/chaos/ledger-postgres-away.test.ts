@@ -7,14 +7,14 @@ import { until } from '../../support/until.ts'
 import { endInGoodOrder, readBooks, startPaidGateway, untilReadiness } from './ledger-gateway.ts'
 import {
   assertChargedOnce,
+  assertInTime,
   assertRightlyRefused,
   startLoad,
   startUnhurriedUpstream,
   tally,
 } from './ledger-load.ts'
 
-const AWAY_MS = 10_000
-const MAX_MS = 3000
+const AWAY_MS = 8000
 
 const OUTAGES = [
   {
@@ -39,7 +39,7 @@ async function goThrough(t: TestContext, { leave, comeBack }: (typeof OUTAGES)[n
   const heldUpMs = watchHeldUp(t)
   const load = startLoad(gateway)
   const { seen } = load
-  await until(() => seen.length > 500, 'the load', 20_000)
+  await until(() => seen.length > 500, 'the load')
   assert.deepEqual(
     seen.filter(({ end }) => end !== 'whole'),
     [],
@@ -54,12 +54,11 @@ async function goThrough(t: TestContext, { leave, comeBack }: (typeof OUTAGES)[n
   await comeBack(postgres)
   await untilReadiness(gateway, 200)
   const after = () => seen.filter(({ end, at }) => end === 'whole' && at > back)
-  await until(() => after().length > 500, 'calls that are admitted again', 20_000)
+  await until(() => after().length > 500, 'calls that are admitted again')
   const admittedAfter = (after()[0]?.at ?? back) - back
   await load.stop()
   await endInGoodOrder(gateway)
 
-  const heldUp = Math.round(heldUpMs())
   const slowest = Math.max(...seen.map(({ ms }) => ms))
   t.diagnostic(`${seen.length} requests: ${JSON.stringify(tally(seen))}`)
   t.diagnostic(
@@ -76,10 +75,10 @@ async function goThrough(t: TestContext, { leave, comeBack }: (typeof OUTAGES)[n
   const books = await readBooks(database)
   t.diagnostic(`${books.charges.size} charges, ${books.voids.size} voids`)
   assertChargedOnce(seen, books)
-  assert.ok(slowest < MAX_MS + heldUp, `an answer took ${slowest} ms, ${heldUp} of them perhaps here`)
+  assertInTime(seen, heldUpMs())
 }
 
-describe('a gateway under load whose Postgres is away for ten seconds', { skip: WITHOUT_POSTGRES }, () => {
+describe('a gateway under load whose Postgres is away for seconds', { skip: WITHOUT_POSTGRES }, () => {
   for (const outage of OUTAGES) {
     it(`${outage.name}: nobody waits, no charge is lost or doubled`, { timeout: 90_000 }, (t) =>
       goThrough(t, outage),

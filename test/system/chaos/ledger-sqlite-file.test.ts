@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, open, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it, type TestContext } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
+import { type CleanUp, cleaningUp } from '../../support/clean-up.ts'
 import { runToExit, temporaryFolder } from '../../support/gateway-process.ts'
 import { startUpstream } from '../../support/scripted-upstream.ts'
 import { endInGoodOrder, readBooks, startPaidGateway, writeConfig } from './ledger-gateway.ts'
@@ -12,21 +13,35 @@ import { ask, assertChargedOnce, type Seen, startUnhurriedUpstream } from './led
 /** Root may write what is for reading only, unless it gives that right up. */
 const BOUND_BY_MODES = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
 
-async function folderFor(t: TestContext): Promise<string> {
+async function folderFor(t: CleanUp): Promise<string> {
   const { path, remove } = await temporaryFolder()
   t.after(remove)
   return path
 }
 
+interface UsedDatabase {
+  readonly file: string
+  readonly seen: readonly Seen[]
+}
+
 /** The file of a gateway that has charged some calls and ended, with what its callers saw. */
-async function usedDatabase(t: TestContext): Promise<{ file: string; seen: Seen[] }> {
-  const file = join(await folderFor(t), 'gateway.db')
+let used: UsedDatabase
+const cleanUp = cleaningUp()
+before(async () => {
+  const file = join(await folderFor(cleanUp), 'gateway.db')
   const upstream = await startUnhurriedUpstream()
-  t.after(() => upstream.close())
-  const gateway = await startPaidGateway(t, upstream, `sqlite:${file}`)
+  cleanUp.after(() => upstream.close())
+  const gateway = await startPaidGateway(cleanUp, upstream, `sqlite:${file}`)
   const seen = [await ask(gateway), await ask(gateway, { streamed: true })]
   await endInGoodOrder(gateway)
-  return { file, seen }
+  used = { file, seen }
+})
+
+/** Returns a copy of the used database. */
+async function usedDatabase(t: TestContext): Promise<UsedDatabase> {
+  const file = join(await folderFor(t), 'gateway.db')
+  await copyFile(used.file, file)
+  return { ...used, file }
 }
 
 interface Page {

@@ -12,10 +12,10 @@ const CONFIG = {
   keys: [{ id: 'k', account: 'acme', quota: '500' }],
   price: { perRequest: '0.01' },
 }
-const CALLS = 40
+const CALLS = 20
 
-/** What maintenance locks: `create index`, `reindex`, `alter table`, `vacuum full`. */
-const MODES = ['share', 'share row exclusive', 'access exclusive'] as const
+/** The lock modes of maintenance: of `create index`, which lets readers through, and of `vacuum full`, which does not. */
+const MODES = ['share', 'access exclusive'] as const
 
 describe('tables of the call log that somebody has locked', {
   skip: WITHOUT_POSTGRES,

@@ -20,6 +20,7 @@ function hurriedClock(): Clock {
   return {
     now: () => performance.now() + skipped,
     wall: () => Date.now() + skipped,
+    limit: (ms) => ms,
     after(ms, run) {
       const soon = setTimeout(() => {
         skipped += ms

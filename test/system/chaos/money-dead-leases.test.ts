@@ -58,7 +58,7 @@ describe('leases of processes that were killed', { concurrency: true, timeout: T
       // One that goes on all the while holds what it may cost in a lease of a process that lives.
       const long = { ...call, stream: true }
       const running = pay(busy, long)
-      await until(() => world.upstream.requests.length === 1, 'the long call', 20_000)
+      await until(() => world.upstream.requests.length === 1, 'the long call')
       const living = await owners()
       assert.equal(living.size, 1)
 

@@ -12,7 +12,7 @@ const FIT = 90
 /** By process: more than fits, then a few of another key. */
 const GREEDY = 100
 const MODEST = 10
-/** Accounts to try it on: a round in which the machine was too slow for calls to wait tells nothing. */
+/** Accounts to try it on: a round in which the machine was too slow for calls to wait shows nothing. */
 const ROUNDS = 5
 const rounds = Array.from({ length: ROUNDS }, (_, i) => i)
 

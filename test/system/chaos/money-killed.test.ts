@@ -17,7 +17,7 @@ import {
   sawEnd,
 } from './paid-gateways.ts'
 
-const KILLS = 20
+const KILLS = 8
 /** Half a minute where nothing else runs; only a hang takes that long. */
 const TIMEOUT_MS = 600_000
 const random = seededRandom(20)
@@ -26,11 +26,11 @@ const random = seededRandom(20)
 interface Paid {
   readonly call: PaidCall
   readonly answer: Exchange | undefined
-  /** What it used may not have been written in time: then it is not charged, and its key is free. */
+  /** Whether its usage may not have been written in time: then it is not charged, and its key is free. */
   readonly mayBeFree: boolean
 }
 
-/** Calls are told from one another by a number, which also decides what the upstream says they used. */
+/** Each call has a number of its own, which also decides the tokens that the upstream reports. */
 const numberOf = (text: string): number => Number(text.slice('call '.length))
 const tokensOf = (text: string): number => 1 + (numberOf(text) % 7)
 /** Nano-units: 0.001 a call and 0.0001 a token. */
@@ -143,7 +143,7 @@ async function assertReplayed(
   const again = await Promise.all(
     keyed.map(async (each) => ({ ...each, now: await askAgain(gateway, each.call) })),
   )
-  // What the killed process had sent may have been committed behind the kill.
+  // Statements that the killed process had sent may have been committed after the kill.
   const since = await booksOf(world.databaseUrl)
   let replayed = 0
   for (const { call, answer, now } of again) {
@@ -161,7 +161,7 @@ async function assertReplayed(
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`a gateway on ${name} that is killed under load`, { skip, timeout: TIMEOUT_MS }, () => {
-    it('twenty times has charged each answer whose end its caller saw, once, and kept its key', {
+    it(`${KILLS} times has charged each answer whose end its caller saw, once, and kept its key`, {
       timeout: TIMEOUT_MS,
     }, async (t) => {
       const world = await paidGateways(t, await url(t), CONFIG, upstreamScript)

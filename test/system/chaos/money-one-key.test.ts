@@ -13,7 +13,7 @@ const CONFIG = {
   price: { perRequest: '1' },
 }
 
-/** What one caller is told, who asks again until it knows what became of its key. */
+/** Returns the answers to one caller, which asks again until it knows what became of its key. */
 async function insist(gateway: GatewayProcess, call: PaidCall): Promise<Exchange[]> {
   const answers: Exchange[] = []
   for (const until = performance.now() + 30_000; performance.now() < until; await sleep(300)) {

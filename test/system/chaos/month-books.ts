@@ -7,7 +7,7 @@ import { type Made, type MonthCall, type monthWorld, priceOf } from './month-wor
 
 export type World = Awaited<ReturnType<typeof monthWorld>>
 
-/** What stands in the books for one call. */
+/** The entries of the books for one call. */
 export interface Booked {
   readonly call: Pick<MonthCall, 'account' | 'key' | 'model' | 'user' | 'team'>
   readonly day: string

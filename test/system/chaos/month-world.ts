@@ -19,7 +19,7 @@ import { answerJson, chatAnswer, chatEvents, startUpstream, stream } from '../..
 const PRELOAD = new URL('set-clock.ts', import.meta.url)
 const TOKEN = 'admin-token-of-the-month'
 
-/** What a call is made with; its number decides it. */
+/** The parameters of a call; its number decides them. */
 export interface MonthCall {
   readonly number: number
   readonly account: string
@@ -30,14 +30,14 @@ export interface MonthCall {
   readonly stream: boolean
 }
 
-/** What became of a call: what its caller saw, and the time of the gateways before it was made. */
+/** A call that was made: what its caller saw, and the time of the gateways before it. */
 export interface Made {
   readonly call: MonthCall
   readonly at: number
   readonly answer: Exchange | undefined
 }
 
-/** What the upstream would bill: of which line, and how much by its own prices. */
+/** The amount that the upstream would bill: for which line, and how much by its own prices. */
 export interface Billed {
   readonly line: string
   readonly tokens: number

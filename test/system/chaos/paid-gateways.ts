@@ -14,7 +14,7 @@ import {
 } from '../../support/gateway-process.ts'
 import { type ScriptedUpstream, startUpstream, type UpstreamScript } from '../../support/scripted-upstream.ts'
 
-/** What the gateways of a test are configured with. */
+/** The config of the gateways of a test. */
 export interface PaidConfig {
   readonly accounts: readonly { readonly id: string; readonly balance?: string }[]
   readonly keys: readonly { readonly id: string; readonly account: string; readonly quota?: string }[]
@@ -32,7 +32,7 @@ export interface PaidGateways {
   start(): Promise<GatewayProcess>
 }
 
-/** A call of a test; its text tells it from all others. */
+/** A call of a test; no other has its text. */
 export interface PaidCall {
   readonly text: string
   readonly stream?: boolean
@@ -42,7 +42,7 @@ export interface PaidCall {
   readonly idempotencyKey?: string
 }
 
-/** What the rows of a database say. */
+/** The figures in the rows of a database. */
 export interface Books extends LedgerCheck {
   /** Nano-units by request id. */
   readonly charged: ReadonlyMap<string, bigint>
@@ -50,7 +50,7 @@ export interface Books extends LedgerCheck {
   /** Request ids of the call log. */
   readonly logged: ReadonlySet<string>
   readonly openLeases: number
-  /** What calls have taken beyond their leases, in nano-units, of all wallets. */
+  /** The amount that calls have taken beyond their leases, in nano-units, of all wallets. */
   readonly overrun: bigint
 }
 

@@ -108,7 +108,7 @@ function watchReadiness({ url }: GatewayProcess) {
     while (!isOver) {
       const { status } = await fetch(`${url}/readyz`)
       if (seen.at(-1) !== status) seen.push(status)
-      await sleep(50)
+      await sleep(100)
     }
   })()
   return {
@@ -170,7 +170,7 @@ describe('a Redis that is held up', { skip: WITHOUT_REDIS, concurrency: 2, timeo
           status = answer.status
           if (performance.now() - wentOn > NOTICED_MS) assert.notEqual(status, 500, 'it is back')
           assert.ok(performance.now() - began < SLOT_MS + NOTICED_MS + heldUp(), 'a slot is free again')
-          await sleep(200)
+          await sleep(500)
         }
         for (let i = 0; i < 5; i++) assert.equal((await post(two.url, chat('hi'), as('other'))).status, 200)
         const seen = await readiness.stop()

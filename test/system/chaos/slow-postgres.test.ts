@@ -13,7 +13,7 @@ const NEAR_MS = 2
 const SLOW_MS = 400
 /** How long calls may be refused after the database has become slow. */
 const LEARNS_MS = 3000
-/** What waits when it is near again has waited for longer than a near one may take. */
+/** A call that still waits when the database is near again has waited for longer than a near one may take. */
 const CROSSES_MS = 1000
 const EVERY_MS = 40
 const COST = 10_000_000n

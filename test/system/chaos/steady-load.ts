@@ -1,8 +1,9 @@
+import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { type PaidCall, pay } from './paid-gateways.ts'
 
-/** What the steady calls of a tenant met. */
+/** The answers to the steady calls of a tenant. */
 export interface Steady {
   /** Milliseconds. */
   readonly p95: number
@@ -43,4 +44,20 @@ export async function steadyLoad(
   took.sort((one, other) => one - other)
   const at = (share: number) => took[Math.min(took.length - 1, Math.floor(took.length * share))] ?? 0
   return { p95: at(0.95), slowest: at(1), faults, calls: took.length }
+}
+
+/** The share of the calls that a busy machine may make so late that they are refused. */
+const LATE_SHARE = 0.05
+
+/**
+ * Fails where a tenant was served worse than before: nearly all of its calls are answered as soon, and none is refused for
+ * anything but the time that it waited.
+ *
+ * @param heldUpMs what the machine adds to a measured time.
+ */
+export function assertUndisturbed(beside: Steady, alone: Steady, heldUpMs: number): void {
+  const { '503 billing_unavailable': late = 0, ...faults } = beside.faults
+  assert.deepEqual(faults, {})
+  assert.ok(late <= LATE_SHARE * beside.calls, `${late} of ${beside.calls} refused`)
+  assert.ok(beside.p95 <= alone.p95 + 300 + 2 * heldUpMs, `${beside.p95} ms, alone ${alone.p95} ms`)
 }

@@ -8,11 +8,11 @@ export interface Exception {
   readonly clients?: readonly string[]
   readonly lines: readonly LineKind[]
   readonly scenarios: readonly Scenario[]
-  /** Part of what the caller is told without a setting. */
+  /** Part of the message that the caller gets without a setting. */
   readonly refused: string
   /** Why the provider refuses it, if the gateway does not. */
   readonly because?: string
-  /** What makes it work, if anything does. */
+  /** The setting that makes it work, if there is one. */
   readonly setting?: string
   /** Its headers. */
   readonly headers?: Record<string, string>
@@ -20,7 +20,7 @@ export interface Exception {
   readonly own?: true
 }
 
-/** What a caller is told of a refusal by the provider. */
+/** The message to a caller about a refusal by the provider. */
 const BY_PROVIDER = 'The upstream does not accept a parameter of this request.'
 
 const EXCEPTIONS: readonly Exception[] = [
@@ -50,20 +50,18 @@ const EXCEPTIONS: readonly Exception[] = [
     own: true,
   },
   {
-    clients: ['Codex 0.169.0 responses'],
+    clients: ['Codex 0.171.0 responses'],
     lines: ['open-models'],
     scenarios: SCENARIOS,
-    refused: BY_PROVIDER,
-    because: 'Unrecognized key: "web_search_options"',
+    refused: 'has no counterpart for the tool',
     setting: '`X-Gateway-Unsupported: drop`',
     headers: { 'x-gateway-unsupported': 'drop' },
   },
   {
-    clients: ['Codex 0.169.0 responses'],
+    clients: ['Codex 0.171.0 responses'],
     lines: ['gemini'],
     scenarios: ['tools'],
-    refused: BY_PROVIDER,
-    because: 'Unrecognized key: "web_search_options"',
+    refused: 'has no counterpart for the tool',
   },
   {
     // Of the caller's own protocol, the answer is relayed as it is, and these do not send its signature back.
@@ -77,7 +75,7 @@ const EXCEPTIONS: readonly Exception[] = [
 
 export const idOf = ({ name, speaks }: Framework): string => `${name} ${speaks}`
 
-/** What is expected of a cell; undefined: that it works as it is. */
+/** Returns the exception that a cell expects; undefined: it works as it is. */
 export function exceptionOf(framework: Framework, line: LineKind, scenario: Scenario): Exception | undefined {
   return EXCEPTIONS.find(
     ({ clients, lines, scenarios }) =>

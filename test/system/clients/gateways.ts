@@ -9,7 +9,7 @@ import { untilAsync } from '../../support/until.ts'
 import { CLAUDE, GPT, OPUS } from './frameworks/framework.ts'
 import { startTwin, type Twin, type TwinKind } from './twins/twin.ts'
 
-/** What serves the models, one gateway each. */
+/** The lines that serve the models, one gateway each. */
 export const LINES = {
   openai: { protocol: 'openai', endpoints: ['chat/completions', 'responses'] },
   'open-models': { protocol: 'openai', endpoints: ['chat/completions'] },
@@ -18,7 +18,7 @@ export const LINES = {
 } as const satisfies Record<TwinKind, object>
 export type LineKind = keyof typeof LINES
 
-/** What the provider calls the model. */
+/** The provider's name of the model. */
 const UPSTREAM_MODEL: Record<LineKind, string> = {
   openai: GPT,
   'open-models': 'open-model',

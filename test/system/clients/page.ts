@@ -80,16 +80,56 @@ stand-ins of OpenAI, of a chat-only OpenAI-style provider (\`open-models\`), and
 - \`tools, Gemini\`: its \`thought_signature\` must come back
 `
 
-/** What was found by hand. */
+/** The findings that were made by hand. */
 const TAIL = `
+Claude Code and Codex are too large to be installed for each run of the tests: what stands in the table are requests of the form that these
+versions send.
+
+## Agents on the command line
+
+Run by hand in these versions, against the same stand-ins: a question, the call of a tool of the agent's own, its result, and the answer, all
+streamed. ✓ works as it is; – was not run.
+
+|agent|openai|open-models|anthropic|settings|
+|-|-|-|-|-|
+|Claude Code 2.1.332|✓|✓|✓|\`ANTHROPIC_BASE_URL\` without \`/v1\`, \`ANTHROPIC_API_KEY\`|
+|Codex 0.171.0|✓|✓ (a)|✓|\`[model_providers.x]\` with \`base_url\` (\`…/v1\`), \`env_key\`, \`wire_api = "responses"\`|
+|opencode 1.18.33|✓ (b)|✓|✓|a provider with \`"npm": "@ai-sdk/openai-compatible"\` and \`baseURL\` (\`…/v1\`)|
+|Qwen Code 0.24.4|(c)|✓|✓|\`--auth-type openai\`, \`OPENAI_BASE_URL\` (\`…/v1\`), \`OPENAI_MODEL\`|
+|Cline 3.0.65|✓ (d)|✓ (d)|–|\`cline auth -p openai -b …/v1 -k KEY -m MODEL\`|
+
+- a: with \`web_search = "disabled"\`, or \`http_headers = { "X-Gateway-Unsupported" = "drop" }\` in the provider: it offers a search that these
+  lines do not have
+- b: with \`"npm": "@ai-sdk/openai"\`. The other package sends \`max_tokens\`, which OpenAI's reasoning models refuse
+- c: refused, because it sends \`max_tokens\`. Use a line of another provider, or a model that takes it
+- d: calls and their results; in \`-y\` mode it goes on until the model calls its tool \`submit_and_exit\`
+
+Not run here: Kilo Code 7.8.1, whose package could not be installed, and pi 1.6.0.
+
+What they show after a refusal by the gateway:
+
+|agent|an empty account (402)|a context that is too long (400)|a rate limit (429)|
+|-|-|-|-|
+|Claude Code 2.1.332|“Credit balance is too low”|“Prompt is too long”, with the figures; a longer conversation is compacted|waits and tries again|
+|Codex 0.171.0|the message, after it has sent the request five more times|the message|waits and tries again|
+|opencode 1.18.33|the message|the message|–|
+
+Claude Code assumes a window of 1,000,000 tokens for a model whose name it does not know.
+
 ## Others
 
-Tried by hand, with a question, several tools and a stream: opencode, Kilo Code, Cline, Continue, Qwen Code, Mastra, LlamaIndex, LangGraph,
-Genkit, and the SDKs of Groq, Together and Mistral. To know:
+Tried by hand in earlier versions, with a question, several tools and a stream: Kilo Code, Continue, Mastra, LlamaIndex, LangGraph, Genkit,
+and the SDKs of Groq, Together and Mistral. To know:
 
 - \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`; \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
 - \`@mistralai/mistralai\`, \`@ai-sdk/xai\` \`.chat\`: a streamed tool call must come in one piece, as from lines of Mistral's and xAI's. On others
   use \`@ai-sdk/mistral\`, \`@ai-sdk/xai\` \`.responses\`
 - \`cohere-ai\`: \`CohereClient\`. \`CohereClientV2\` calls \`/v2/rerank\`, which is not served
+- \`@openrouter/ai-sdk-provider\` 3.1.0: with \`baseURL\`, all of the table above works, but for the loop of tools with Gemini³
 - \`portkey-ai\`, \`@openrouter/sdk\`: see [from Portkey and OpenRouter](from-portkey-openrouter.md)
+
+## After a refusal
+
+Agents that compact their context, lower \`max_tokens\` or leave out thinking blocks after a refusal do so here, too: the gateway refuses
+in the [words that clients act on](../lib/core/errors/README.md#words-that-clients-act-on), whichever provider serves the model.
 `

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-/** What each client is taken through. */
+/** The scenarios that each client runs through. */
 export const SCENARIOS = ['plain', 'stream', 'tools', 'structured', 'reasoning', 'image', 'pdf'] as const
 export type Scenario = (typeof SCENARIOS)[number]
 
-/** What a client is asked, and what its model then says. */
+/** The question to a client, and the answer of its model. */
 export const QUESTION = 'Say hello.'
 export const HELLO = 'Hello from the model.'
 export const SYSTEM = 'You are terse.'
@@ -22,7 +22,7 @@ export const AND_NOW = 'And now?'
 export const WEATHER_INPUT = z.object({ city: z.string() })
 export const NO_INPUT = z.object({})
 
-/** A form whose bounds are what many upstreams refuse to be told. */
+/** A form with bounds, which many upstreams refuse. */
 export const FORM = z.object({
   name: z.string().min(1).max(12),
   count: z.number().min(1).max(9),
@@ -40,5 +40,5 @@ export const PDF = Buffer.from(
 )
 export const FILE_QUESTION = 'What is this?'
 
-/** What the model says of files that it got whole. */
+/** The model's answer about files that it got whole. */
 export const seen = (type: string, bytes: number): string => `It is ${type} of ${bytes} bytes.`

@@ -7,12 +7,14 @@ import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-
 const DOCUMENTED = 'http://127.0.0.1:8787'
 const ADMIN_TOKEN = 'change-me-0123456789'
 
+/** Pages whose gateways have a config, and keys, of their own. */
+const OF_OTHER_CONFIGS = new Set(['examples/new-provider/README.md', 'examples/deploy/regions/README.md'])
+
 /** The requests to paste to the gateway that `npm start` runs. */
 const lines = blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md', 'examples/**/*.md'])
   .filter(({ language }) => language === 'sh')
   .flatMap((block) => curlLinesOf(block, DOCUMENTED))
-  // Its own config has other keys.
-  .filter(({ page }) => page !== 'examples/new-provider/README.md')
+  .filter(({ page }) => !OF_OTHER_CONFIGS.has(page))
 
 describe('the requests to paste', () => {
   let gateway: GatewayProcess

@@ -10,15 +10,15 @@ import { startProgram } from './running-program.ts'
 
 const DOCUMENTED = 'http://127.0.0.1:3000'
 const DEMO_GATEWAY = 'http://127.0.0.1:8787'
-/** What programs of the pages read of their environment. */
+/** The environment variables that programs of the pages read. */
 const ENV = { OPENAI_API_KEY: 'sk-openai', ADMIN_TOKEN: 'change-me-0123456789', LOG_LEVEL: 'silent' }
 
-/** A whole program, and the requests that the page tells to send to it. */
+/** A whole program, and the requests that the page says to send to it. */
 interface Program extends Block {
   readonly requests: readonly CurlLine[]
 }
 
-/** What a page says behind one program and in front of the next is said of that one. */
+/** Returns the programs; the requests between a program and the next belong to the first of the two. */
 function programsOf(): Program[] {
   const programs: (Block & { requests: CurlLine[] })[] = []
   for (const block of blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md'])) {
@@ -32,7 +32,7 @@ function programsOf(): Program[] {
 }
 
 const programs = programsOf()
-/** What a reader is told to mount alone. */
+/** The middlewares that the pages say to mount alone. */
 const ALONE = ['authenticate', 'rate-limit', 'idempotency', 'billing-guard', 'route', 'error-envelope']
 
 describe('the whole programs of the pages', { concurrency: 3 }, () => {

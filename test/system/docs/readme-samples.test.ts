@@ -47,7 +47,7 @@ function declares(code: string, name: string): boolean {
   )
 }
 
-/** What the compiler says about a sample, each with its line in the README. */
+/** Returns the faults that the compiler reports for a sample, each with its line in the README. */
 function faultsOf(output: string, file: string, { readme, line }: Sample): string[] {
   return output.split('\n').flatMap((fault) => {
     const match = /^(.+?)\((\d+),\d+\): (error .*)$/.exec(fault)
@@ -95,7 +95,7 @@ describe('code samples of the docs', () => {
   }
 
   it('are all that the compiler can have faults in here', () => {
-    // Those of the library are the business of `npm run typecheck`.
+    // The faults of the library are the business of `npm run typecheck`.
     const others = output.replaceAll(/^(?:lib\/|.*sample-\d+\.ts\().*\n(?: .*\n)*/gm, '')
     assert.equal(others, '')
   })

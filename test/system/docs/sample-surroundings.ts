@@ -1,4 +1,4 @@
-/** What a sample that is no whole program takes as given: the reader's own app and what stands in it. */
+/** The declarations that a sample that is no whole program needs: the reader's own app and what stands in it. */
 export const SURROUNDINGS = `
 import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'

@@ -10,7 +10,7 @@ import { cleaningUp } from '../../support/clean-up.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 import { PATH, run } from '../package/packages.ts'
 
-/** What the search finds: a page or an export, and where it is. */
+/** A result of the search: a page or an export, and where it is. */
 interface SearchRow {
   readonly name: string
   readonly url: string

@@ -22,7 +22,7 @@ class Orders {
   }
 }
 
-// What the decorators of TypeScript do, which Node's type stripping does not know.
+// Does the work of TypeScript's decorators, which Node's type stripping does not know.
 function decorate(method: 'list' | 'place', ...decorators: MethodDecorator[]): void {
   const property = Object.getOwnPropertyDescriptor(Orders.prototype, method) as PropertyDescriptor
   for (const decorator of decorators) decorator(Orders.prototype, method, property)
@@ -33,7 +33,7 @@ Body()(Orders.prototype, 'place', 0)
 Controller()(Orders)
 
 const cleanUp = cleaningUp()
-/** What Nest has logged as a fault of the app. */
+/** The messages that Nest has logged as faults of the app. */
 const faults: string[] = []
 const logger = {
   log() {},

@@ -113,7 +113,7 @@ for (const way of Object.keys(WAYS)) {
   })
 }
 
-it('what others set is there, refused or not, and what they log is true', async (t) => {
+it('headers that others set are there, refused or not, and their logs are true', async (t) => {
   for (const way of Object.keys(WAYS).slice(1, 3)) {
     logged.length = 0
     const { url } = await serve(t, way)

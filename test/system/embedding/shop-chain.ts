@@ -54,7 +54,7 @@ export function shop(): Shop {
   }
 }
 
-/** What a caller sees of an order. */
+/** The answer to a caller about an order. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { DEMO_MODEL } from '../../../examples/gateway/demo-config.ts'
+import { before, describe, it } from 'node:test'
+import { DEMO_MODEL } from '../../../examples/gateway/demo-models/config.ts'
+import { type CleanUp, cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type Environment,
@@ -19,7 +20,7 @@ const OPERATORS = [
   '/console/sign-in/provider',
 ]
 
-async function start(t: TestContext, env: Environment): Promise<{ gateway: GatewayProcess; admin: string }> {
+async function start(t: CleanUp, env: Environment): Promise<{ gateway: GatewayProcess; admin: string }> {
   const { path: folder, remove } = await temporaryFolder()
   const gateway = await startGatewayProcess({
     ADMIN_TOKEN,
@@ -42,9 +43,16 @@ async function codeOf(response: Response): Promise<string> {
 }
 
 for (const workers of [undefined, '2']) {
+  /** In the order of the file: the last drains the gateway. */
   describe(`ADMIN_PORT, ${workers ?? 'no'} workers`, () => {
-    it('takes the pages of operators from the callers, and serves no models', async (t) => {
-      const { gateway, admin } = await start(t, { WORKERS: workers })
+    let gateway: GatewayProcess
+    let admin: string
+    const cleanUp = cleaningUp()
+    before(async () => {
+      ;({ gateway, admin } = await start(cleanUp, { WORKERS: workers }))
+    })
+
+    it('takes the pages of operators from the callers, and serves no models', async () => {
       for (const path of OPERATORS) {
         const there = await get(gateway.url + path)
         assert.deepEqual([there.status, await codeOf(there)], [404, 'not_found'], path)
@@ -59,8 +67,7 @@ for (const workers of [undefined, '2']) {
       assert.equal((await post(admin, chat(DEMO_MODEL, 'Hello!'))).status, 404)
     })
 
-    it('serves what the console shows to the holder of a key, and to nobody else', async (t) => {
-      const { gateway, admin } = await start(t, { WORKERS: workers })
+    it('serves what the console shows to the holder of a key, and to nobody else', async () => {
       const called = await post(gateway.url, chat(DEMO_MODEL, 'Hello!'))
       await called.arrayBuffer()
       for (const path of ['/v1/calls', '/v1/account', '/v1/models', '/v1/tickets']) {
@@ -70,8 +77,7 @@ for (const workers of [undefined, '2']) {
       assert.equal((await get(`${admin}/v1/account`, 'sk-demo')).status, 200)
     })
 
-    it('drains with the callers: not ready, then closed, and what it has begun ends', async (t) => {
-      const { gateway, admin } = await start(t, { WORKERS: workers })
+    it('drains with the callers: not ready, then closed, and what it has begun ends', async () => {
       const streamed = await post(gateway.url, chat(DEMO_MODEL, 'Hello!', { stream: true }))
       gateway.kill('SIGTERM')
       const ready = async (url: string): Promise<number> =>

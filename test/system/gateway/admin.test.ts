@@ -115,7 +115,7 @@ describe('the admin API of the assembled gateway', () => {
     ['SQLite', sqliteUrl, false],
     ['Postgres', postgresUrl, WITHOUT_POSTGRES],
   ] as const) {
-    it(`what is deposited can be spent, and no more: ${name}`, { skip }, async () => {
+    it(`a deposit can be spent, and no more: ${name}`, { skip }, async () => {
       await start({
         ADMIN_TOKEN: TOKEN,
         DATABASE_URL: await databaseUrl(),

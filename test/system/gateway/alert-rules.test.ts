@@ -25,6 +25,9 @@ const rules = groups.flatMap((group) => group.rules)
 
 type Values = Readonly<Record<string, string>>
 
+const lineIs = (availability: string, line: string, worker: string): string =>
+  `model_gateway_line_availability{model_gateway_availability="${availability}",model_gateway_line="${line}",worker="${worker}"}`
+
 /** The alert, the series for which it fires, with the labels that it has then, and those for which it must not. */
 const CASES: readonly (readonly [alert: string, fires: Values, labels: Values, quiet: Values])[] = [
   [
@@ -79,27 +82,31 @@ const CASES: readonly (readonly [alert: string, fires: Values, labels: Values, q
   [
     'GatewayLineDown',
     {
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="l",worker="1"}':
-        '0x30',
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="l",worker="2"}':
-        '1x30',
+      [lineIs('down', 'l', '1')]: '1x30',
+      [lineIs('up', 'l', '1')]: '0x30',
+      [lineIs('down', 'l', '2')]: '0x30',
+      [lineIs('up', 'l', '2')]: '0x30',
+      [lineIs('up', 'm', '2')]: '1x30',
     },
     { model_gateway_line: 'l' },
     {
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="closed",model_gateway_line="l"}': '1x30',
+      [lineIs('down', 'l', '1')]: '1x30',
+      [lineIs('up', 'l', '1')]: '0x30',
+      [lineIs('up', 'l', '2')]: '1x30',
+      [lineIs('unknown', 'm', '1')]: '1x30',
+      [lineIs('down', 'm', '1')]: '0x30',
     },
   ],
   [
     'GatewayAllLinesDown',
     {
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="l"}': '1x30',
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="m"}': '1x30',
+      [lineIs('down', 'l', '1')]: '1x30',
+      [lineIs('down', 'm', '1')]: '1x30',
+      [lineIs('down', 'unused', '1')]: '0x30',
+      [lineIs('up', 'l', '1')]: '0x30',
     },
     {},
-    {
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="l"}': '1x30',
-      'model_gateway_line_circuit_state{model_gateway_circuit_state="open",model_gateway_line="m"}': '0x30',
-    },
+    { [lineIs('down', 'l', '1')]: '1x30', [lineIs('up', 'm', '1')]: '1x30' },
   ],
   [
     'GatewayChargesQueued',
@@ -112,6 +119,16 @@ const CASES: readonly (readonly [alert: string, fires: Values, labels: Values, q
     { 'model_gateway_settlements_set_aside{instance="a",worker="1"}': '1x30' },
     { instance: 'a' },
     { 'model_gateway_settlements_set_aside{instance="a"}': '0x30' },
+  ],
+  [
+    'GatewayRowsLocked',
+    { 'model_gateway_settlements_held_accounts{instance="a",worker="1"}': '1x30' },
+    { instance: 'a' },
+    {
+      'model_gateway_settlements_held_accounts{instance="a"}': '1x18 0x12',
+      'model_gateway_settlements_held_accounts{instance="b"}': '1x30',
+      'model_gateway_store_away{model_gateway_store="ledger",instance="b"}': '1x30',
+    },
   ],
   [
     'GatewayLogEntriesDropped',
@@ -230,7 +247,8 @@ describe('the alert rules for Prometheus', () => {
       for (const [, metric = '', matchers = ''] of expr.matchAll(
         /\b((?:model_gateway|gen_ai|nodejs|v8js|process|db)_\w+)(?:\{([^}]*)\})?(?=[\s)[]|$)/g,
       )) {
-        if (/^(model_gateway_(store|line)|db_client_connection_pool_name)$/.test(metric)) continue
+        if (/^(model_gateway_(store|line|availability)|db_client_connection_pool_name)$/.test(metric))
+          continue
         const samples = text
           .split('\n')
           .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))

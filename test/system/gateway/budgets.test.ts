@@ -14,7 +14,7 @@ import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../supp
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 
 const ADMIN_TOKEN = 'admin-token-0123456789'
-/** What each call costs, whatever it asks for. */
+/** The cost of each call, whatever it asks for. */
 const COST = 0.01
 /** How long the tenant beside waits behind each call. */
 const BESIDE_EVERY_MS = 50
@@ -223,7 +223,7 @@ describe('a hard budget over two gateway processes', { skip: WITHOUT_POSTGRES, t
       )
       return answers.map((answer) => `${answer?.status} ${answer?.code}`).sort()
     }
-    // What videos hold may come back.
+    // The money that videos hold may come back.
     const two = ['200 undefined', '200 undefined', '503 quota_lease_exhausted', '503 quota_lease_exhausted']
     for (const name of ['account', 'key'] as const) assert.deepEqual(await make(name), two)
     const refused = await video(gateways[1], 'tag')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import { readSettings } from '../../../examples/gateway/settings.ts'
+import { readSettings } from '../../../examples/gateway/config/environment.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {
@@ -53,7 +53,7 @@ async function configWith(keys: object[], extra: object = {}): Promise<Record<st
   return { GATEWAY_CONFIG: path }
 }
 
-describe('what the gateway keeps', () => {
+describe('the stored data of the gateway', () => {
   it('the key of the demo config, which everybody knows, does not open a gateway with a config of its own', () => {
     const demo = readSettings({}).databaseUrl
     const own = readSettings({ GATEWAY_CONFIG: 'gateway.json' }).databaseUrl
@@ -103,7 +103,7 @@ describe('what the gateway keeps', () => {
     assert.equal((await call(second.url, 'sk-second', 'm')).status, 401)
     assert.equal((await call(second.url, 'sk-new', 'm')).status, 502)
     await second.stop()
-    // What the config no longer names stays.
+    // A key that the config no longer names stays.
     const third = await start(await configWith([]))
     assert.equal((await call(third.url, 'sk-new', 'm')).status, 502)
   })
@@ -124,7 +124,7 @@ describe('what the gateway keeps', () => {
   })
 })
 
-describe('what the gateway logs', () => {
+describe('the log of the gateway', () => {
   it('has the request id on every line about a call, and no key, upstream key or prompt', async () => {
     const env = { LOG_LEVEL: 'trace', UPSTREAM_KEY: 'sk-upstream-very-secret' }
     const line = {

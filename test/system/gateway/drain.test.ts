@@ -5,12 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
-import { Connections } from '../../../examples/gateway/in-flight.ts'
-import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { drainServer } from '../../../examples/gateway/shutdown.ts'
+import { Readiness } from '../../../examples/gateway/serving/readiness.ts'
+import { drainServer } from '../../../examples/gateway/serving/shutdown.ts'
 import { upgradeOf } from '../../../lib/core/call/index.ts'
 import { memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
-import { upgradeHandler } from '../../../lib/middleware/begin-call/index.ts'
+import { Connections, upgradeHandler } from '../../../lib/middleware/begin-call/index.ts'
 import { rawClient, recordingLogger } from '../../support/app-server.ts'
 import { beginSession, sessionGateway } from '../../support/session-gateway.ts'
 import { endlessUpstream } from '../../support/session-upstream.ts'
@@ -24,7 +23,8 @@ async function webSocketServer() {
   })
   const upgrades = upgradeHandler(app)
   const server = createServer(app).on('upgrade', upgrades.handle)
-  const connections = new Connections(server)
+  const connections = new Connections()
+  connections.watch(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const client = rawClient(
     (server.address() as AddressInfo).port,
@@ -33,7 +33,15 @@ async function webSocketServer() {
   await client.until('101')
   const readiness = new Readiness(async () => {})
   return {
-    draining: { server, connections, upgrades, readiness, noticeMs: 250, logger: recordingLogger() },
+    draining: {
+      server,
+      connections,
+      upgrades,
+      readiness,
+      noticeMs: 250,
+      abortCalls: () => {},
+      logger: recordingLogger(),
+    },
     client,
   }
 }
@@ -78,9 +86,13 @@ describe('WebSockets that are passed on', () => {
     const talking = setInterval(() => busy.socket?.send('and more'), 100)
     const readiness = new Readiness(async () => {})
     const logger = recordingLogger()
-    const connections = new Connections(server)
+    const connections = new Connections()
+    connections.watch(server)
     const from = performance.now()
-    const drained = drainServer({ server, connections, upgrades, readiness, noticeMs: 3000, logger }, 1000)
+    const drained = drainServer(
+      { server, connections, upgrades, readiness, noticeMs: 3000, abortCalls: () => {}, logger },
+      1000,
+    )
     assert.equal(await idle.ended(), '1001 shutdown')
     assert.ok(performance.now() - from < 3000 && server.listening, 'the notice is not over')
     assert.equal(busy.over, false)

@@ -30,7 +30,7 @@ export interface FileGateway {
   readonly config: Config
   /** Asks the admin API. */
   admin<T = Record<string, unknown>>(path: string): Promise<T>
-  /** What it says of the ledger. */
+  /** Returns the result of the ledger's check. */
   ledger(): Promise<{ readonly violations: readonly string[]; readonly charges: number }>
 }
 

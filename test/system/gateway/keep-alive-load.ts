@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 export interface Load {
   /** Requests answered as they should be. */
   readonly answered: number
-  /** What befell the others. */
+  /** The failures of the others. */
   readonly failures: readonly string[]
   /** The request ids of those that were answered. */
   readonly ids: readonly string[]
@@ -17,7 +17,7 @@ export interface Load {
   stop(): Promise<void>
 }
 
-/** What is asked again and again. */
+/** A request that is sent again and again. */
 export interface Asked {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

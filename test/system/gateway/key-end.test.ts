@@ -13,7 +13,7 @@ import { endlessUpstream } from '../../support/session-upstream.ts'
 const ADMIN_TOKEN = 'admin-token-of-the-test'
 const EXPIRES_IN_MS = 500
 
-/** What an operator does to a key, and the code that its calls end with. */
+/** The operations on a key, and the code that its calls end with. */
 const ENDS: Readonly<
   Record<string, readonly [code: string, method: string, path: string, body: () => object]>
 > = {
@@ -57,7 +57,7 @@ describe('a key that ends at one gateway', {
       lines: [
         { id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: { chat: 'u' } },
       ],
-      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'] })),
+      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'], raw: true })),
     }),
   )
   const env = {

@@ -77,21 +77,17 @@ async function assertServes({ url }: GatewayProcess, run: string): Promise<void>
   assert.deepEqual((await admin('GET', '/ledger/check')).violations, [])
 }
 
-it('the command undoes migrations, does them again, and says what it did', async (t) => {
+it('the command migrates, and reports what it cannot undo', async (t) => {
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
   const migrate = (url: string, ...args: string[]) =>
     runProgram([...GATEWAY_COMMAND, 'migrate', ...args], process.cwd(), { DATABASE_URL: url })
   const url = `sqlite:${join(folder.path, 'gateway.db')}`
   assert.match((await migrate(url)).stdout, /^the database is up to date\n$/)
-  const down = await migrate(url, '--down-to', '0015-replayed-answers')
-  assert.equal(down.code, 0, down.stderr)
-  assert.match(down.stdout, /^(undone: 00\d\d-[\w-]+\n)*undone: 0016-charge-costs\n$/)
-  assert.match((await migrate(url, '--down-to', '0015-replayed-answers')).stdout, /nothing to undo/)
+  assert.match((await migrate(url, '--down-to', '0001-initial')).stdout, /nothing to undo/)
   const faults: readonly (readonly [string, string, RegExp])[] = [
-    [url, '0001-accounts-keys-calls', /^migrate: 0002-idempotency cannot be undone: restore a backup\n$/],
     [url, 'nonsense', /^migrate: there is no migration "nonsense"/],
-    ['memory:', '0015-replayed-answers', /^DATABASE_URL: "memory:" has no tables to migrate\n$/],
+    ['memory:', '0001-initial', /^DATABASE_URL: "memory:" has no tables to migrate\n$/],
   ]
   for (const [database, name, fault] of faults) {
     const { code, stderr, stdout } = await migrate(database, '--down-to', name)

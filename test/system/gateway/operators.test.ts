@@ -21,7 +21,7 @@ import {
 } from '../../support/scripted-upstream.ts'
 
 const TOKEN = 'admin-token-of-this-test'
-/** What a change may take to reach every process. */
+/** The most time in which a change reaches every process. */
 const EVERYWHERE_WITHIN_MS = 5000
 
 interface Body {
@@ -119,7 +119,7 @@ describe('operators of several processes', () => {
       WITHOUT_POSTGRES,
     ],
   ] as const) {
-    it(`what one is told of keys and lines reaches the other within 5 s: ${name}`, { skip }, async () => {
+    it(`a change of keys and lines at one reaches the other within 5 s: ${name}`, { skip }, async () => {
       const url = await databaseUrl()
       const one = await start(url)
       const other = await start(url)
@@ -165,7 +165,7 @@ describe('operators of several processes', () => {
     })
   }
 
-  it('what was deleted and switched off stays so over a restart', async () => {
+  it('deletions and switched-off lines stay so over a restart', async () => {
     const url = `sqlite:${join(folder.path, 'restart.db')}`
     const first = await start(url)
     const { secret = '' } = (await ask(first, 'POST', '/keys', { id: 'kept', account: 'globex' })).body

@@ -18,7 +18,7 @@ async function started(t: TestContext, config: (own: FileGateway['config']) => o
     await server.write({ ...server.config, ...next })
     reloads++
     const count = () => server.gateway.stdout.split('"msg":"config reloaded"').length - 1
-    await until(() => count() === reloads, `reload ${reloads}`, 10_000)
+    await until(() => count() === reloads, `reload ${reloads}`)
   }
   await adopt(config(server.config))
   const ask = (path: string, body?: object, method = body ? 'POST' : 'GET') =>
@@ -38,10 +38,6 @@ const lineTo = (id: string, url: string, models: object, extra: object = {}) => 
   models,
   ...extra,
 })
-
-async function untilSettled(condition: () => Promise<boolean>, what: string): Promise<void> {
-  await untilAsync(condition, what, 15_000)
-}
 
 describe('a changed config reaches what is passed on', () => {
   it('by lines and by model: the next call goes to the new line, one that runs ends on the old one', async (t) => {
@@ -185,7 +181,7 @@ describe('a changed config reaches videos', () => {
     const entry = await lookUp(gateway.gateway.url, made.requestId)
     assert.equal(entry.billing?.charged, '0.4')
     // Nobody asks for the other one.
-    await untilSettled(async () => {
+    await untilAsync(async () => {
       const { data } = await gateway.admin<{ data: { state: string }[] }>('/video-tasks?state=succeeded')
       return data.length === 2
     }, 'the settling of the other')

@@ -16,7 +16,7 @@ function times({ gateway }: FileGateway, message: string): number {
 }
 
 function reloaded(server: FileGateway, count: number): Promise<void> {
-  return until(() => times(server, 'config reloaded') === count, `reload ${count}`, 10_000)
+  return until(() => times(server, 'config reloaded') === count, `reload ${count}`)
 }
 
 const ODD = 'the config names models or regions that do not exist'

@@ -16,7 +16,7 @@ import { answerJson } from '../../support/scripted-upstream.ts'
 
 const KEY = 'sk-acme-1'
 const ADMIN = 'admin-1'
-/** What one response costs: 5 tokens of input at 1, 2 cached ones at 0.5 and 3 of output at 2, a million of each. */
+/** The cost of one response: 5 tokens of input at 1, 2 cached at 0.5 and 3 of output at 2, a million of each. */
 const COST = '0.000012'
 
 describe('responses in the assembled gateway, two processes on one database', () => {
@@ -158,7 +158,7 @@ describe('responses in the assembled gateway, two processes on one database', ()
     assert.equal((await create(there, body, { 'idempotency-key': 'key-3' })).errorCode, 'not_found')
   })
 
-  it('what was noted is known after the process was killed', async () => {
+  it('a response that was noted is known after the process was killed', async () => {
     const id = idIn(await create(there))
     there.kill('SIGKILL')
     await there.exited

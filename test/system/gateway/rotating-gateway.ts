@@ -149,7 +149,7 @@ export async function startRotatingGateway(t: CleanUp) {
 
 export type RotatingGateway = Awaited<ReturnType<typeof startRotatingGateway>>
 
-/** What is read again and again; may be changed meanwhile. */
+/** A request that is repeated again and again; the token may change meanwhile. */
 interface Read {
   readonly path: string
   token: string

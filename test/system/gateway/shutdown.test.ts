@@ -28,7 +28,7 @@ beforeEach(async () => {
   cleanUp.after(() => gateway.stop())
 })
 
-/** What a balancer sees, asking again and again until nobody answers. */
+/** Notes the readiness that a balancer sees, again and again until nobody answers. */
 async function watchReadiness(url: string, seen: string[]): Promise<void> {
   for (;;) {
     const status = await fetch(`${url}/readyz`).then(
@@ -66,7 +66,7 @@ describe('SIGTERM', () => {
       }
     }
     const callers = Array.from({ length: 12 }, (_, i) => caller(i % 3 !== 0))
-    await until(() => ids.length > 20, 'the load', 20_000)
+    await until(() => ids.length > 20, 'the load')
     gateway.kill('SIGTERM')
     await Promise.all(callers)
     const { code, stderr } = await gateway.exited

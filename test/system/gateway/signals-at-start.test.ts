@@ -5,13 +5,9 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from 'pg'
 import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
-import { undoMigrations } from '../../../lib/stores/sql/index.ts'
-import { sharedPostgres } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
 import { GATEWAY_COMMAND, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { until } from '../../support/until.ts'
 
 /** Says when the process takes the signal. */
@@ -61,7 +57,7 @@ for (const [name, env] of [
         const at = performance.now()
         child.kill('SIGTERM')
         assert.deepEqual(await exited, { code: 0, signal: null }, `after ${wait} ms: ${said.text}`)
-        assert.ok(performance.now() - at < 10_000)
+        assert.ok(performance.now() - at < 45_000)
         const db = await open(t, url)
         const rows = await db
           .selectFrom('kysely_migration' as never)
@@ -93,7 +89,7 @@ describe('a config file that is read at the start', () => {
         models: { chat: 'u' },
       }
       const config = { models: [{ id: 'chat', kind: 'chat' }], lines: [line] }
-      // Who has read the pipe has read the config.
+      // A reader of the pipe has read the config, so the test knows when that is.
       execFileSync('mkfifo', [at('gateway.json')])
       const { child, said, exited, says } = start(t, `sqlite:${at('gateway.db')}`, {
         GATEWAY_CONFIG: at('gateway.json'),
@@ -112,52 +108,4 @@ describe('a config file that is read at the start', () => {
       child.kill('SIGTERM')
       assert.deepEqual(await exited, { code: 0, signal: null }, said.text)
     })
-})
-
-describe('migrations of a fleet that serves', { skip: WITHOUT_POSTGRES }, () => {
-  it('wait for no lock for long, so that calls go on; a signal ends the wait, and nothing is half done', async (t) => {
-    const url = await (await sharedPostgres()).createDatabase()
-    await open(t, url)
-    await undoMigrations(url, '0021-operators')
-    const connect = async () => {
-      const client = new Client({ connectionString: url })
-      await client.connect()
-      t.after(() => client.end())
-      return client
-    }
-    const done = async () => (await traffic.query('select name from kysely_migration')).rows.length
-    const [holder, traffic] = [await connect(), await connect()]
-    const before = await done()
-    // A long report: it only reads, but the next migration changes the table.
-    await holder.query('begin; lock table charges in access share mode')
-    let slowest = 0
-    let running = true
-    const calls = (async () => {
-      for (let n = 0; running; n++) {
-        const at = performance.now()
-        await traffic.query(
-          `insert into charges (request_id, account, amount, at) values ('req_${n}', 'acme', 1, 1)`,
-        )
-        slowest = Math.max(slowest, performance.now() - at)
-        await sleep(10)
-      }
-    })()
-    const waits = 'a migration waits for a lock that somebody holds'
-    const first = start(t, url)
-    await first.says(waits)
-    first.child.kill('SIGTERM')
-    assert.deepEqual(await first.exited, { code: 0, signal: null }, first.said.text)
-    running = false
-    await calls
-    assert.equal(await done(), before, 'nothing is half done')
-    running = true
-    const second = start(t, url)
-    await second.says(waits)
-    assert.ok(slowest > 50 && slowest < 1000, `a call waited for ${slowest} ms`)
-    await holder.query('commit')
-    await second.says('is ready at')
-    assert.equal(await done(), Object.keys(MIGRATIONS).length)
-    second.child.kill('SIGTERM')
-    assert.deepEqual(await second.exited, { code: 0, signal: null }, second.said.text)
-  })
 })

@@ -4,10 +4,24 @@ import { until, untilAsync } from '../../support/until.ts'
 import { type FileGateway, startFileGateway } from './file-gateway.ts'
 import { askedChat, keepAliveLoad } from './keep-alive-load.ts'
 
-const SIGNALS: readonly (readonly NodeJS.Signals[])[] = [
-  ['SIGHUP', 'SIGTERM'],
-  ['SIGTERM', 'SIGHUP'],
-  ['SIGUSR2', 'SIGHUP', 'SIGTERM'],
+type Signals = readonly NodeJS.Signals[]
+
+/** By the number of workers. */
+const CASES: readonly (readonly [workers: string | undefined, signals: readonly Signals[]])[] = [
+  [
+    undefined,
+    [
+      ['SIGHUP', 'SIGTERM'],
+      ['SIGTERM', 'SIGHUP'],
+    ],
+  ],
+  [
+    '2',
+    [
+      ['SIGTERM', 'SIGHUP'],
+      ['SIGUSR2', 'SIGHUP', 'SIGTERM'],
+    ],
+  ],
 ]
 
 /** Adds a model, which says that a reload was honoured. */
@@ -22,11 +36,11 @@ async function serves({ gateway }: FileGateway): Promise<boolean> {
   return answer.status === 200
 }
 
-for (const WORKERS of [undefined, '2'])
+for (const [WORKERS, all] of CASES)
   describe(`signals at once to ${WORKERS ? 'workers' : 'one process'}`, () => {
     const start = (t: TestContext) => startFileGateway(t, { WORKERS })
 
-    for (const signals of SIGNALS)
+    for (const signals of all)
       it(`${signals.join(', ')}: no request fails, and it ends with 0`, async (t) => {
         const server = await start(t)
         const load = keepAliveLoad(t, server.gateway.url, [askedChat()], 4)

@@ -16,11 +16,13 @@ const WORKERS = [undefined, '2']
 async function startUnread(t: TestContext, workers: string | undefined) {
   const folder = await temporaryFolder()
   t.after(folder.remove)
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const [program, ...given] = GATEWAY_COMMAND as [string, ...string[]]
   const gateway = spawn(program, given, {
     cwd: folder.path,
     env: {
-      PATH: process.env.PATH,
+      PATH,
+      NODE_COMPILE_CACHE,
       PORT: '0',
       SHUTDOWN_NOTICE_MS: '250',
       ...(workers && { WORKERS: workers }),
@@ -52,7 +54,7 @@ describe('a log that is read no more', () => {
     it(`does not keep ${workers ?? 'a single'} process${workers ? 'es' : ''} from ending`, async (t) => {
       const { gateway } = await startUnread(t, workers)
       gateway.kill('SIGTERM')
-      await once(gateway, 'exit', { signal: AbortSignal.timeout(10_000) })
+      await once(gateway, 'exit', { signal: AbortSignal.timeout(45_000) })
     })
 })
 

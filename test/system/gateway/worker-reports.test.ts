@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'undici'
-import { mergeWorkerLines } from '../../../examples/gateway/merged-lines.ts'
-import { line as lineSchema } from '../../../lib/endpoints/openapi/answer-schemas.ts'
+import { mergeWorkerLines } from '../../../examples/gateway/workers/merged-lines.ts'
+import { line as lineSchema } from '../../../lib/management/lines/lines.ts'
 import type { LineFigures } from '../../../lib/middleware/route/index.ts'
 import { Scrape } from '../../middleware/telemetry/scrape.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -25,7 +25,7 @@ type Line = LineFigures & { readonly workers: readonly OneWorker[] }
 const CALLS = askedChat()
 
 /** In the order of the file: the last leaves a worker that has seen nothing. */
-describe('what is told of several workers', () => {
+describe('the report on several workers', () => {
   const cleanUp = cleaningUp()
   let server: FileGateway
   before(async () => {
@@ -186,6 +186,7 @@ describe('the figures of a line, merged', () => {
     enabled: true,
     priority: 0,
     weight: 1,
+    availability: 'unknown',
     circuit: 'closed',
     retry_after_ms: null,
     rest_ms: 0,

@@ -4,9 +4,9 @@ import { type LoopFigures, loopFigures, uncalibratedFigures } from '../../suppor
 
 /** The worst of a quiet machine is 41. */
 const MAX_NANOS_A_BYTE = 50
-/** What a call may cost however small it is, garbage collection and timers included. */
+/** The cost that a call may have however small it is, garbage collection and timers included. */
 const ALLOWED_MICROS = 15_000
-/** What the calibration takes on the machine that the limit was set on. Slower ones may take longer. */
+/** The time of the calibration on the machine that the limit was set on. Slower ones may take longer. */
 const CALIBRATED_MICROS = 12_000
 
 /** How many times longer the machine takes for the same work than the one that limits were set on; at least 1. */

@@ -28,7 +28,7 @@ const FRESH = 'fresh'
 const fresh = Array.from({ length: 3 * Object.keys(PATHS).length }, (_, i) => `fresh-${i}`)
 let freshTaken = 0
 
-/** What each key is answered; undefined: it is served. */
+/** The answer to each key; undefined: it is served. */
 const KEYS: Readonly<Record<string, readonly [header: string, status: number | undefined]>> = {
   none: ['', 401],
   unknown: ['authorization: Bearer sk-unknown\r\n', 401],
@@ -88,6 +88,7 @@ describe('Expect: 100-continue', { concurrency: 40 }, async () => {
         path,
         lines: ['line'],
         price: { perRequest: '0.01' },
+        raw: true,
       })),
     },
     { databaseUrl: 'memory:', logger: { info() {}, warn() {}, error() {} } },
@@ -96,7 +97,7 @@ describe('Expect: 100-continue', { concurrency: 40 }, async () => {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   cleanUp.after(() => gateway.close())
-  // What an account has is known from its first call on.
+  // The funds of an account are known from its first call on.
   const { head: first, body: rest } = ask('/v1/chat/completions', 'without money')
   await rawClient(port, first.replace('expect: 100-continue', 'connection: close') + rest).end()
 

@@ -16,8 +16,8 @@ import {
 } from '../../support/scripted-upstream.ts'
 import { type Sent, sent } from './generated-requests.ts'
 
-// What Node itself refuses before any middleware runs (malformed HTTP, headers over 16 KiB, an Expect other than
-// 100-continue, CONNECT) has no envelope and is no part of this.
+// Requests that Node itself refuses before a middleware runs (malformed HTTP, headers over 16 KiB, an Expect other than
+// 100-continue, CONNECT) have no envelope and are no part of this.
 
 const RUNS = 10_000
 const AT_ONCE = 16

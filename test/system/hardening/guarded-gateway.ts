@@ -23,11 +23,16 @@ export interface GuardedGateway {
   say(bytes: string): Promise<string>
 }
 
-/** Awaited in the body of a `describe`; all is ended behind its last test. */
+/**
+ * Awaited in the body of a `describe`; all is ended behind its last test.
+ *
+ * @param through a program, with its arguments, that turns into the gateway.
+ */
 export async function guardedGateway(
   env: Environment = {},
   script?: UpstreamScript,
   extra: (upstreamUrl: string) => object = () => ({}),
+  through: readonly string[] = [],
 ): Promise<GuardedGateway> {
   const cleanUp = cleaningUp()
   const folder = await temporaryFolder()
@@ -52,7 +57,7 @@ export async function guardedGateway(
   }
   const configFile = join(folder.path, 'config.json')
   await writeFile(configFile, JSON.stringify(config))
-  const gateway = await startGatewayProcess({ GATEWAY_CONFIG: configFile, ADMIN_TOKEN, ...env })
+  const gateway = await startGatewayProcess({ GATEWAY_CONFIG: configFile, ADMIN_TOKEN, ...env }, through)
   cleanUp.after(() => gateway.stop())
   return {
     gateway,

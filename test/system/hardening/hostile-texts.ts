@@ -15,30 +15,35 @@ import {
   withMessages,
 } from './hostile-rows.ts'
 
+/** Texts of each kind that parsing, estimating and copying treat in their own way. */
+const UNITS = {
+  words: 'lorem ipsum ',
+  'escaped quotes': '\\"',
+  'escaped backslashes': '\\\\',
+  'escaped letters': '\\u0041',
+  'escaped pairs': '\\ud83d\\ude00',
+  'line breaks': '\\n',
+  'two bytes a letter': 'é',
+  'three bytes a letter': '漢',
+  'four bytes a letter': '😀',
+  'base64-like': 'aB3xZ9',
+  'changing capitals': 'aBcD',
+  mixed: 'aA1!é漢 ',
+  punctuation: '!?.,;:',
+  spaces: ' ',
+}
+
+/** The texts that cost most, which the other endpoints get too. */
+const COSTLY = ['escaped pairs', 'four bytes a letter', 'mixed'] as const
+
 /** Bodies that are long texts, or nothing that JSON allows. */
 export const TEXTS: readonly Row[] = [
-  // Texts: of each kind that parsing, estimating and copying treat in their own way.
-  ...Object.entries({
-    words: 'lorem ipsum ',
-    'escaped quotes': '\\"',
-    'escaped backslashes': '\\\\',
-    'escaped letters': '\\u0041',
-    'escaped pairs': '\\ud83d\\ude00',
-    'line breaks': '\\n',
-    'two bytes a letter': 'é',
-    'three bytes a letter': '漢',
-    'four bytes a letter': '😀',
-    'base64-like': 'aB3xZ9',
-    'changing capitals': 'aBcD',
-    mixed: 'aA1!é漢 ',
-    punctuation: '!?.,;:',
-    spaces: ' ',
-  }).flatMap(([name, unit]): Row[] => [
-    [`20 MiB of ${name}`, () => prompt(filled(unit))],
-    [`20 MiB of ${name}, as a message`, () => prompt(filled(unit)), MESSAGES],
+  ...Object.entries(UNITS).map(([name, unit]): Row => [`20 MiB of ${name}`, () => prompt(filled(unit))]),
+  ...COSTLY.flatMap((name): Row[] => [
+    [`20 MiB of ${name}, as a message`, () => prompt(filled(UNITS[name])), MESSAGES],
     [
       `20 MiB of ${name}, as a response's input`,
-      () => `{"model":"chat","input":"${filled(unit)}"}`,
+      () => `{"model":"chat","input":"${filled(UNITS[name])}"}`,
       RESPONSES,
     ],
   ]),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashSecret } from '../../../lib/core/catalog/index.ts'
 import { type MemoryKeyDirectory, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
-import { KeptThings } from '../../../lib/middleware/references/index.ts'
+import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
 import { rawClient } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { sessionGateway } from '../../support/session-gateway.ts'
@@ -22,7 +22,7 @@ describe('a call whose body is being read ends with its key', { concurrency: tru
   const cleanUp = cleaningUp()
   const upstream = await endlessUpstream(cleanUp)
   const ids = [...Object.keys(BODIES).map(idOf), 'bystander']
-  const kept = new KeptThings()
+  const kept = new UpstreamResources()
   cleanUp.after(async () => kept.close())
   let directory: MemoryKeyDirectory | undefined
   const gateway = await sessionGateway(cleanUp, {

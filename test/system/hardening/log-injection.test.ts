@@ -6,7 +6,7 @@ import { guardedGateway, KEY } from './guarded-gateway.ts'
 
 const { gateway, say } = await guardedGateway({ LOG_LEVEL: 'trace' })
 
-/** What a terminal takes for orders, and what a reader takes for a line of its own. */
+/** Characters that a terminal takes for commands, or a reader for a line of its own. */
 const EVIL = '\r\n{"level":30,"msg":"forged"}\u001b[2J\u0000\u007f\u009b2J\u2028\u2029\u202egnp\u200b'
 /** As far as it can stand in a header: Node takes these bytes. */
 const EVIL_BYTES = '\t\u009b2J\u0085\u00ad{"level":30,"msg":"forged"}'

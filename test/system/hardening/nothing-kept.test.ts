@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/gateway-process.ts'
 import { answerJson } from '../../support/scripted-upstream.ts'
 import { ADMIN_TOKEN, guardedGateway, KEY } from './guarded-gateway.ts'
 
-/** What is in every prompt, and must be nowhere else. It holds no letters that errors are made of by chance. */
+/** The marker in every prompt, which must be nowhere else. It holds no letters that errors are made of by chance. */
 const MARKER = `qzx${randomBytes(6).toString('hex')}zxq`
 
 const codes = (text: string, write: (code: number) => string, between = '') =>
@@ -52,7 +52,7 @@ const HOSTILE: readonly [path: string, headers: Record<string, string>, body: ob
   ['/v1/tickets', {}, { request_id: LONG, message: LONG }],
 ]
 
-describe('what is kept of requests', async () => {
+describe('the stored part of requests', async () => {
   const cleanUp = cleaningUp()
   const folder = await temporaryFolder()
   cleanUp.after(() => folder.remove())

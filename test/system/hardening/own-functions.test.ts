@@ -48,7 +48,7 @@ const WORKING = {
 
 type Name = keyof typeof WORKING | 'catalog'
 
-/** What of the answers of FAULTS is a right answer to each function. */
+/** The answers of FAULTS that are right for each function. */
 const RIGHT: Partial<Record<Name, readonly string[]>> = {
   by: ['answers null', 'answers a text'],
   skip: ['answers null', 'answers true late'],

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'node:test'
 import { assemble } from '../../../examples/gateway/app.ts'
-import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
-import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { openDurableStores } from '../../../examples/gateway/stores.ts'
+import { Readiness } from '../../../examples/gateway/serving/readiness.ts'
+import { openLimitStores } from '../../../examples/gateway/stores/limit-stores.ts'
+import { openDurableStores } from '../../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -48,7 +48,7 @@ export async function ownGateway(): Promise<OwnGateway> {
     readiness: new Readiness(async () => {}),
     adminToken: ADMIN_TOKEN,
   })
-  cleanUp.after(() => gateway.close())
+  cleanUp.after(() => gateway.close().then(stores.close))
   const server = createServer(gateway.app)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   cleanUp.after(() => server.close().closeAllConnections())
@@ -72,7 +72,7 @@ export async function ownGateway(): Promise<OwnGateway> {
   }
 }
 
-/** What of the admin API takes a body. */
+/** The endpoints of the admin API that take a body. */
 export const ADMIN_BODIES: readonly [method: string, path: string, body: object][] = [
   ['POST', '/admin/accounts', { id: 'new', limits: { rpm: 1 } }],
   ['PATCH', '/admin/accounts/acme', { limits: { rpm: 1 } }],

@@ -21,7 +21,7 @@ import {
   withFault,
 } from './own-store-faults.ts'
 
-/** What only observes, and a fault of it. A call goes on as if it were not there. */
+/** The observers, each with a fault. A call goes on as if they were not there. */
 const OBSERVERS: Record<string, (state: FaultState, faulty: () => unknown) => RequestHandler[]> = {
   'a logger': (_state, faulty) => {
     const logger = { info: faulty, warn: faulty, error: faulty } as Logger
@@ -49,7 +49,7 @@ function instruments(faulty: () => unknown): object {
   return new Proxy({}, { get: () => () => instrument })
 }
 
-describe('what only observes', () => {
+describe('an observer', () => {
   nothingUnhandled()
   after(() => {
     metrics.disable()

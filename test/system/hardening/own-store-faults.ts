@@ -7,7 +7,7 @@ import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 
 export const LATE_MS = 400
 
-/** What an operation of a store of the app may do in place of its work. */
+/** The faults that an operation of a store of the app may have in place of its work. */
 export const FAULTS: Record<string, () => unknown> = {
   throws: () => {
     throw new Error('the store is down')

@@ -114,7 +114,7 @@ async function serve(t: TestContext, handlers: RequestHandler[]) {
     const headers = {
       'x-user': user,
       authorization: `Bearer sk-${user}`,
-      // Records are named by hashes, by which a fault cannot tell whose they are.
+      // Records are named by hashes, so a fault does not know whose they are.
       ...(user === 'mine' && { 'idempotency-key': `${++asked}` }),
     }
     const begun = performance.now()

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { guardedGateway, KEY, OTHER_KEY, statusesIn } from './guarded-gateway.ts'
 
 const BODY = '{"model":"chat","messages":[{"role":"user","content":"hi"}]}'
-/** What an attacker would like to have taken for somebody's next request. */
+/** The text that an attacker wants to pass off as somebody's next request. */
 const SMUGGLED = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${OTHER_KEY}\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\nconnection: close\r\n\r\n${BODY}`
 
 const head = (lines: readonly string[], end = '\r\n') =>

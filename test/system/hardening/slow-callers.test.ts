@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
-import { HTTP_BOUNDS, httpServer } from '../../../examples/gateway/http-server.ts'
+import { HTTP_BOUNDS, httpServer } from '../../../examples/gateway/serving/server.ts'
 import type { Call } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
-import { beginCall, refuseUnparsed } from '../../../lib/middleware/begin-call/index.ts'
+import { beginCall, Connections, refuseUnparsed } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { type RawClient, rawClient } from '../../support/app-server.ts'
@@ -39,9 +39,11 @@ async function serve(t: TestContext) {
   })
   app.use(errorEnvelope())
   const refused = express().use(beginCall(), refuseUnparsed(), errorEnvelope())
-  const { server } = httpServer(app, refused, { ...HTTP_BOUNDS, ...BOUNDS })
+  const connections = new Connections()
+  const server = httpServer({ app, refused, connections }, { ...HTTP_BOUNDS, ...BOUNDS })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
+    connections.close()
     server.closeAllConnections()
     server.close()
   })

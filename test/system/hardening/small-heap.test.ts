@@ -79,17 +79,26 @@ describe('a gateway with a small heap', async () => {
         ),
       )
       for (const { socket } of clients) socket.write(body)
-      const refused = () => clients.filter(({ received }) => received !== '').length
-      await until(() => asked > 0 && asked + refused() === count, 'all run or are refused')
-      for (const { received } of clients) assert.match(received, /^$|^HTTP\/1\.1 (?:429|503) /)
-      assert.equal(await victim(), 200)
-      answer.resolve()
-      await until(() => refused() === count, 'all are answered')
-      const served = clients.filter(({ received }) => received.startsWith('HTTP/1.1 200')).length
-      assert.equal(served, asked)
-      for (const { socket } of clients) {
-        socket.destroy()
-        if (!socket.closed) await once(socket, 'close')
+      // The end of a connection whose body nobody reads may overtake its refusal.
+      const over = () => clients.filter(({ received, socket }) => received !== '' || socket.closed).length
+      try {
+        await until(() => asked + over() === count, 'all run or are refused', 90_000)
+        // On a busy machine the process may stand still for so long that a look-up of keys comes too late.
+        const isAway = gateway.logged.some(({ msg }) => msg === 'store is away')
+        const refusal = isAway ? /^$|^HTTP\/1\.1 (?:429|500|503) / : /^$|^HTTP\/1\.1 (?:429|503) /
+        for (const { received } of clients) assert.match(received, refusal)
+        assert.equal(await victim(), 200)
+        answer.resolve()
+        await until(() => over() === count, 'all are answered')
+        const served = clients.filter(({ received }) => received.startsWith('HTTP/1.1 200')).length
+        assert.equal(served, asked)
+      } finally {
+        // Else they would hold what the next test needs.
+        answer.resolve()
+        for (const { socket } of clients) {
+          socket.destroy()
+          if (!socket.closed) await once(socket, 'close')
+        }
       }
     })
 })

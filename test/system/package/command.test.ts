@@ -178,7 +178,7 @@ lines: [{ id: only, provider: other, protocol: openai, baseUrl: 'http://127.0.0.
     })
 
   test('a Node that is too old gets one line', async () => {
-    // The program asks for the version as any other does; what it is told is 20.
+    // The program reads the version as any other does; here it reads 20.
     const older = `const { versions } = process
       Object.defineProperty(process, 'versions', { value: { ...versions, node: '20.19.0' } })
       ;(await import('node:module')).syncBuiltinESMExports()`

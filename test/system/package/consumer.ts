@@ -15,7 +15,7 @@ const { name, exports, devDependencies } = manifestOf('toolkit')
 /** Subpaths that nobody imports for what they export: the manifest, and the program behind the commands. */
 const NOT_IMPORTED = ['./package.json', './gateway/bin']
 
-/** What a program imports: `express-model-gateway`, `express-model-gateway/route`, … */
+/** The specifiers that a program imports: `express-model-gateway`, `express-model-gateway/route`, … */
 export const specifiers = Object.keys(exports)
   .filter((subpath) => !NOT_IMPORTED.includes(subpath))
   .map((subpath) => name + subpath.slice(1))

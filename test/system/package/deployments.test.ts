@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
+import { VARIABLES } from '../../../examples/gateway/config/environment.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
+import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { manifestOf, ROOT } from './packages.ts'
 
 const DEPLOY = join(ROOT, 'examples/deploy')
@@ -17,14 +20,11 @@ const words = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, word = '']) => word)
 const distinct = (names: readonly string[]): string[] => [...new Set(names)].sort()
 
-const sources = globSync('examples/gateway/*.ts', { cwd: ROOT }).map((file) =>
-  readFileSync(join(ROOT, file), 'utf8'),
-)
 /** The variables that the gateway reads. */
-const OF_THE_GATEWAY = distinct(sources.flatMap((source) => words(source, /\benv(?:\.|, ')([A-Z][A-Z_]+)/g)))
+const OF_THE_GATEWAY = Object.keys(VARIABLES.shape)
 /** The variables that the config names. */
 const OF_THE_CONFIG = distinct(words(read('config/gateway.yaml'), /: env:([A-Z_]+)/g))
-/** Those of Node and Express. */
+/** The variables of Node and Express. */
 const OF_NODE = ['NODE_ENV']
 const KNOWN = new Set([...OF_THE_GATEWAY, ...OF_THE_CONFIG, ...OF_NODE])
 
@@ -71,7 +71,7 @@ describe('the deployments of examples/deploy', () => {
     assert.deepEqual(words(read('.env.example'), /^([A-Z_]+)=$/gm).sort(), asked)
   })
 
-  test('what stops the gateway waits until it has ended', () => {
+  test('the supervisor that stops the gateway waits until it has ended', () => {
     const preStop = Number(container.lifecycle.preStop.exec.command[1])
     const { value } = container.env.find(({ name }: { name: string }) => name === 'SHUTDOWN_NOTICE_MS')
     assert.ok(template.spec.terminationGracePeriodSeconds >= preStop + value / 1000 + STOPS_WITHIN_S)
@@ -118,5 +118,149 @@ describe('the deployments of examples/deploy', () => {
     assert.equal(container.readinessProbe.httpGet.path, '/readyz')
     assert.notEqual(container.livenessProbe.httpGet.path, '/readyz')
     assert.ok(container.image.endsWith(`:${manifestOf('server').version}`), container.image)
+  })
+})
+
+/** The members of a service of a compose file that the tests read. */
+interface ComposeService {
+  readonly image?: string
+  readonly build?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly volumes?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
+  readonly healthcheck?: { readonly test: readonly string[] }
+  readonly stop_grace_period?: string
+}
+
+const REGIONS: Readonly<Record<string, { readonly gateways: Readonly<Record<string, string>> }>> = {
+  'divided.yaml': { gateways: { 'gateway-eu': 'config-eu', 'gateway-us': 'config-us' } },
+  'distributed.yaml': { gateways: { 'gateway-eu': 'config-all', 'gateway-us': 'config-all' } },
+}
+
+for (const [file, { gateways }] of Object.entries(REGIONS))
+  describe(`examples/deploy/regions/${file}`, () => {
+    const text = read(`regions/${file}`)
+    const services: Readonly<Record<string, ComposeService>> = parse(text, { merge: true }).services
+    const configOf = (folder: string) => read(`regions/${folder}/gateway.yaml`)
+    const of = (name: string): ComposeService => services[name] ?? {}
+
+    test('the gateways get every variable that their config names, and no unknown one', () => {
+      for (const [name, folder] of Object.entries(gateways)) {
+        const named = distinct(words(configOf(folder), /: env:([A-Z_]+)/g))
+        const set = Object.keys(of(name).environment ?? {})
+        const known = new Set([...OF_THE_GATEWAY, ...named])
+        assert.deepEqual(
+          set.filter((variable) => !known.has(variable)),
+          [],
+          name,
+        )
+        for (const variable of [...named, 'GATEWAY_CONFIG', 'DATABASE_URL', 'REDIS_URL', 'ADMIN_TOKEN'])
+          assert.ok(set.includes(variable), `${name}: ${variable}`)
+      }
+    })
+
+    test('.env.example has every variable that it asks for', () => {
+      const asked = distinct(words(text, /\$\{([A-Z_]+):\?\}/g))
+      const offered = words(read('regions/.env.example'), /^([A-Z_]+)=$/gm)
+      assert.ok(asked.length > 0)
+      assert.deepEqual(
+        asked.filter((name) => !offered.includes(name)),
+        [],
+      )
+    })
+
+    test('each gateway has a valid config, a region, and stores that no gateway of another region has', async () => {
+      const [regions, stores] = [new Set<string>(), new Set<string>()]
+      for (const [name, folder] of Object.entries(gateways)) {
+        const { environment = {}, volumes } = of(name)
+        assert.deepEqual(volumes, [`./${folder}:/etc/gateway:ro`])
+        assert.equal(environment.GATEWAY_CONFIG, '/etc/gateway/gateway.yaml')
+        const secrets = {
+          KEY_EU: 'sk-eu',
+          KEY_US: 'sk-us',
+          OPENAI_API_KEY: 'k',
+          URL_SIGNING_SECRET: 'sixteen-letters!',
+        }
+        const { region } = loadConfig(parse(configOf(folder)), secrets)
+        regions.add(environment.GATEWAY_REGION ?? region)
+        stores.add(String(environment.DATABASE_URL)).add(String(environment.REDIS_URL))
+      }
+      assert.deepEqual([...regions], ['eu', 'us'])
+      assert.equal(stores.size, 4)
+    })
+
+    test('a gateway starts behind what it needs, and every service that stays has a health check', () => {
+      for (const name of Object.keys(gateways)) {
+        const { environment = {}, depends_on: needs = {} } = of(name)
+        for (const url of [environment.DATABASE_URL, environment.REDIS_URL])
+          assert.equal(
+            needs[/[@/]([a-z-]+)(?::\d+)?(?:\/gateway)?$/.exec(url ?? '')?.[1] ?? '']?.condition,
+            'service_healthy',
+          )
+      }
+      const once = Object.values(services).flatMap(({ depends_on: needs = {} }) =>
+        Object.keys(needs).filter((name) => needs[name]?.condition === 'service_completed_successfully'),
+      )
+      for (const [name, { healthcheck, depends_on: needs = {} }] of Object.entries(services)) {
+        for (const needed of Object.keys(needs)) assert.ok(services[needed], `${name} needs ${needed}`)
+        if (!once.includes(name)) assert.equal(healthcheck?.test[0], 'CMD', name)
+      }
+    })
+
+    test('gateways use the port of the image, are asked whether they are ready, and stop in time', () => {
+      const port = Number(/^ENV .*PORT=(\d+)/m.exec(dockerfile)?.[1])
+      for (const name of Object.keys(gateways)) {
+        const { build, healthcheck, ports = [], stop_grace_period: grace = '' } = of(name)
+        assert.equal(build, '..')
+        assert.ok(healthcheck?.test.join(' ').includes(`:${port}/readyz`))
+        for (const published of ports) assert.match(published, new RegExp(`^127\\.0\\.0\\.1:\\d+:${port}$`))
+        assert.ok(Number.parseInt(grace, 10) >= NOTICE_S + STOPS_WITHIN_S)
+      }
+    })
+
+    test('volumes are declared, and files beside it exist', () => {
+      const declared = Object.keys(parse(text, { merge: true }).volumes)
+      for (const { volumes = [] } of Object.values(services))
+        for (const volume of volumes) {
+          const [source = ''] = volume.split(':')
+          if (source.startsWith('./')) assert.ok(existsSync(join(DEPLOY, 'regions', source)), volume)
+          else assert.ok(declared.includes(source), volume)
+        }
+    })
+  })
+
+describe('examples/deploy/regions', () => {
+  test('the balancer sends each region to its gateway, and has the port that compose publishes', () => {
+    const balancer = read('regions/balancer.conf')
+    const { services } = parse(read('regions/divided.yaml'), { merge: true })
+    for (const region of ['eu', 'us']) {
+      assert.match(balancer, new RegExp(`upstream gateway-${region} \\{\\s+server gateway-${region}:8787;`))
+      assert.match(
+        balancer,
+        new RegExp(
+          `server_name ${region}\\.gateway\\.example;\\s+location / \\{ proxy_pass http://gateway-${region}; \\}`,
+        ),
+      )
+    }
+    const [port] = words(balancer, /listen (\d+) default_server;/g)
+    assert.deepEqual(services.balancer.ports, [`127.0.0.1:${port}:${port}`])
+    assert.ok(services.balancer.healthcheck.test.includes(`http://127.0.0.1:${port}/balancer`))
+  })
+
+  test('rows are placed in tables that exist, and in regions of the database', async () => {
+    const db = await openDatabase('sqlite::memory:')
+    const tables = (await db.introspection.getTables()).map(({ name }) => name)
+    await db.destroy()
+    const sql = read('regions/place-rows.sql')
+    const placed = words(sql, /^alter table (\w+) set locality (?:regional by row|global);$/gm)
+    assert.ok(placed.length > 10)
+    assert.deepEqual(
+      [...placed, ...words(sql, /^update (\w+) /gm)].filter((name) => !tables.includes(name)),
+      [],
+    )
+    const named = words(read('regions/cluster.sql'), /region (?:if not exists )?'(\w+)';/g)
+    const localities = words(read('regions/distributed.yaml'), /--locality=region=(\w+)/g)
+    assert.deepEqual(distinct(named), distinct(localities))
   })
 })

@@ -20,7 +20,7 @@ import { pack, ROOT } from './packages.ts'
 
 const DEPLOY = join(ROOT, 'examples/deploy')
 
-describe('what the Dockerfile says, done in a bare folder', () => {
+describe('the steps of the Dockerfile, done in a bare folder', () => {
   const cleanUp = cleaningUp()
   const folder = mkdtempSync(join(tmpdir(), 'image-'))
   cleanUp.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -19,13 +19,19 @@ const OF_CORE = ['errors', 'catalog', 'config', 'operations']
 
 /** Folder of `lib` behind each public subpath. */
 const PUBLIC: ReadonlyMap<string, string> = new Map<string, string>([
-  ...globSync(['{middleware,endpoints,stores}/*/index.ts', '{ledger,client,webhooks}/index.ts'], {
-    cwd: new URL('lib/', root),
-  }).map((face) => [`./${basename(dirname(face))}`, dirname(face)] as const),
+  ...globSync(
+    [
+      '{middleware,endpoints,stores}/*/index.ts',
+      '{ledger,client}/index.ts',
+      'management/{webhooks,openapi}/index.ts',
+    ],
+    { cwd: new URL('lib/', root) },
+  ).map((face) => [`./${basename(dirname(face))}`, dirname(face)] as const),
+  ['./admin', 'management'],
   ...OF_CORE.map((room) => [`./${room}`, `core/${room}`] as const),
 ])
 
-test('every middleware, endpoint and store is a subpath of the package, with the ledger, the client, webhooks and four rooms of core', () => {
+test('every middleware, endpoint and store is a subpath of the package, with the ledger, the client, management and four rooms of core', () => {
   assert.deepEqual(Object.keys(subpaths).sort(), ['.', ...PUBLIC.keys()].sort())
 })
 

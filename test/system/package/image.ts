@@ -8,7 +8,7 @@ interface Instruction {
   readonly rest: string
 }
 
-/** What a Dockerfile makes, in a folder instead of an image. */
+/** The result of a Dockerfile, in a folder instead of an image. */
 export interface Image {
   /** The folder that stands for `/`. */
   readonly root: string

@@ -8,13 +8,13 @@ const toolkit = manifestOf('toolkit')
 const server = manifestOf('server')
 const { 'express-model-gateway': brought, ...others } = server.dependencies
 
-/** What only this repository needs: browsers of a clone get the console without its types. */
+/** The packages that only this repository needs: browsers of a clone get the console without its types. */
 const ONLY_HERE = ['amaro']
 
 /** The packages that the assembled gateway and the stores import and the toolkit does not bring. */
 const LOADED_WHEN_NEEDED = [
   ...new Set(
-    globSync(['lib/**/*.ts', 'examples/gateway/*.ts', 'examples/gateway/demo-models/*.ts'], { cwd: ROOT })
+    globSync(['lib/**/*.ts', 'examples/gateway/{,!(console)/}*.ts'], { cwd: ROOT })
       .flatMap((file) => [
         ...readFileSync(join(ROOT, file), 'utf8').matchAll(
           /(?:from |import\()'((?:@[\w-]+\/)?[\w-]+)[\w/.-]*'/g,

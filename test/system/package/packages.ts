@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** What the tests read of a `package.json`. */
+/** The members of a `package.json` that the tests read. */
 export interface Manifest {
   readonly name: string
   readonly version: string

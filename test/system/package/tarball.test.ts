@@ -97,7 +97,7 @@ describe('the packed tarball, installed in an empty project', () => {
     )
   })
 
-  test('what is not exported cannot be imported', () => {
+  test('a module that is not exported cannot be imported', () => {
     consumer.write('reach.js', `await import('express-model-gateway/dist/index.js')`)
     assert.throws(() => consumer.node(['reach.js']), /ERR_PACKAGE_PATH_NOT_EXPORTED/)
   })

@@ -4,7 +4,7 @@ import { created } from '../../contracts/task-samples.ts'
 
 /*
  * A process that creates a video: claims its Idempotency-Key, intends the task, sends the create and records the answer,
- * as often as it is told to. Says "recorded" behind each.
+ * each time that it is asked to. Says "recorded" behind each.
  */
 
 const [url, line] = process.argv.slice(2) as [string, string]

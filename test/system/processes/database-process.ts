@@ -7,13 +7,14 @@ import { openDatabase, SqlCallStore, seedAccountsAndKeys } from 'express-model-g
  */
 
 const [task, url] = process.argv.slice(2) as ['seed' | 'write', string]
-// What only this task needs takes a third of a start.
+// The import that only this task needs takes a third of a start.
 const entries = task === 'write' ? await import('../../contracts/call-store.ts') : undefined
 process.stdout.write('ready\n')
 await once(process.stdin, 'data')
 process.stdin.destroy()
 
-const db = await openDatabase(url)
+// Eight of these begin at the same moment, on what may be a busy machine.
+const db = await openDatabase(url, { connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 })
 if (entries === undefined) {
   const numbers = Array.from({ length: 50 }, (_, i) => i)
   const seeded = await seedAccountsAndKeys(db, {

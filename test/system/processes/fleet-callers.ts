@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { chat, post } from '../../support/gateway-process.ts'
 
-/** What one caller was answered, and when. */
+/** The answer to one caller, and its time. */
 export interface Answered {
   readonly at: number
   readonly key: string
@@ -12,7 +12,7 @@ export interface Answered {
   readonly requestId: string | null
 }
 
-/** Callers of several gateways, who wait as they are told and repeat what failed under the same Idempotency-Key. */
+/** Callers of several gateways, who wait as the answers say and repeat what failed under the same Idempotency-Key. */
 export class FleetCallers {
   readonly answers: Answered[] = []
   readonly #urls: () => readonly string[]

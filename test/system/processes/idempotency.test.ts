@@ -97,7 +97,7 @@ for (const { name, open, skip } of BACKENDS) {
       upstream.script = () => {}
       const asked = Date.now()
       const call = first.exchange('k').catch(() => 'cut')
-      await until(() => upstream.requests.length === 1, 'the first call', 20_000)
+      await until(() => upstream.requests.length === 1, 'the first call')
       first.child.kill('SIGKILL')
       assert.equal(await call, 'cut')
       upstream.script = (res) => chatAnswer(res)
@@ -122,7 +122,7 @@ for (const { name, open, skip } of BACKENDS) {
         fail = () => answerJson(res, 500, {})
       }
       const paused = first.exchange('k')
-      await until(() => one.requests.length === 1, 'the first call', 20_000)
+      await until(() => one.requests.length === 1, 'the first call')
       first.child.kill('SIGSTOP')
       one.script = (res) => chatAnswer(res)
       let got: Exchange
@@ -151,7 +151,7 @@ for (const { name, open, skip } of BACKENDS) {
         answer = () => chatAnswer(res, 'from the one that stood still')
       }
       const paused = first.exchange('k')
-      await until(() => upstream.requests.length === 1, 'the first call', 20_000)
+      await until(() => upstream.requests.length === 1, 'the first call')
       first.child.kill('SIGSTOP')
       answer()
       let finish = () => {}
@@ -165,7 +165,7 @@ for (const { name, open, skip } of BACKENDS) {
           if (got.errorCode !== 'idempotency_key_in_use') return got
         }
       })()
-      await until(() => upstream.requests.length === 2, 'the second call', 20_000)
+      await until(() => upstream.requests.length === 2, 'the second call')
       first.child.kill('SIGCONT')
       const fenced = await paused
       assert.equal(fenced.status, 409)

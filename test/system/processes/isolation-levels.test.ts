@@ -4,14 +4,12 @@ import { once } from 'node:events'
 import { before, describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
-import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
 import {
   openDatabase,
   SqlIdempotencyStore,
   SqlLedger,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
-import { olderDatabase } from '../../stores/sql/older-database.ts'
 import { emptyDatabaseUrl } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -57,14 +55,6 @@ function assertSeededOnce(ended: readonly Ended[], accounts: number): void {
   assert.deepEqual([sum('accounts'), sum('keys')], [accounts, accounts])
 }
 
-/** Makes a database that is a version behind. */
-async function makeOlder(url: string): Promise<void> {
-  const last = Object.keys(MIGRATIONS).sort().at(-2)
-  assert.ok(last)
-  const db = await olderDatabase(url, last)
-  await db.destroy()
-}
-
 describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeout: 180_000 }, () => {
   let postgres: PostgresServer
   const cleanUp = cleaningUp()
@@ -74,14 +64,11 @@ describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeou
   })
 
   for (const level of LEVELS) {
-    it(`come up on ${level}, with the rows seeded once, on an empty database and on an older one`, async (t) => {
-      for (const older of [false, true]) {
-        const url = await postgres.createDatabase()
-        const name = new URL(url).pathname.slice(1)
-        await postgres.query(`alter database ${name} set default_transaction_isolation = '${level}'`)
-        if (older) await makeOlder(url)
-        assertSeededOnce(await seedAtOnce(t, url, 8), ACCOUNTS)
-      }
+    it(`come up on ${level}, with the rows seeded once`, async (t) => {
+      const url = await postgres.createDatabase()
+      const name = new URL(url).pathname.slice(1)
+      await postgres.query(`alter database ${name} set default_transaction_isolation = '${level}'`)
+      assertSeededOnce(await seedAtOnce(t, url, 8), ACCOUNTS)
     })
   }
 
@@ -135,12 +122,9 @@ describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeou
 })
 
 describe('four processes at once on one SQLite file', { timeout: 120_000 }, () => {
-  it('come up, with the rows seeded once, on no file and on an older one', async (t) => {
-    for (const older of [false, true]) {
-      const url = await emptyDatabaseUrl(t)
-      if (older) await makeOlder(url)
-      assertSeededOnce(await seedAtOnce(t, url, 4), ACCOUNTS)
-      assertSeededOnce(await seedAtOnce(t, url, 4), 0)
-    }
+  it('come up, with the rows seeded once', async (t) => {
+    const url = await emptyDatabaseUrl(t)
+    assertSeededOnce(await seedAtOnce(t, url, 4), ACCOUNTS)
+    assertSeededOnce(await seedAtOnce(t, url, 4), 0)
   })
 })

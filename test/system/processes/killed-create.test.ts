@@ -19,7 +19,7 @@ const PROGRAM = fileURLToPath(new URL('./create-process.ts', import.meta.url))
 const DAY = 86_400_000
 
 interface Creator {
-  /** Has the process create a task; kills it when it is told to. */
+  /** Has the process create a task; `kill()` ends the process. */
   create(intent: TaskIntent): void
   recorded(): Promise<unknown>
   kill(): Promise<void>
@@ -77,7 +77,7 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       const [store] = stores
       const intent = keyedIntent(who)
       creator.create(intent)
-      await until(() => upstream.requests.length === 1, 'the create is sent', 20_000)
+      await until(() => upstream.requests.length === 1, 'the create is sent')
       await creator.kill()
 
       assert.equal((await store.find(who.account, intent.id))?.state, 'intended')

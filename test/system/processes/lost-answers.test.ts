@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { type RetryEvent, withRetries } from '../../../lib/client/index.ts'
@@ -7,6 +7,7 @@ import { type CuttingProxy, cuttingProxy, type Fate, inTurn } from '../../client
 import { post } from '../../client/scripted-answers.ts'
 import { keyedGateway } from '../../middleware/idempotency/keyed-gateway.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { KEY } from '../../support/gateway.ts'
 import { chat, type GatewayProcess } from '../../support/gateway-process.ts'
 import {
@@ -15,6 +16,7 @@ import {
   messageAnswer,
   startUpstream,
   stream,
+  type UpstreamScript,
 } from '../../support/scripted-upstream.ts'
 import { booksOf, type PaidGateways, paidGateways } from '../chaos/paid-gateways.ts'
 
@@ -26,37 +28,49 @@ const CONFIG = {
 
 interface World {
   readonly paid: PaidGateways
-  readonly gateway: GatewayProcess
   readonly proxy: CuttingProxy
+  /** The charges of the tests before. */
+  readonly earlier: ReadonlySet<string>
 }
 
-/** A gateway process behind a connection that breaks. */
-async function brokenConnection(t: TestContext, url: string, ...fates: Fate[]): Promise<World> {
-  const paid = await paidGateways(t, url, CONFIG, (res, { json }) =>
-    json.stream ? stream(res, chatEvents(['one ', 'two ', 'three'])) : chatAnswer(res, 'Hello'),
-  )
-  const gateway = await paid.start()
-  const proxy = await cuttingProxy(t, gateway.port)
-  proxy.fate = inTurn(...fates)
-  return { paid, gateway, proxy }
-}
-
-/** The upstream was asked that often, and one charge was made. */
-async function assertChargedOnce({ paid }: World, served = 1): Promise<string> {
-  assert.equal(paid.upstream.requests.length, served, 'asked upstream')
+/** The upstream was asked once, and one charge was made. */
+async function assertChargedOnce({ paid, earlier }: World): Promise<string> {
+  assert.equal(paid.upstream.requests.length, 1, 'asked upstream')
   const { charged, violations } = await booksOf(paid.databaseUrl)
   assert.deepEqual(violations, [])
-  assert.equal(charged.size, 1, 'one charge')
-  return [...charged.keys()].join()
+  const own = [...charged.keys()].filter((id) => !earlier.has(id))
+  assert.equal(own.length, 1, 'one charge')
+  return own.join()
 }
+
+const answer: UpstreamScript = (res, { json }) =>
+  json.stream ? stream(res, chatEvents(['one ', 'two ', 'three'])) : chatAnswer(res, 'Hello')
 
 const headers = { authorization: 'Bearer sk-k' }
 const soon = { firstDelayMs: 20 }
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`an answer that is lost on its way from a gateway on ${name}`, { skip }, () => {
+    const cleanUp = cleaningUp()
+    let paid: PaidGateways
+    let gateway: GatewayProcess
+    before(async () => {
+      paid = await paidGateways(cleanUp, await url(cleanUp), CONFIG, answer)
+      gateway = await paid.start()
+    })
+
+    /** The gateway behind a connection that breaks. */
+    async function brokenConnection(t: TestContext, ...fates: Fate[]): Promise<World> {
+      paid.upstream.script = answer
+      paid.upstream.requests.length = 0
+      const { charged } = await booksOf(paid.databaseUrl)
+      const proxy = await cuttingProxy(t, gateway.port)
+      proxy.fate = inTurn(...fates)
+      return { paid, proxy, earlier: new Set(charged.keys()) }
+    }
+
     it('is fetched from the call log, and charged once', async (t) => {
-      const world = await brokenConnection(t, await url(t), 'answer_lost')
+      const world = await brokenConnection(t, 'answer_lost')
       const events: RetryEvent[] = []
       const send = withRetries(fetch, { ...soon, onRetry: (event) => events.push(event) })
       const response = await send(`${world.proxy.url}/v1/chat/completions`, post(chat('m'), headers))
@@ -68,7 +82,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is fetched from the call log where it is a stream, event by event', async (t) => {
-      const world = await brokenConnection(t, await url(t), 'answer_lost')
+      const world = await brokenConnection(t, 'answer_lost')
       // The whole stream comes at once here, so that it ends before the gateway hears of the cut.
       world.paid.upstream.script = (res) => {
         res.writeHead(200, { 'content-type': 'text/event-stream' }).end(chatEvents(['one ', 'two']).join(''))
@@ -88,7 +102,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('was never made, where the connection broke before the request was there: it runs once', async (t) => {
-      const world = await brokenConnection(t, await url(t), 'refused', 'refused', 'refused')
+      const world = await brokenConnection(t, 'refused', 'refused', 'refused')
       const response = await withRetries(fetch, soon)(
         `${world.proxy.url}/v1/chat/completions`,
         post(chat('m'), headers),
@@ -100,7 +114,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('in its middle is fetched from the call log, in the place of what was lost', async (t) => {
-      const world = await brokenConnection(t, await url(t), 'answer_cut')
+      const world = await brokenConnection(t, 'answer_cut')
       const openai = new OpenAI({
         baseURL: `${world.proxy.url}/v1`,
         apiKey: 'sk-k',
@@ -114,7 +128,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is not fetched with another’s key: a request that is repeated by the caller itself has its answer too', async (t) => {
-      const world = await brokenConnection(t, await url(t))
+      const world = await brokenConnection(t)
       const call = post(chat('m'), { ...headers, 'idempotency-key': 'order 7' })
       const send = withRetries(fetch, soon)
       const target = `${world.proxy.url}/v1/chat/completions`

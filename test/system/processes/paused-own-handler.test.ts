@@ -29,7 +29,7 @@ const BACKENDS = [
   },
 ]
 
-/** What a caller sees: the answer, or that it broke off. */
+/** The result that a caller sees: the answer, or that it broke off. */
 interface Seen {
   readonly status: number
   readonly code: string | undefined
@@ -79,7 +79,7 @@ describe('a process that stands still beyond the lease of a key, in a handler of
         const store = await open(t)
         const [first, second] = [await startApp(t, store, work.url), await startApp(t, store, work.url)]
         const paused = first.ask(path)
-        await until(() => work.requests.length === 1, 'the first handler', 20_000)
+        await until(() => work.requests.length === 1, 'the first handler')
         first.child.kill('SIGSTOP')
         finish[0]?.()
         const taking = (async () => {
@@ -89,7 +89,7 @@ describe('a process that stands still beyond the lease of a key, in a handler of
             await sleep(50)
           }
         })()
-        await until(() => work.requests.length === 2, 'the second handler', 20_000)
+        await until(() => work.requests.length === 2, 'the second handler')
         first.child.kill('SIGCONT')
         const fenced = await paused
         // A status that was sent cannot be taken back.

@@ -145,7 +145,7 @@ describe('a payments API that is retried a thousand times: callers leave, handle
 
       for (let i = 0; i < KEYS; i++) {
         const key = `pay-${i}`
-        // The store still fails now and then, which is told as an error that is worth another try.
+        // The store still fails now and then, which is reported as an error that is worth another try.
         for (const { url } of [...banks, ...banks]) {
           const until = performance.now() + 30_000
           while (!note(key, await pay(url, key))) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
+import { newEvent } from '../../../lib/management/webhooks/index.ts'
 import { SqlWebhookOutbox } from '../../../lib/stores/sql/index.ts'
-import { newEvent } from '../../../lib/webhooks/index.ts'
+import { startReceiver } from '../../management/webhooks/receivers.ts'
 import { sharedPostgres } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
@@ -10,7 +11,6 @@ import { startDnsServer } from '../../support/dns-server.ts'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { until, untilAsync } from '../../support/until.ts'
-import { startReceiver } from '../../webhooks/receivers.ts'
 import { startFileGateway } from '../gateway/file-gateway.ts'
 import { askedChat, keepAliveLoad } from '../gateway/keep-alive-load.ts'
 
@@ -23,7 +23,7 @@ const CLAIM_MS = 45_000
 describe('webhooks of two processes on Postgres', { skip: WITHOUT_POSTGRES }, () => {
   it('one killed in the middle, and ill receivers beside: all events come, in order, repeated with their id', async (t) => {
     const names = await startDnsServer(t)
-    // Each process asks this server of names once it is told to.
+    // Each process asks this server of names after the signal.
     const preload = `import dns from 'node:dns'; process.on('SIGUSR2', () => dns.setServers(['${names.address}']))`
     const server = await startFileGateway(t, {
       DATABASE_URL: await (await sharedPostgres()).createDatabase(),
@@ -119,7 +119,7 @@ describe('webhooks of two processes on Postgres', { skip: WITHOUT_POSTGRES }, ()
         assert.equal(new Set(own.filter((event) => event.n === n).map(({ id }) => id)).size, 1, 'one id')
     }
     assert.equal(elsewhere.requests, 0, 'no redirect is followed')
-    await untilAsync(async () => names.asked.length >= 8, 'the names that hang', 20_000)
+    await untilAsync(async () => names.asked.length >= 8, 'the names that hang')
     const at = performance.now()
     await load.more(20)
     assert.ok(performance.now() - at < 5000, 'calls wait for no name')

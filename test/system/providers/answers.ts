@@ -1,6 +1,6 @@
 import type { TwinAnswer, TwinRequest } from './twin-server.ts'
 
-/** What every twin says, and what it counts. */
+/** The words that every twin says, and the tokens that it counts. */
 const WORDS = ['Hel', 'lo']
 const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 
@@ -8,7 +8,7 @@ const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 export interface ChatQuirks {
   /** Whether usage comes in the last chunk of every stream, whoever asks. */
   readonly usageUnasked?: boolean
-  /** What comes before the first chunk. */
+  /** The data before the first chunk. */
   readonly before?: readonly string[]
   /** Members of every answer and chunk. */
   readonly extra?: Readonly<Record<string, unknown>>

@@ -16,7 +16,7 @@ const FOLDER = new URL('../../../examples/providers/', import.meta.url)
 const RECIPES = readdirSync(FOLDER).filter((name) => name.endsWith('.json'))
 /** Servers on this machine, which no proxy leads to. */
 const LOCAL = new Set(['ollama.json', 'vllm.json'])
-/** Those whose secret the tests can replace by a wrong one: Ollama has none, and Google's is a file. */
+/** The recipes whose secret the tests can replace by a wrong one: Ollama has none, and Google's is a file. */
 const KEYED = RECIPES.filter((name) => name !== 'ollama.json' && name !== 'vertex.json')
 
 interface Recipe {
@@ -75,7 +75,7 @@ function served(t: CleanUp, name: string, key: string): Promise<AssembledGateway
 }
 
 const CHAT = { messages: [{ role: 'user', content: 'Say hello' }], max_tokens: 50 }
-/** What clients send along by default, and a provider may not know. */
+/** Members that clients send by default, and that a provider may not know. */
 const ALONG = { user: 'u-1', store: false, metadata: { a: 'b' } }
 
 /** The calls that fit a kind of model: path, body, and the usage to be metered. */

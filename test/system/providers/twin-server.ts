@@ -21,7 +21,7 @@ export interface TwinRequest {
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** What a twin answers: JSON, or pieces of a stream. */
+/** The answer of a twin: JSON, or pieces of a stream. */
 export interface TwinAnswer {
   readonly status?: number
   readonly body?: unknown

@@ -4,7 +4,7 @@ import { bearer, chatAndEmbeddings, openAiError, openAiTwin, TWIN_KEY } from './
 import { entraTwin, googleTwin } from './token-twins.ts'
 import type { Twin, TwinRequest } from './twin-server.ts'
 
-/** What Mistral's chat knows; it refuses all else. */
+/** The members that Mistral's chat knows; it refuses all others. */
 const MISTRAL =
   'model messages temperature top_p max_tokens stream stop random_seed response_format tools tool_choice presence_penalty frequency_penalty n prediction parallel_tool_calls prompt_mode safe_prompt input encoding_format output_dimension'
 const GROQ =

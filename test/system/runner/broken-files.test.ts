@@ -31,7 +31,7 @@ const HANGS = 'new Promise(() => setInterval(() => {}, 1000))'
 interface BrokenFile {
   readonly is: string
   readonly text: string
-  /** What the runner says of the file. */
+  /** The runner's message about the file. */
   readonly told: string | RegExp
   /** And of its tests. */
   readonly because?: RegExp
@@ -188,6 +188,24 @@ describe('a run of test files', { concurrency: true }, () => {
       }
       assert.match(said(), /^# fail 1\d\n# cancelled \d+\n# skipped 0\n# todo 0\n# duration_ms \d+\n$/m)
     })
+
+  it('names a file that passed only at the second try', { timeout: 60_000 }, async (t) => {
+    const folder = await temporaryFolder()
+    t.after(() => folder.remove())
+    const mark = join(folder.path, `second-try-${process.pid}`)
+    const failsOnce = `it('passes at the second try', () => {
+      if (existsSync('MARK')) return
+      writeFileSync('MARK', '')
+      assert.fail('the first try')
+    })`
+    const { ended, files, said } = await startRun(t, 'system', mark, [
+      `import { existsSync, writeFileSync } from 'node:fs'\n${failsOnce}`,
+      `it('passes', () => {})`,
+    ])
+    assert.equal(await ended, 0)
+    assert.match(said(), new RegExp(`\n# passed only at the second try\n${files[0]}\n\n# tests 2\n`))
+    assert.ok(!said().includes('# what failed, again'))
+  })
 
   it('that is told to end takes its files with it', { timeout: 60_000 }, async (t) => {
     const mark = `told-to-end-${process.pid}`

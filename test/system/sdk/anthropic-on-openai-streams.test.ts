@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
-import { UNSIGNED, unsignedOf } from '../../../lib/core/translate/parts/reasoning-details.ts'
+import { UNSIGNED, unsignedOf } from '../../../lib/core/translate/reasoning.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import { chatChunk, type ScriptedUpstream, startUpstream, stream } from '../../support/scripted-upstream.ts'
@@ -61,7 +61,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
     assert.equal(message.stop_reason, 'end_turn')
     assert.deepEqual(message.usage, {
       input_tokens: 10,
-      cache_creation_input_tokens: 0,
+      cache_creation_input_tokens: null,
       cache_read_input_tokens: 20,
       output_tokens: 9,
       output_tokens_details: { thinking_tokens: 4 },
@@ -204,7 +204,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
   for (const [finish, stop] of [
     ['length', 'max_tokens'],
     ['content_filter', 'refusal'],
-    ['whatever', 'end_turn'],
+    ['whatever', 'max_tokens'],
   ] as const) {
     it(`gets the stop reason ${stop} for ${finish}`, async () => {
       events = completion([chatChunk({ content: 'Hello' })], finish)

@@ -108,7 +108,7 @@ export async function drain<T>(events: AsyncIterable<T>): Promise<{ items: T[]; 
   return { items, error: undefined }
 }
 
-/** What a promise rejects with; fails where it does not. */
+/** Returns the reason that a promise rejects with; fails where it does not. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise

@@ -37,7 +37,7 @@ const BREAKS: readonly Break[] = [
   {
     how: 'resets the connection',
     code: 'upstream_error',
-    // What was sent must have been read: a reset overtakes it.
+    // The bytes that were sent must have been read: a reset overtakes them.
     breaks: async (res) => {
       await sleep(30)
       res.socket?.resetAndDestroy()

@@ -188,7 +188,7 @@ describe('the OpenAI SDK on an Anthropic-style line, streamed', () => {
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
     ['stop_sequence', 'stop'],
-    ['pause_turn', 'stop'],
+    ['pause_turn', 'length'],
   ] as const) {
     it(`gets the finish reason ${finish} for ${stop}`, async () => {
       events = message(text(0, 'Hello'), { stop_reason: stop })

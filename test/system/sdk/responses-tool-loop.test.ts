@@ -29,7 +29,7 @@ const TOOLS = [
 const argumentsFor = (city: string) => JSON.stringify({ city })
 const idOf = (turn: number, i: number) => `call_${turn}_${i}`
 
-/** A chat-only line that thinks and calls two tools in each of two turns, and then tells. */
+/** A chat-only line that thinks and calls two tools in each of two turns, and then answers. */
 async function chatTurn(res: ServerResponse, turn: number, streamed: boolean): Promise<void> {
   const calls = CITIES.map((city, index) => ({
     index,
@@ -81,7 +81,7 @@ async function messageTurn(res: ServerResponse, turn: number, streamed: boolean)
   ])
 }
 
-/** What the line was told of the turns before. */
+/** Returns the turns before that the line received. */
 function earlier({ json }: ReceivedRequest): object[] {
   return json.messages.slice(1) as object[]
 }

@@ -79,7 +79,7 @@ describe('an SDK makes exactly the calls that the tier of a code allows', { conc
       express.post(['/v1/chat/completions', '/v1/messages'], (req) => {
         const caller = String(req.headers['x-test-caller'])
         calls.set(caller, (calls.get(caller) ?? 0) + 1)
-        // The wait is told for every code, so that no SDK falls back on half a second of its own.
+        // Every code comes with a wait, so that no SDK falls back on half a second of its own.
         throw callOf(req).refuse(caller.split(' ')[1] as ErrorCode, { retryAfterMs: WAIT_MS })
       })
       express.use(errorEnvelope())

@@ -48,7 +48,7 @@ const resultsIn = (messages: readonly { content?: unknown }[]) =>
     return blocks.filter(({ type }) => type === 'tool_result').map(({ content }) => content)
   })
 
-/** An OpenAI-style line that thinks, calls two tools at once in two turns, and then tells. */
+/** An OpenAI-style line that thinks, calls two tools at once in two turns, and then answers. */
 function chatLoop(messages: readonly object[]): Record<string, unknown> {
   const turn = resultsIn(messages).length / 2
   if (turn === 2)
@@ -131,7 +131,7 @@ describe('a loop of three turns with tools, plain', () => {
       assert.equal(await loop(gateway.url), 'Wet.')
       assert.equal(second.requests.length, 2)
       const sent = second.requests[0]?.raw.toString() ?? ''
-      // What the first line had thought is nothing that the second would take.
+      // The second line would not take the thoughts of the first.
       assert.doesNotMatch(sent, /thought 0|unsigned|sig-0|reasoning/)
       assert.match(sent, /It rains in Bern/)
     })

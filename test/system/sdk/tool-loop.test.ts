@@ -20,7 +20,7 @@ const CITIES = ['Rome', 'Bern']
 const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } }
 const weatherIn = (city: string) => `It rains in ${city}.`
 
-/** What a line that has been told the weather of so many cities says: the next call, two at once, then the end. */
+/** Returns the answer of a line that knows the weather of so many cities: the next call, two at once, then the end. */
 const SAYS: Record<SdkName, (told: number) => string[]> = {
   openai: (told) => [
     chatChunk({ role: 'assistant', content: '' }),
@@ -70,7 +70,7 @@ const toolBlock = (turn: number, i: number, city: string) =>
     ...['', '{"city":', `"${city}"}`].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
   )
 
-/** What a line is to receive with the third request: all calls with their arguments, each followed by its result. */
+/** The content of the third request to a line: all calls with their arguments, each followed by its result. */
 const HEARD = [0, 1].flatMap((turn) => [
   ...CITIES.map((city, i) => `call ${callId(turn, i)} ${city}`),
   ...CITIES.map((city, i) => `result ${callId(turn, i)} ${weatherIn(city)}`),

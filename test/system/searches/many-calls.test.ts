@@ -161,7 +161,7 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
       }
     })
 
-    /** What a caller finds who pages to the end. */
+    /** Returns the calls that a caller finds who pages to the end. */
     async function allOf(query: Partial<CallQuery>): Promise<{ found: string[]; pages: number }> {
       const found: string[] = []
       for (let pages = 1, cursor: string | undefined; ; pages++) {

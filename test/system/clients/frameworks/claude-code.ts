@@ -5,13 +5,13 @@ import { type Ask, type Framework, OPUS, type Place, type Reply } from './framew
 import { postForEvents, type RawEvent } from './raw-events.ts'
 import { runTool, TOOLS } from './tools.ts'
 
-/** The form of the requests of Claude Code 2.1.330, which is too large to be installed here, with words of ours. */
+/** The form of the requests of Claude Code 2.1.332, which is too large to be installed here, with words of ours. */
 const HEADERS = {
   'anthropic-beta':
     'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,per-turn-control-2026-07-01,mid-conversation-tool-changes-2026-07-01,thinking-token-count-2026-05-13,advanced-tool-use-2025-11-20,effort-2025-11-24',
   'anthropic-dangerous-direct-browser-access': 'true',
   'anthropic-version': '2023-06-01',
-  'user-agent': 'claude-cli/2.1.330 (external, sdk-cli)',
+  'user-agent': 'claude-cli/2.1.332 (external, sdk-cli)',
   'x-app': 'cli',
   'x-stainless-retry-count': '0',
 }
@@ -75,7 +75,7 @@ async function ask(asked: Ask, { url, apiKey, headers, model }: Place): Promise<
           model,
           messages,
           system: [
-            { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.330; cc_entrypoint=sdk-cli;' },
+            { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.332; cc_entrypoint=sdk-cli;' },
             { type: 'text', text: SYSTEM, ...CACHED },
           ],
           tools,
@@ -86,7 +86,7 @@ async function ask(asked: Ask, { url, apiKey, headers, model }: Place): Promise<
               session_id: 's'.repeat(36),
             }),
           },
-          max_tokens: 32000,
+          max_tokens: 128000,
           thinking: { type: 'adaptive', display: 'omitted' },
           context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
           output_config: { effort: 'medium' },
@@ -145,7 +145,7 @@ function blocksOf(events: readonly RawEvent[]): Block[] {
 
 export const CLAUDE_CODE: readonly Framework[] = [
   {
-    name: 'Claude Code 2.1.330',
+    name: 'Claude Code 2.1.332',
     speaks: 'messages',
     model: OPUS,
     alwaysStreams: true,

@@ -6,11 +6,11 @@ import { type Ask, dataUrl, type Framework, GPT, type Place, type Reply } from '
 import { postForEvents } from './raw-events.ts'
 import { runTool, TOOLS } from './tools.ts'
 
-/** The form of the requests of Codex 0.169.0, which is too large to be installed here, with words of ours. */
+/** The form of the requests of Codex 0.171.0, which is too large to be installed here, with words of ours. */
 const HEADERS = {
   accept: 'text/event-stream',
   originator: 'codex_exec',
-  'user-agent': 'codex_exec/0.169.0',
+  'user-agent': 'codex_exec/0.171.0',
   'x-codex-beta-features': 'remote_compaction_v2',
 }
 const functionTool = (name: string, properties: object = {}) => ({
@@ -140,7 +140,7 @@ function sentBack(item: OpenAI.Responses.ResponseOutputItem): object {
 
 export const CODEX: readonly Framework[] = [
   {
-    name: 'Codex 0.169.0',
+    name: 'Codex 0.171.0',
     speaks: 'responses',
     model: GPT,
     alwaysStreams: true,

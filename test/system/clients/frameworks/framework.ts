@@ -1,6 +1,6 @@
 import type { Scenario } from '../scenarios.ts'
 
-/** What a client is asked. */
+/** The input of a client. */
 export interface Ask {
   /** One after the other, each behind the answer to the one before. */
   readonly questions: readonly string[]
@@ -13,7 +13,7 @@ export interface Ask {
   readonly file?: { readonly type: 'image/png' | 'application/pdf'; readonly bytes: Buffer } | undefined
 }
 
-/** What its user gets. */
+/** The reply that its user gets. */
 export interface Reply {
   readonly text: string
   /** In how many pieces the text came. */
@@ -36,7 +36,7 @@ export interface Place {
 export interface Framework {
   readonly name: string
   readonly speaks: 'chat' | 'responses' | 'messages'
-  /** What it is told the model is named; it goes by that. */
+  /** The name of the model that it is given; it goes by that. */
   readonly model: string
   /** It has no calls without a stream. */
   readonly alwaysStreams?: true
@@ -49,7 +49,7 @@ export interface Framework {
 export const GPT = 'gpt-5.2'
 export const OPUS = 'claude-opus-5-5'
 export const CLAUDE = 'claude-haiku-4-5'
-/** What a client that is told no maximum is not to choose. */
+/** The maximum that no client may choose where none is set. */
 export const MAX_TOKENS = 4000
 
 export const dataUrl = ({ type, bytes }: NonNullable<Ask['file']>): string =>

@@ -15,7 +15,7 @@ function bare(schema: z.ZodType): Record<string, unknown> & { type: 'object' } {
   return { ...rest, type: 'object' }
 }
 
-/** What a tool answers. */
+/** Returns the answer of a tool. */
 export function runTool(name: string, input: unknown): string {
   if (name.endsWith('weather')) return weatherIn(WEATHER_INPUT.parse(input).city)
   if (!name.endsWith('clock')) throw new Error(`there is no tool ${name}`)

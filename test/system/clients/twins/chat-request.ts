@@ -53,7 +53,7 @@ const tool = z.strictObject({
   }),
 })
 
-/** What OpenAI's chat completions take, of what these clients could send. */
+/** The members that OpenAI's chat completions accept, of those that these clients could send. */
 const request = z.strictObject({
   model: z.string(),
   messages: z.array(message).min(1),
@@ -99,7 +99,7 @@ const request = z.strictObject({
 })
 export type ChatRequest = z.infer<typeof request>
 
-/** What distinguishes one OpenAI-style provider from another. */
+/** The differences between OpenAI-style providers. */
 export interface ChatHabits {
   /** OpenAI's models: the members of older models are refused, and what was thought is never shown. */
   readonly openai?: boolean

@@ -5,7 +5,7 @@ import { piecesOf, type Said, sealOf, type Usage } from './script.ts'
 
 interface Block {
   readonly whole: object
-  /** What a stream begins with, and its deltas. */
+  /** The beginning of a stream, and its deltas. */
   readonly start: object
   readonly deltas: readonly object[]
 }

@@ -76,7 +76,7 @@ const custom = z.strictObject({
 const search = z.strictObject({ type: z.literal('web_search_20250305'), name: z.literal('web_search') })
 const choice = { disable_parallel_tool_use: z.boolean().optional() }
 
-/** What Anthropic's messages take, of what these clients could send. */
+/** The members that Anthropic's messages accept, of those that these clients could send. */
 const request = z.strictObject({
   model: z.string(),
   max_tokens: z.int().min(1),

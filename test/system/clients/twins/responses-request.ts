@@ -80,7 +80,7 @@ const tool = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('web_search'), external_web_access: z.boolean().optional() }),
 ])
 
-/** What OpenAI's responses take, of what these clients could send. */
+/** The members that OpenAI's responses accept, of those that these clients could send. */
 const request = z.strictObject({
   model: z.string(),
   input: z.union([z.string(), z.array(item).min(1)]),
@@ -134,7 +134,7 @@ const request = z.strictObject({
 })
 export type ResponsesRequest = z.infer<typeof request>
 
-/** What the provider keeps: the items of its answers, and the whole conversation behind each response. */
+/** The provider's store: the items of its answers, and the whole conversation behind each response. */
 export interface Kept {
   readonly items: ReadonlyMap<string, Item>
   readonly conversations: ReadonlyMap<string, readonly Item[]>

@@ -11,7 +11,7 @@ export const bareSchema = z.looseObject({
 export const membersOf = (schema: z.infer<typeof bareSchema> | undefined): string[] =>
   Object.keys(schema?.properties ?? {})
 
-/** What Anthropic compiles into no grammar, by its documentation of structured outputs. */
+/** The keywords that Anthropic compiles into no grammar, by its documentation of structured outputs. */
 const UNCOMPILED = [
   'minimum',
   'maximum',

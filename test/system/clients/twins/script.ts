@@ -23,14 +23,14 @@ export interface SaidCall {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What the model says then. */
+/** The next answer of the model. */
 export interface Said {
   readonly thought: string | undefined
   readonly text: string
   readonly calls: readonly SaidCall[]
 }
 
-/** What an answer reported. */
+/** The usage that an answer reported. */
 export interface Usage {
   readonly input: number
   readonly output: number

@@ -16,7 +16,7 @@ import { answerTo, type Heard, Refusal, type Said, type Usage } from './script.t
 
 /** A provider that refuses what the real one would refuse, and else plays its part of each scenario. */
 export interface Twin extends ScriptedUpstream {
-  /** What it has reported of each answer. */
+  /** The usage that it has reported for each answer. */
   readonly answered: Usage[]
   /** Why it has refused. */
   readonly refusals: string[]
