@@ -43,9 +43,7 @@ describe('a file of SQLite', () => {
     await opened(t, url, { logger })
     const file = url.slice('sqlite:'.length)
     assert.equal((await stat(dirname(file))).mode & 0o777, 0o700)
-    assert.deepEqual(logger.lines, [
-      { level: 'info', message: 'database opened', fields: { file, readOnly: false } },
-    ])
+    assert.deepEqual(logger.lines, [{ level: 'info', message: 'database opened', fields: { file } }])
   })
 
   it('is not made to be read', async (t) => {
@@ -81,7 +79,7 @@ describe('a database on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.equal(await told(db, 'show default_transaction_read_only'), 'off')
     const [line] = logger.lines
     assert.deepEqual([line?.level, line?.message], ['info', 'database opened'])
-    assert.deepEqual(line?.fields, { database: await told(db, 'select current_database()'), readOnly: false })
+    assert.deepEqual(line?.fields, { database: await told(db, 'select current_database()') })
   })
 
   it('is asked as it is told to', async (t) => {
