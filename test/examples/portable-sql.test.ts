@@ -76,7 +76,7 @@ describe('the SQL that a gateway sends to Postgres', { skip: WITHOUT_POSTGRES },
     cleanUp.after(() => retention.close())
     await retention.run()
 
-    assert.ok([...sent.keys()].some((text) => text.startsWith('create table calls')))
+    assert.ok([...sent.keys()].some((text) => text.includes('create table calls')))
     assert.ok(sent.size > 150, `${sent.size} statements`)
     assert.deepEqual(notPortable(sent.keys()), [])
   })

@@ -123,18 +123,19 @@ export async function openDurableStores(
   connections = DATABASE_CONNECTIONS,
   partitions = false,
 ): Promise<DurableStores> {
-  const opened: Database[] = []
+  const opened: Promise<Database>[] = []
   const inMemory = url === 'memory:'
-  const open: Handles['open'] = async (of24, options = {}) => {
+  const open: Handles['open'] = (of24, options = {}) => {
     if (inMemory && opened[0]) return opened[0]
     const poolSize = Math.max(1, Math.floor((of24 * connections) / 24))
     const settings = { logger, poolSize, partitions, ...options }
-    const db = await openDatabase(inMemory ? 'sqlite::memory:' : url, settings)
-    opened.push(db)
-    return db
+    const opening = openDatabase(inMemory ? 'sqlite::memory:' : url, settings)
+    opened.push(opening)
+    return opening
   }
   const destroy = async (): Promise<void> => {
-    for (const db of opened.toReversed()) await db.destroy()
+    for (const opening of (await Promise.allSettled(opened)).toReversed())
+      if (opening.status === 'fulfilled') await opening.value.destroy()
   }
   try {
     return await storesOf({ isSqlite: inMemory || url.startsWith('sqlite:'), open, destroy }, config, logger)
@@ -163,23 +164,30 @@ async function storesOf(
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
   }
-  await seed(config)
-  // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
-  // write; a write may wait for another process's, and must hold up no key.
-  const searches = await open(2, { readOnly: true })
-  // A year of usage takes seconds, and must hold up none of these.
-  const reports = await open(2, { readOnly: true })
-  // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
-  const checks = isSqlite ? await open(1, { readOnly: true }) : searches
-  const lookUps = await open(2, { readOnly: true })
-  // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
-  // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
-  // operation of this process has waited, before the ledger counts as away, and that twice would.
-  const money = await open(6, { lockTimeoutMs: 150 })
-  // A claim whose record somebody has locked ends before the store counts as away.
-  const claims = isSqlite ? db : await open(5, { lockTimeoutMs: 100 })
-  // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
-  const large = isSqlite ? money : await open(2)
+  const [searches, reports, checksOfSqlite, lookUps, money, claimsOfPostgres, largeOfPostgres] =
+    // The first has migrated the database. A database that is far away takes seconds for each.
+    await Promise.all([
+      // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
+      // write; a write may wait for another process's, and must hold up no key.
+      open(2, { readOnly: true }),
+      // A year of usage takes seconds, and must hold up none of these.
+      open(2, { readOnly: true }),
+      // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
+      isSqlite ? open(1, { readOnly: true }) : undefined,
+      open(2, { readOnly: true }),
+      // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
+      // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
+      // operation of this process has waited, before the ledger counts as away, and that twice would.
+      open(6, { lockTimeoutMs: 150 }),
+      // A claim whose record somebody has locked ends before the store counts as away.
+      isSqlite ? undefined : open(5, { lockTimeoutMs: 100 }),
+      // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
+      isSqlite ? undefined : open(2),
+      seed(config),
+    ])
+  const checks = checksOfSqlite ?? searches
+  const claims = claimsOfPostgres ?? db
+  const large = largeOfPostgres ?? money
   // The usage counter waits no longer for locked rows either: it counts those of other accounts meanwhile.
   const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
   const retention = retentionOf(db, config, logger)

@@ -31,7 +31,9 @@ const LACKING: readonly (readonly [what: string, where: RegExp])[] = [
 
 /** Returns what statements have of that: its name, and the statement. Texts within quotes are no SQL. */
 export function notPortable(statements: Iterable<string>): (readonly [what: string, statement: string])[] {
-  return [...statements].flatMap((statement) => {
+  // Some are sent together.
+  const single = [...statements].flatMap((text) => text.split(/;\n/))
+  return single.flatMap((statement) => {
     const words = statement.toLowerCase().replaceAll(/'[^']*'/g, "''")
     const lacking = LACKING.filter(([, where]) => where.test(words)).map(([what]) => what)
     if (changesTwice(words)) lacking.push('two changes of a table in a statement')

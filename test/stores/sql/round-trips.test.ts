@@ -22,8 +22,9 @@ import { charge, draw, fresh, give, take, voidOf } from '../../contracts/ledger-
 import { created, intentOf } from '../../contracts/task-samples.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
+import { emptyPostgresUrl, postgresUrl } from './postgres-database.ts'
 import { type Wire, wireTo } from './postgres-wire.ts'
+import { PATIENT } from './temporary-database.ts'
 
 const NOW = Date.now()
 const ACME = accountWallet('acme')
@@ -254,5 +255,25 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
       const deposit = () => accounts.deposit('acme', 1n, fresh('deposit'), originOf())
       return () => Promise.all(Array.from({ length: 60 }, deposit))
     })
+  })
+})
+
+describe('round trips to Postgres of an opening', { skip: WITHOUT_POSTGRES }, () => {
+  const cleanUp = cleaningUp()
+  /** The login of a connection and its settings take two of them. */
+  async function opening(url: string, readOnly = false): Promise<number> {
+    const wire = await wireTo(cleanUp, url)
+    await (await openDatabase(wire.url, { ...PATIENT, poolSize: 1, readOnly })).destroy()
+    return wire.roundTrips()
+  }
+
+  it('are 25 for a database without tables, one of which creates them all', async () => {
+    assert.equal(await opening(await emptyPostgresUrl()), 25)
+  })
+  it('are 6 for a database that has its tables', async () => {
+    assert.equal(await opening(await postgresUrl()), 6)
+  })
+  it('are 4 for a database that is only read', async () => {
+    assert.equal(await opening(await postgresUrl(), true), 4)
   })
 })

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { type Kysely, sql } from 'kysely'
 import {
   DEFAULT_MIGRATION_LOCK_TABLE,
@@ -44,7 +45,6 @@ export async function migrate(
   migrations: Migrations = MIGRATIONS,
 ): Promise<void> {
   const found = await doneMigrations(db)
-  await refuseUnreleased(db, found)
   const newer = newerOf(found, migrations)
   const breaking = newer.find((name) => name.endsWith(BREAKING))
   if (breaking !== undefined) throw new Error(`the database is newer than this version: it has ${breaking}`)
@@ -173,35 +173,42 @@ export async function migrateDown(
   return results.map(({ migrationName }) => migrationName)
 }
 
-/**
- * Refuses the databases of versions before the first release. Their ledgers may contain shares of regions, amounts that no
- * charge explains.
- */
-async function refuseUnreleased(db: Database, found: readonly string[]): Promise<void> {
-  const shares = isPostgres(db)
-    ? sql`select 1 where to_regclass('shares') is not null`
-    : sql`select 1 from sqlite_schema where type = 'table' and name = 'shares'`
-  if ((await shares.execute(db)).rows.length > 0)
-    throw new Error(
-      'it contains shares of regions, which this version does not support: start with a new database',
-    )
-  const [first] = found
-  if (first !== undefined && !found.includes('0001-initial'))
-    throw new Error(`it was made before the first release (${first}): start with a new database`)
-}
-
 function newerOf(done: readonly string[], migrations: Migrations): string[] {
   return done.filter((name) => !Object.hasOwn(migrations, name))
 }
 
-/** Returns the names of the migrations that a database has; none for a new database. */
+/**
+ * Returns the names of the migrations that a database has; none for a new database.
+ *
+ * @throws if it was made before the first release: its ledger may contain shares of regions, amounts that no charge explains.
+ */
 async function doneMigrations(db: Database): Promise<string[]> {
   const table = DEFAULT_MIGRATION_TABLE
-  const found = isPostgres(db)
-    ? sql`select 1 where to_regclass(${table}) is not null`
-    : sql`select 1 from sqlite_schema where type = 'table' and name = ${table}`
-  if ((await found.execute(db)).rows.length === 0) return []
+  const tables = isPostgres(db)
+    ? sql<{ name: string }>`
+        select name from (values ('shares'), (${table})) as tables (name) where to_regclass(name) is not null`
+    : sql<{ name: string }>`
+        select name from sqlite_schema where type = 'table' and name in ('shares', ${table})`
+  const existing = (await tables.execute(db)).rows.map(({ name }) => name)
+  if (existing.includes('shares'))
+    throw new Error(
+      'it contains shares of regions, which this version does not support: start with a new database',
+    )
+  if (!existing.includes(table)) return []
   const { rows } = await sql<{ name: string }>`
     select name from ${sql.table(table)} order by name`.execute(db)
-  return rows.map(({ name }) => name)
+  const names = rows.map(({ name }) => name)
+  const [first] = names
+  if (first !== undefined && !names.includes('0001-initial'))
+    throw new Error(`it was made before the first release (${first}): start with a new database`)
+  return names
+}
+
+/**
+ * Returns whether a database has the migrations of this version and no others.
+ *
+ * @throws if it was made before the first release.
+ */
+export async function isMigrated(db: Database): Promise<boolean> {
+  return isDeepStrictEqual(await doneMigrations(db), Object.keys(MIGRATIONS))
 }

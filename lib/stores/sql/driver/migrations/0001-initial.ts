@@ -6,10 +6,15 @@ import { hasPartitions, PARTITIONED_TABLES, periodStart } from '../postgres/part
 /** Creates all tables. Those that grow with the calls may be divided by time. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const partitions = hasPartitions(db)
-  for (const statement of schemaOf(isPostgres(db), partitions)) await sql.raw(statement).execute(db)
-  if (partitions) await createFirstPartitions(db)
-  await sql`insert into lease_watchers (place, seen_at) values (1, 0), (2, 0), (3, 0)`.execute(db)
-  await sql`insert into webhook_positions (last) values (0)`.execute(db)
+  const statements = [
+    ...schemaOf(isPostgres(db), partitions),
+    ...(partitions ? firstPartitions() : []),
+    'insert into lease_watchers (place, seen_at) values (1, 0), (2, 0), (3, 0)',
+    'insert into webhook_positions (last) values (0)',
+  ]
+  // SQLite runs one statement at a time. Postgres runs them all in one round trip: it may be far away.
+  const texts = isPostgres(db) ? [statements.join(';\n')] : statements
+  for (const text of texts) await sql.raw(text).execute(db)
 }
 
 /**
@@ -384,16 +389,15 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
   ]
 }
 
-/** Creates the partitions for ids from before the current period, and for ids that are in no period. */
-async function createFirstPartitions(db: Kysely<unknown>): Promise<void> {
-  for (const { name, width } of PARTITIONED_TABLES) {
-    const [whole, first, rest] = [sql.table(name), sql.table(`${name}_first`), sql.table(`${name}_default`)]
+/** Returns the statements that create the partitions for ids from before the current period, and for ids that are in no period. */
+function firstPartitions(): string[] {
+  const created = PARTITIONED_TABLES.flatMap(({ name, width }) => {
     const start = firstIdOf(periodStart(Date.now(), width))
-    await sql`create table ${first} partition of ${whole} for values from (minvalue) to (${sql.lit(start)})`.execute(
-      db,
-    )
-    await sql`create table ${rest} partition of ${whole} default`.execute(db)
-  }
+    return [
+      `create table ${name}_first partition of ${name} for values from (minvalue) to ('${start}')`,
+      `create table ${name}_default partition of ${name} default`,
+    ]
+  })
   // To compress megabytes takes longer than to write them.
-  await sql`alter table answers alter column bytes set storage external`.execute(db)
+  return [...created, 'alter table answers alter column bytes set storage external']
 }

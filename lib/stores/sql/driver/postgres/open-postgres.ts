@@ -1,6 +1,6 @@
 import { Kysely, sql } from 'kysely'
 import { logOpened } from '../log-opened.ts'
-import { migrate, migrateDown } from '../migrate.ts'
+import { isMigrated, migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
 import { TABLE_LOCK_MS } from './lock-timeout.ts'
 import { keepPartitions } from './partitions.ts'
@@ -16,11 +16,10 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
   const db = await openLater(options)
   try {
     const database = await databaseName(db)
-    if (!readOnly)
-      await whileMigrating(options, async (migrating) => {
-        await migrate(migrating, logger)
-        await keepPartitions(migrating, logger)
-      })
+    if (!readOnly) {
+      if (!(await isMigrated(db))) await whileMigrating(options, (migrating) => migrate(migrating, logger))
+      await keepPartitions(db, logger)
+    }
     await connectionsOf(db).openKept()
     logOpened(logger, { database })
     return db
