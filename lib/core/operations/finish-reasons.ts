@@ -63,6 +63,8 @@ const ROWS: Readonly<Record<Exclude<FinishReason, 'other'>, Row>> = {
   },
 }
 
+const MEANINGS = Object.entries(ROWS) as readonly [keyof typeof ROWS, Row][]
+
 /** No known reason is longer. */
 const MAX_LENGTH = 100
 
@@ -75,11 +77,15 @@ export function finishReasonOf(reason: unknown): FinishReason | undefined {
   // Some upstreams write null as text until the answer ends.
   if (reason === undefined || reason === null || reason === '' || reason === 'null') return undefined
   if (typeof reason !== 'string') return 'other'
-  const words = reason.slice(0, MAX_LENGTH).replaceAll(/([a-z])(?=[A-Z])/g, '$1_')
-  const name = words.replaceAll(/[^a-z0-9]+/gi, '_').toLowerCase()
-  for (const [meaning, { reasons }] of Object.entries(ROWS))
-    if (reasons.test(name)) return meaning as keyof typeof ROWS
-  return 'other'
+  const name = nameOf(reason.slice(0, MAX_LENGTH))
+  return MEANINGS.find(([, { reasons }]) => reasons.test(name))?.[0] ?? 'other'
+}
+
+/** Returns a reason in small letters with underscores, as most providers write it. */
+function nameOf(reason: string): string {
+  if (/^[a-z_]+$/.test(reason)) return reason
+  const words = reason.replaceAll(/([a-z])(?=[A-Z])/g, '$1_')
+  return words.replaceAll(/[^a-z0-9]+/gi, '_').toLowerCase()
 }
 
 /** Whether moderation ended an answer. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Timeouts } from '../../core/catalog/index.ts'
-import type { ConnectionAware, WatchedConnection } from '../lines/upstream-connection.ts'
+import type { ConnectionAware, UpstreamConnection } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import { type ContentDecoder, decoderFor } from './content-decoding.ts'
 import { Exchange, type ExchangeTarget, type RecordDetails } from './exchange.ts'
@@ -54,7 +54,7 @@ const OVER = new Error('the exchange is over')
  */
 export class DispatchExchange extends Exchange implements ConnectionAware {
   /** Set by the pool. */
-  connection: WatchedConnection | undefined
+  connection: UpstreamConnection | undefined
   /** Why the answer did not come whole; undefined if it did, while it comes, or if nobody waits for it. */
   failure: Failure | undefined
   /** Whether the exchange was ended because nobody waits for its answer. */

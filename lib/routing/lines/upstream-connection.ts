@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { type buildConnector, Client, type Dispatcher } from 'undici'
 
 export { buildConnector, Pool } from 'undici'
@@ -12,29 +11,15 @@ const SUCCESS = 0x32
 /** A longer interim head is left to undici, which takes it for broken. */
 const MAX_INTERIM_BYTES = 64 * 1024
 
-/** The connection that carries an exchange, as the exchange sees it. */
-export interface WatchedConnection {
-  /** Notes that a request goes out. */
-  begin(): void
-  /** Whether the system has taken the last byte of the request. */
-  readonly hasSent: boolean
-  /** How many requests have gone out on it. */
-  readonly requests: number
-  /** Whether anything has come since the request went out. */
-  readonly hasHeard: boolean
-  /** Closes the connection if a part of the request has not left: the next request would wait behind it. */
-  closeUnsent(): void
-}
-
 /** A handler that the pool gives the connection that serves it. */
 export interface ConnectionAware extends Dispatcher.DispatchHandler {
-  connection: WatchedConnection | undefined
+  connection: UpstreamConnection | undefined
   /** @param controller null if nothing was sent. */
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
-/** A client of undici that watches its connection. */
-export class UpstreamConnection extends Client implements WatchedConnection {
+/** A client of undici that watches its connection, for the exchange that it carries. */
+export class UpstreamConnection extends Client {
   readonly #current: { socket: WatchedSocket | undefined }
 
   constructor(origin: string, options: Client.Options, connect: buildConnector.connector) {
@@ -46,8 +31,7 @@ export class UpstreamConnection extends Client implements WatchedConnection {
         connect(target, (...[error, socket]: Parameters<buildConnector.Callback>) => {
           if (error) return done(error, null)
           current.socket = new WatchedSocket(socket as Socket)
-          // undici reads and writes it as any other stream.
-          done(null, current.socket.stream as Duplex as Socket)
+          done(null, socket as Socket)
         })
       },
     })
@@ -59,59 +43,51 @@ export class UpstreamConnection extends Client implements WatchedConnection {
     return super.dispatch(options, handler)
   }
 
+  /** Notes that a request goes out. */
   begin(): void {
     this.#current.socket?.begin()
   }
 
+  /** Whether the system has taken the last byte of the request. */
   get hasSent(): boolean {
     return this.#current.socket?.hasSent ?? false
   }
 
+  /** How many requests have gone out on the connection. */
   get requests(): number {
     return this.#current.socket?.requests ?? 0
   }
 
+  /** Whether anything has come since the request went out. */
   get hasHeard(): boolean {
     return this.#current.socket?.hasHeard ?? false
   }
 
+  /** Closes the connection if a part of the request has not left: the next request would wait behind it. */
   closeUnsent(): void {
-    const { socket } = this.#current
-    if (socket && !socket.hasSent) socket.stream.destroy()
+    this.#current.socket?.closeUnsent()
   }
 }
 
 /**
- * A connection, and the stream that undici has in its place. The stream passes everything on but interim answers (1xx), at
- * one of which, an unasked 100, undici would close the connection.
+ * Watches a socket that undici writes to and reads from. It takes interim answers (1xx) away, at one of which, an unasked
+ * 100, undici would close the connection. Its listener runs before that of undici, which is added later.
  */
 class WatchedSocket {
-  readonly stream: Duplex
   hasSent = true
   hasHeard = false
   requests = 0
+  readonly #socket: Socket
   /** Whether the next bytes belong to the head of an answer, or of an interim one. */
   #atHead = false
+  /** What has come of a head, as long as it is unknown what it is. */
   #head: Buffer | undefined
 
   constructor(socket: Socket) {
-    const stream = new SocketStream(socket, () => {
-      this.hasSent = true
+    this.#socket = socket
+    socket.on('readable', () => {
+      if (this.#atHead) this.#readHead()
     })
-    let hasEnded = false
-    socket
-      .on('data', (chunk: Buffer) => {
-        const rest = this.#hear(chunk)
-        if (rest && !stream.push(rest)) socket.pause()
-      })
-      .on('end', () => {
-        hasEnded = true
-        stream.push(null)
-      })
-      .on('error', (error) => stream.destroy(error))
-      // After a regular end, the stream may have bytes that nobody has read yet.
-      .on('close', () => hasEnded || stream.destroy())
-    this.stream = stream
   }
 
   begin(): void {
@@ -120,14 +96,31 @@ class WatchedSocket {
     this.hasHeard = false
     this.#atHead = true
     this.#head = undefined
+    // Undici writes the request before anything else runs.
+    queueMicrotask(() => this.#watchRequest(this.requests))
   }
 
-  #hear(chunk: Buffer): Buffer | undefined {
+  closeUnsent(): void {
+    if (!this.hasSent) this.#socket.destroy()
+  }
+
+  /** Notes when the system has taken the last byte of a request; mostly, it has taken all at once. */
+  #watchRequest(request: number): void {
+    if (this.#socket.writableLength === 0) this.hasSent = !this.#socket.errored
+    else
+      this.#socket.write('', (error) => {
+        if (!error && request === this.requests) this.hasSent = true
+      })
+  }
+
+  #readHead(): void {
+    const chunk = this.#socket.read() as Buffer | null
+    if (chunk === null) return
     this.hasHeard = true
-    if (!this.#atHead) return chunk
     // Nearly every answer begins as one that is no interim one.
     this.#atHead = this.#head !== undefined || chunk[STATUS_AT] !== SUCCESS
-    return this.#atHead ? this.#withoutInterim(chunk) : chunk
+    const rest = this.#atHead ? this.#withoutInterim(chunk) : chunk
+    if (rest) this.#socket.unshift(rest)
   }
 
   /** Takes interim answers away. Returns undefined while it is unknown what the bytes are. */
@@ -148,50 +141,6 @@ class WatchedSocket {
       rest = rest.subarray(end + 4)
     }
     return undefined
-  }
-}
-
-/** A stream whose other end is a socket. Its readable side is filled by its owner. */
-class SocketStream extends Duplex {
-  readonly #socket: Socket
-
-  /** @param onSent called when the socket has sent all that was written. */
-  constructor(socket: Socket, onSent: () => void) {
-    const written =
-      (stream: Duplex, done: (error?: Error | null) => void) =>
-      (error?: Error | null): void => {
-        done(error)
-        if (!error && stream.writableLength === 0) onSent()
-      }
-    super({
-      allowHalfOpen: false,
-      decodeStrings: false,
-      read: () => void socket.resume(),
-      write(chunk, encoding, done) {
-        socket.write(chunk, encoding, written(this, done))
-      },
-      writev(chunks, done) {
-        socket.cork()
-        for (const [i, { chunk, encoding }] of chunks.entries())
-          socket.write(chunk, encoding, i === chunks.length - 1 ? written(this, done) : undefined)
-        socket.uncork()
-      },
-      final: (done) => void socket.end(done),
-      destroy: (error, done) => {
-        if (socket.closed) done(error)
-        else socket.once('close', () => done(error)).destroy()
-      },
-    })
-    this.#socket = socket
-  }
-
-  /** Undici lets a process end while its connections are idle. */
-  ref(): void {
-    this.#socket.ref()
-  }
-
-  unref(): void {
-    this.#socket.unref()
   }
 }
 
