@@ -1,7 +1,7 @@
 export { type Call, callOf, type Logger, openCall, ROLES, type Role } from './core/call/index.ts'
 export type { Catalog } from './core/catalog/index.ts'
 export type { ChangeLog } from './core/change-log/index.ts'
-export { ConfigError, type GatewayConfig, loadConfig } from './core/config/index.ts'
+export { ConfigError, type GatewayConfig, type LoadedConfig, loadConfig } from './core/config/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors/index.ts'
 export { StoreAway, StoreGuard, type StoreGuardOptions } from './core/store-guard/index.ts'
 export { MemoryUsageStore, type UsageQuery, type UsageRow, type UsageStore } from './core/usage/index.ts'

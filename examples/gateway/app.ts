@@ -6,9 +6,10 @@ import {
   type Call,
   type Connections,
   callLog,
+  callOf,
   errorEnvelope,
-  type GatewayConfig,
   idempotency,
+  type LoadedConfig,
   type Logger,
   rateLimit,
   readRequest,
@@ -32,6 +33,7 @@ import { browserAccess } from './browser-access.ts'
 import type { ProviderSettings } from './config/environment.ts'
 import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
 import { mountManagement, operatorAccess } from './management.ts'
+import { listOf, type Openings, type OwnStores, passAnswered } from './openings.ts'
 import { isForCallers, isForOperators, mountOpenPages, mountOperatorPages } from './pages.ts'
 import { createServices, type Services, type ServicesOptions } from './services.ts'
 import { ledgerServes, type Readiness } from './serving/readiness.ts'
@@ -42,9 +44,13 @@ import { accessLog } from './telemetry/log.ts'
 import type { Peers } from './workers/reports.ts'
 
 /** The parts of which the gateway is made. */
-export interface GatewayParts extends Pick<ServicesOptions, 'ledgerTimes'> {
-  readonly config: GatewayConfig
+export interface GatewayParts
+  extends Pick<ServicesOptions, 'ledgerTimes'>,
+    Pick<Openings, 'use' | 'strategy'> {
+  readonly config: LoadedConfig
   readonly stores: Stores
+  /** Those of them that the app has brought. */
+  readonly own?: OwnStores | undefined
   readonly logger: Logger
   readonly readiness: Readiness
   /** The token of the admin API; undefined = there is no admin API. */
@@ -88,7 +94,7 @@ const CALLS_END_WITHIN_MS = 30_000
 
 /** Creates the middlewares of the chain, in their order. Some of them have more than one place. */
 function createChain(services: Services, watched: WatchedStores, parts: ChainParts) {
-  const { config, logger, readiness, access, onBegin } = parts
+  const { config, logger, readiness, access, onBegin, own = {} } = parts
   const { stores, states, watches } = watched
   const { catalog, lines, pool, budgets, kept, live, webhooks, callLog: writer } = services
   const { region, onStoreError, tokens } = config
@@ -99,24 +105,26 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
       ...config.metrics,
       states: { ...states, admin: access, lines, pool, callLog: writer, webhooks, budgets, readiness },
     }),
-    callLog: callLog({ writer: services.entries, settledBy: 'ledger' }),
+    callLog: callLog({ writer: services.entries, settledBy: own.calls ? 'writer' : 'ledger' }),
     authenticate: authenticate({ keys: stores.keys, region, onUse: services.keyUses.note }),
     idempotency: idempotency({
       store: stores.claims,
       answers: stores.answers,
       logger,
-      completedBy: 'ledger',
+      completedBy: own.claims || own.ledger ? 'store' : 'ledger',
       unresolved: services.video.unresolved,
       onStoreChange: watches.idempotency.onChange,
     }),
     references: references({ kept }),
     rateLimit: rateLimit({ store: stores.limits, onStoreError, tokens }),
     billingGuard: billingGuard({ pool, catalog, budgets }),
-    route: live.following('routing', (routing) => route({ catalog, lines, region, ...routing })),
+    route: live.following('routing', (routing) =>
+      route({ catalog, lines, region, ...services.routed(routing) }),
+    ),
   }
 }
 
-interface ChainParts extends Pick<GatewayParts, 'config' | 'logger' | 'readiness'> {
+interface ChainParts extends Pick<GatewayParts, 'config' | 'logger' | 'readiness' | 'own'> {
   readonly access: ReturnType<typeof operatorAccess>
   readonly onBegin: (call: Call) => void
 }
@@ -131,12 +139,23 @@ export function assemble(parts: GatewayParts): Assembly {
     ...watched,
     ...{ config, logger, webhookAllowPrivate },
     ledgerTimes: parts.ledgerTimes,
+    strategy: parts.strategy,
   })
   const { live, catalog, lines, pool, kept, video, connections } = services
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const openCalls = new OpenCalls(accessLog(logger))
   const access = operatorAccess(parts.adminToken, stores, logger)
-  const chain = createChain(services, watched, { config, logger, readiness, access, onBegin: openCalls.add })
+  const { own, use = {} } = parts
+  const chain = createChain(services, watched, {
+    config,
+    logger,
+    readiness,
+    access,
+    own,
+    onBegin: openCalls.add,
+  })
+  const answered = passAnswered(use, logger)
+  const read = [...listOf(use.read)]
   const { idempotency, references, rateLimit, billingGuard, route } = chain
 
   // The chain of a model call.
@@ -144,6 +163,11 @@ export function assemble(parts: GatewayParts): Assembly {
   app.use(azurePaths)
   app.use(connections.inTurn)
   app.use(chain.beginCall)
+  app.use(CALLERS, (req, _res, next) => {
+    answered(callOf(req))
+    next()
+  })
+  if (use.first) app.use(...listOf(use.first))
   if (config.cors) app.use(CALLERS, browserAccess(config.cors))
   app.use(CALLERS, chain.telemetry)
   app.use(CALLERS, chain.callLog)
@@ -151,8 +175,9 @@ export function assemble(parts: GatewayParts): Assembly {
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(CALLERS, chain.authenticate)
   app.use(CALLERS, connections.admit)
+  if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
-  const afterRead = [idempotency, references, rateLimit, billingGuard, route]
+  const afterRead = [...read, references, idempotency, rateLimit, billingGuard, route]
   app.post(MODEL_CALLS, readRequest(bodies), afterRead)
   app.post(DEPLOYMENT_CALLS, readRequest({ ...bodies, ...OF_DEPLOYMENT }), afterRead)
 
@@ -161,7 +186,16 @@ export function assemble(parts: GatewayParts): Assembly {
   app.use(LOOKUP_PATHS, limitOfLookups)
   app.all(STORED_RESPONSE_PATH, unlessLookup(rateLimit), storedResponse({ kept, catalog }), route)
   const readVideo = readRequest({ ...bodies, operation: video.operationOf })
-  app.post(VIDEO_CREATE_PATHS, video.findSource, readVideo, idempotency, references, rateLimit, video.create)
+  app.post(
+    VIDEO_CREATE_PATHS,
+    video.findSource,
+    readVideo,
+    read,
+    references,
+    idempotency,
+    rateLimit,
+    video.create,
+  )
   app.use(VIDEO_PATHS, idempotency, unlessLookup(rateLimit), video.routes)
   mountLookups(app, { catalog, lines, stores, limit: rateLimit })
   mountOpenPages(app, { readiness, live, serves: separateAdminApp ? isForCallers : () => true })
@@ -213,6 +247,6 @@ export function assemble(parts: GatewayParts): Assembly {
   }
 }
 
-function newApp({ trustProxy }: GatewayConfig): Express {
+function newApp({ trustProxy }: LoadedConfig): Express {
   return express().disable('x-powered-by').disable('etag').set('trust proxy', trustedProxies(trustProxy))
 }

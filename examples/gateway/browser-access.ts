@@ -1,6 +1,6 @@
 import cors from 'cors'
 import type { RequestHandler } from 'express'
-import type { GatewayConfig } from 'express-model-gateway'
+import type { LoadedConfig } from 'express-model-gateway'
 
 /** The headers of an answer that a page of another origin may read. */
 const EXPOSED_HEADERS = [
@@ -30,7 +30,7 @@ const PREFLIGHT_SECONDS = 7200
  *
  * Source: the Fetch standard, section "CORS protocol".
  */
-export function browserAccess({ origins }: NonNullable<GatewayConfig['cors']>): RequestHandler {
+export function browserAccess({ origins }: NonNullable<LoadedConfig['cors']>): RequestHandler {
   return cors({
     origin: origins.includes('*') ? '*' : [...origins],
     exposedHeaders: EXPOSED_HEADERS,

@@ -6,6 +6,8 @@ export type CommandLine =
   | {
       readonly action: 'run' | 'check' | 'schema' | 'version' | 'help' | 'prune'
       readonly config: string | undefined
+      /** The path of a module with middlewares of your own; undefined = none. */
+      readonly use?: string | undefined
     }
   | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
   | { readonly action: 'backup' | 'restore'; readonly config: string | undefined; readonly file: string }
@@ -22,6 +24,7 @@ export const USAGE = `Usage: express-model-gateway [options]
 Without a config it runs a demo, whose models answer by rule and are no AI.
 
   --config FILE   the config, JSON or YAML; a .env beside it is read too
+  --use FILE      a module with middlewares of your own
   --check         print the faults of the config and the environment, and exit
   --schema        print the JSON Schema of the config
   --version, -v   print the version
@@ -37,6 +40,7 @@ WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-mo
 
 export const OPTIONS = {
   config: { type: 'string' },
+  use: { type: 'string' },
   check: { type: 'boolean' },
   schema: { type: 'boolean' },
   version: { type: 'boolean', short: 'v' },
@@ -51,9 +55,10 @@ export const OPTIONS = {
  */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const { values, positionals } = parse(args)
-  const { config, 'down-to': downTo } = values
+  const { config, use, 'down-to': downTo } = values
   const asked = (['help', 'version', 'schema', 'check'] as const).find((name) => values[name])
   const [command, ...rest] = positionals
+  if (use !== undefined && command !== undefined) throw misuse(`${command} does not take --use`)
   if (asked !== 'help' && command === 'migrate' && asked === undefined && rest.length === 0)
     return { action: 'migrate', config, downTo }
   if (command === 'prune' && asked === undefined && rest.length === 0 && downTo === undefined)
@@ -64,7 +69,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     if (file === undefined || more.length > 0) throw misuse(`${command} takes one file and --config`)
     return { action: command, config, file }
   }
-  if (asked === 'help' || command === undefined) return { action: asked ?? 'run', config }
+  if (asked === 'help' || command === undefined)
+    return { action: asked ?? 'run', config, ...(use !== undefined && { use }) }
   if (command === 'migrate') throw misuse('migrate takes only --down-to NAME and --config')
   if (command === 'prune') throw misuse('prune takes only --config')
   if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)

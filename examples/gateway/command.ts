@@ -25,7 +25,7 @@ try {
       break
     }
     case 'check':
-      process.exitCode = await printFaults(process.env, command.config)
+      process.exitCode = await printFaults(process.env, command.config, command.use)
       break
     case 'convert': {
       const { printConverted } = await import('./commands/convert.ts')

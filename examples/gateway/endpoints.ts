@@ -5,7 +5,7 @@ import {
   callLogRoutes,
   callOf,
   forward,
-  type GatewayConfig,
+  type LoadedConfig,
   modelRoutes,
   rateLimit,
   ticketRoutes,
@@ -54,7 +54,7 @@ export function limitLookups({
   store,
   onStoreError,
   lookupsPerMinute,
-}: { store: LimitStore } & Pick<GatewayConfig, 'onStoreError' | 'lookupsPerMinute'>): RequestHandler {
+}: { store: LimitStore } & Pick<LoadedConfig, 'onStoreError' | 'lookupsPerMinute'>): RequestHandler {
   const by = (req: Request, { principal }: { principal: { keyId: string } | null }) =>
     isLookup(req) ? principal?.keyId : null
   return rateLimit({ store, onStoreError, levels: [{ name: 'lookups', by, rpm: lookupsPerMinute }] })
@@ -70,18 +70,18 @@ export function unlessLookup(limit: RequestHandler): RequestHandler {
 
 /** The options of the rules of `passThrough`. */
 export interface PassThroughOptions
-  extends Pick<Services, 'catalog' | 'lines' | 'pool' | 'kept'>,
+  extends Pick<Services, 'catalog' | 'lines' | 'pool' | 'kept' | 'routed'>,
     Partial<Pick<Services, 'budgets'>>,
-    Pick<GatewayConfig, 'routing' | 'region' | 'bodyLimitBytes'>,
-    Partial<Pick<GatewayConfig, 'bodyBudgetBytes'>> {
+    Pick<LoadedConfig, 'routing' | 'region' | 'bodyLimitBytes'>,
+    Partial<Pick<LoadedConfig, 'bodyBudgetBytes'>> {
   readonly limit: RequestHandler
 }
 
 /** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
-export function passThrough(rules: GatewayConfig['passThrough'], options: PassThroughOptions): Router {
+export function passThrough(rules: LoadedConfig['passThrough'], options: PassThroughOptions): Router {
   const { routing, region, catalog, lines, pool, budgets, limit, kept, bodyLimitBytes, bodyBudgetBytes } =
     options
-  const { strategy, maxAttempts } = routing
+  const { strategy, maxAttempts } = options.routed(routing)
   const router = Router()
   for (const rule of rules) {
     const { perRequest = '0', perMinute = '0' } = rule.price

@@ -2,7 +2,13 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Application, Express } from 'express'
-import { ConfigError, type Logger, loadConfig, upgradeHandler } from 'express-model-gateway'
+import {
+  ConfigError,
+  type GatewayConfig,
+  type Logger,
+  loadConfig,
+  upgradeHandler,
+} from 'express-model-gateway'
 import { z } from 'zod'
 import {
   type GivenProvider,
@@ -13,13 +19,14 @@ import {
 import { startable } from './config/packages.ts'
 import { ConfigReload } from './config/reload.ts'
 import { openGateway } from './open-gateway.ts'
+import { OPENINGS, type Openings } from './openings.ts'
 import { httpServer } from './serving/server.ts'
 import { drainServer } from './serving/shutdown.ts'
 import { openLimitStores } from './stores/limit-stores.ts'
 import { openLog } from './telemetry/log.ts'
 
 /** Options of {@link createGateway}. */
-export interface GatewayOptions {
+export interface GatewayOptions extends Openings {
   /**
    * Where accounts, keys, charges and the call log are kept: `sqlite:<path>`, `postgres://…` (needs the package `pg`) or
    * `memory:`, which forgets all at the end. Defaults to `sqlite:.data/gateway.db`.
@@ -88,7 +95,7 @@ export interface Gateway extends Express {
    *
    * @throws {ConfigError} naming all faults; nothing has changed then.
    */
-  reload(config: object): Promise<void>
+  reload(config: GatewayConfig): Promise<void>
   /**
    * Ends the gateway: stops the servers of its own `listen`, lets running calls end (up to 30 s), writes their charges and
    * closes the stores. Where another server has the port, close that server first. A second call waits for the first.
@@ -106,11 +113,11 @@ export interface Gateway extends Express {
  * gateway.listen(8787)
  * process.once('SIGTERM', () => gateway.close())
  */
-export async function createGateway(config: object, options: GatewayOptions = {}): Promise<Gateway> {
+export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const { env, logger, redisUrl, metrics, outerApp, ...more } = validate(options)
   const valid = loadConfig(config, env)
   // The caller may change its object, and reload it later.
-  let source = structuredClone(config)
+  let source: GatewayConfig = structuredClone(config)
   const limits = await openLimitStores(redisUrl, logger)
   const observability = metrics ? readObservability(env) : undefined
   const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
@@ -125,7 +132,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     started: valid,
     logger,
     read: async () => source,
-    load: async (next) => startable(loadConfig(next, env)),
+    load: async (next) => startable(loadConfig(next as GatewayConfig, env)),
     apply: (next) => opened.reload(next),
   })
   secrets.watch()
@@ -155,7 +162,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
     upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
       mountedUpgrades.handle(req, socket, head)
     },
-    async reload(next: object) {
+    async reload(next: GatewayConfig) {
       const loaded = loadConfig(next, env)
       const copy = structuredClone(next)
       await secrets.replace(async () => {
@@ -176,6 +183,7 @@ const OPTIONS = z
   .strictObject(
     {
       ...SHARED_OPTIONS,
+      ...OPENINGS,
       webhookAllowPrivate: z.boolean(SWITCH_FAULT).default(false),
       metrics: z.boolean(SWITCH_FAULT).default(false),
       outerApp: z

@@ -1,1 +1,3 @@
+export type { GatewayConfig } from 'express-model-gateway/config'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
+export type { OwnStores, Uses } from './openings.ts'

@@ -1,17 +1,18 @@
-import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import { ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
 import { type Assembly, assemble } from './app.ts'
 import { TakeOver } from './config/config-authority.ts'
 import type { ObservabilitySettings, ProviderSettings } from './config/environment.ts'
 import { loadOptional, missingPackages, startable } from './config/packages.ts'
 import { errorText } from './errors.ts'
+import type { Openings } from './openings.ts'
 import { Readiness } from './serving/readiness.ts'
 import type { LimitStores } from './stores/limit-stores.ts'
 import { openDurableStores } from './stores/stores.ts'
 import { metricsPage, openObservability } from './telemetry/observability.ts'
 import type { Peers } from './workers/reports.ts'
 
-export interface OpenGatewayOptions {
-  readonly config: GatewayConfig
+export interface OpenGatewayOptions extends Openings {
+  readonly config: LoadedConfig
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly databasePartitions: boolean
@@ -36,7 +37,7 @@ export interface OpenGateway
   extends Pick<Assembly, 'app' | 'adminApp' | 'refused' | 'connections' | 'upgrades' | 'abortCalls'> {
   readonly readiness: Readiness
   /** Applies the members of a config that can change without a restart; never rejects. */
-  reload(config: GatewayConfig): Promise<void>
+  reload(config: LoadedConfig): Promise<void>
   /** Ends what runs without its caller, writes what is queued and closes the stores. */
   close(): Promise<void>
 }
@@ -93,13 +94,16 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const observability = options.observability && (await openObservability(options.observability, logger))
   if (observability) opened.push(() => observability.close())
 
+  const own = { ...options.stores, ...(options.keys && { keys: options.keys }) }
   const assembly = assemble({
     ...options,
+    own,
     stores: {
       ...stores,
       limits: limits.limits,
       ...(limits.state && { state: limits.state }),
       ...(limits.lineStates && { lineStates: limits.lineStates }),
+      ...own,
     },
     ledgerTimes: { ...(stallMs !== undefined && { stallMs }), ...(confirmMs !== undefined && { confirmMs }) },
     readiness,

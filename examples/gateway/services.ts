@@ -3,7 +3,6 @@ import {
   Budgets,
   CallLogWriter,
   Connections,
-  type GatewayConfig,
   KeyUses,
   LeasePool,
   type LeasePoolOptions,
@@ -11,7 +10,9 @@ import {
   LineRegistry,
   LineSharing,
   LineSwitches,
+  type LoadedConfig,
   type Logger,
+  type Strategy,
   TaskSettler,
   UpstreamResources,
   videoEndpoints,
@@ -24,10 +25,12 @@ import type { WatchedStores } from './stores/stores.ts'
 
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
-  readonly config: GatewayConfig
+  readonly config: LoadedConfig
   readonly logger: Logger
   /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
   readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'> | undefined
+  /** The order in which lines are tried. Defaults to the one that the config names. */
+  readonly strategy?: Strategy | undefined
   /** Whether webhooks may have private addresses, and `http:` ones. */
   readonly webhookAllowPrivate: boolean
 }
@@ -40,8 +43,9 @@ const FRESH_WITHIN_MS = 500
 
 /** Creates the services of a gateway. */
 export function createServices(options: ServicesOptions) {
-  const { config, stores, watches, logger, ledgerTimes, webhookAllowPrivate } = options
+  const { config, stores, watches, logger, ledgerTimes, webhookAllowPrivate, strategy } = options
   const { region } = config
+  const routed = (routing: LoadedConfig['routing']) => ({ ...routing, ...(strategy && { strategy }) })
   const live = new LiveConfig(config)
   const { catalog } = live
 
@@ -90,7 +94,7 @@ export function createServices(options: ServicesOptions) {
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
   const kept = new UpstreamResources({ store: stores.kept, logger, onStoreChange: watches.kept.onChange })
 
-  const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
+  const videoLines = new LineAccess({ catalog, lines, region, ...routed(config.routing) })
   const video = videoEndpoints({
     tasks: stores.tasks,
     budgets,
@@ -106,6 +110,8 @@ export function createServices(options: ServicesOptions) {
 
   return {
     live,
+    /** Returns the options of routing, with the app's own strategy. */
+    routed,
     catalog,
     lines,
     switches,
@@ -131,9 +137,9 @@ export function createServices(options: ServicesOptions) {
       return figures()
     },
     /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
-    adopt(next: GatewayConfig): void {
+    adopt(next: LoadedConfig): void {
       lines.adopt(next.catalog)
-      videoLines.reroute(next.routing)
+      videoLines.reroute(routed(next.routing))
       video.signWith(next.urlSigningSecret)
       live.replace(next)
     },

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { GatewayConfig, Logger } from 'express-model-gateway'
+import type { LoadedConfig, Logger } from 'express-model-gateway'
 import { readCommandLine } from './command-line.ts'
 import { readConfigFile } from './config/config-file.ts'
 import {
@@ -35,7 +35,7 @@ const LOOK_MS = 20
 /** The gateway in one process or in several. */
 interface Running {
   readonly addresses: Addresses
-  reload(config: GatewayConfig): Promise<void>
+  reload(config: LoadedConfig): Promise<void>
   /** Drains and ends the gateway; returns whether all processes ended without an error. */
   stop(): Promise<boolean>
   /** Ends all processes that this one has started, at once. */
@@ -64,7 +64,7 @@ async function openConfigSource({ configFile, configOrigin }: Settings): Promise
   return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }
 }
 
-async function runSingle(settings: Settings, config: GatewayConfig, logger: Logger): Promise<Running> {
+async function runSingle(settings: Settings, config: LoadedConfig, logger: Logger): Promise<Running> {
   const limits = await openLimitStores(settings.redisUrl, logger)
   const serving = await startServing({ settings, config, limits, logger })
   return {
@@ -80,7 +80,7 @@ async function runWorkers(
   starting: Starting,
   count: number,
   settings: Settings,
-  { resolved: source, region }: GatewayConfig,
+  { resolved: source, region }: LoadedConfig,
   logger: Logger,
 ): Promise<Running> {
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
@@ -103,7 +103,11 @@ async function runWorkers(
 }
 
 async function main(): Promise<void> {
-  const settings = readSettings(process.env, readCommandLine(process.argv.slice(2)).config)
+  const command = readCommandLine(process.argv.slice(2))
+  const settings: Settings = {
+    ...readSettings(process.env, command.config),
+    ...('use' in command && { use: command.use }),
+  }
   const logger = openLog(settings.logLevel)
   // The last net: whatever forgets a rejection must not end everybody's calls.
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'a rejection went unhandled'))

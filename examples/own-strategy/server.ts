@@ -10,7 +10,7 @@ const demo = await startDemoModels({ slowMs: 600 })
 const line = (id: string, upstreamModel: string, outputPerMillion: string) => ({
   id,
   provider: id,
-  protocol: 'openai',
+  protocol: 'openai' as const,
   baseUrl: `${demo.url}/v1`,
   apiKey: 'any',
   models: { 'chat-small': upstreamModel },

@@ -7,9 +7,8 @@ import {
   CallLogWriter,
   callLog,
   errorEnvelope,
-  type GatewayConfig,
   type KeyDirectory,
-  loadConfig,
+  type GatewayConfig, type LoadedConfig,
   MemoryCallStore,
   memoryKeyDirectory,
   readRequest,
@@ -17,6 +16,7 @@ import {
   unknownPath,
 } from '../../lib/index.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
+import { loadConfig } from '../support/any-config.ts'
 import { BENCH_KEY, BENCH_MODEL, MESSAGES_PATH, PATH } from './workload.ts'
 
 /** Set, so that they are counted, and out of reach. */
@@ -40,12 +40,15 @@ export interface ChainParts {
  *
  * @param protocol of the line. Defaults to `openai`, which is the caller's.
  */
-export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): GatewayConfig {
+export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): LoadedConfig {
   return loadConfig(benchSource(`${process.env.UPSTREAM}`, protocol))
 }
 
 /** The same as a config file has it. */
-export function benchSource(upstream: string, protocol = 'openai'): object {
+export function benchSource(
+  upstream: string,
+  protocol: 'openai' | 'anthropic' = 'openai',
+): GatewayConfig {
   return {
     accounts: [{ id: 'bench', balance: '1000000000', limits: { ...FAR, concurrency: 1_000_000 } }],
     keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, quota: '1000000000', limits: FAR }],
@@ -73,7 +76,7 @@ export function benchSource(upstream: string, protocol = 'openai'): object {
 }
 
 /** Serves a chain as a target: call, call log, key, body, what guards it, routing, envelope. */
-export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: [] }): void {
+export function serveChain(config: LoadedConfig, parts: ChainParts = { guards: [] }): void {
   const { catalog } = config
   const {
     guards,

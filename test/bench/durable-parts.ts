@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { billingGuard, type GatewayConfig, idempotency, LeasePool } from '../../lib/index.ts'
+import { billingGuard, idempotency, LeasePool, type LoadedConfig } from '../../lib/index.ts'
 import {
   openDatabase,
   SqlCallStore,
@@ -13,7 +13,7 @@ import type { ChainParts } from './chain.ts'
 /** Everything durable in one database, with handles as the assembled gateway has them. */
 export async function durableParts(
   url: string,
-  config: GatewayConfig,
+  config: LoadedConfig,
   limits: RequestHandler,
 ): Promise<ChainParts> {
   const db = await openDatabase(url)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig } from '../../lib/core/config/index.ts'
 import { accountWallet, keyWallet, MemoryLedger, type WalletId } from '../../lib/ledger/index.ts'
 import { configWith } from '../core/config/config.ts'
+import { loadConfig } from '../support/any-config.ts'
 import { ledgerContract } from './ledger.ts'
 import { assertSound, charge, fresh, leaseOf, take, voidOf } from './ledger-money.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { createGateway } from 'express-model-gateway/gateway'
 import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
+import { createGateway } from '../support/any-config.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { until, untilAsync } from '../support/until.ts'

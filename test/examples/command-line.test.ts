@@ -14,6 +14,7 @@ describe('the command line', () => {
   const READ: readonly [args: string[], expected: object][] = [
     [[], { action: 'run', config: undefined }],
     [['--config', 'a.yaml'], { action: 'run', config: 'a.yaml' }],
+    [['--use', './mine.mjs'], { action: 'run', config: undefined, use: './mine.mjs' }],
     [['--check', '--config=a.yaml'], { action: 'check', config: 'a.yaml' }],
     [['-h'], { action: 'help', config: undefined }],
     [['convert', '--help'], { action: 'help', config: undefined }],
@@ -35,6 +36,7 @@ describe('the command line', () => {
     [['--check', 'gateway.yaml'], /'gateway\.yaml'/],
     [['migrate', 'a'], /migrate takes only/],
     [['migrate', '--check'], /migrate takes only/],
+    [['migrate', '--use=a.mjs'], /migrate does not take --use/],
     [['--down-to', 'a'], /--down-to belongs to migrate/],
     [['convert', 'litellm', 'a.yaml', '--down-to=a'], /--down-to belongs to migrate/],
     [['backup'], /backup takes one file/],

@@ -9,7 +9,8 @@ import {
   loadEnvironment,
 } from '../../examples/gateway/config/environment.ts'
 import { ConfigReload } from '../../examples/gateway/config/reload.ts'
-import { loadConfig } from '../../lib/core/config/index.ts'
+import { loadConfig } from '../support/any-config.ts'
+
 import { recordingLogger } from '../support/app-server.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 import { until } from '../support/until.ts'

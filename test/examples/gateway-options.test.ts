@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { createGateway, type GatewayOptions } from 'express-model-gateway/gateway'
+import type { GatewayOptions } from 'express-model-gateway/gateway'
 import { ConfigError } from '../../lib/index.ts'
+import { createGateway } from '../support/any-config.ts'
 
 const CONFIG = {
   models: [{ id: 'm', kind: 'chat' }],

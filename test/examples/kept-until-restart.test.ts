@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keptUntilRestart, needsRestart } from '../../examples/gateway/config/reload.ts'
-import { loadConfig } from '../../lib/core/config/index.ts'
+import { loadConfig } from '../support/any-config.ts'
 
 const LINE = {
   id: 'l',

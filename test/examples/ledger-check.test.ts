@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { sql } from 'kysely'
 import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
-import { loadConfig } from '../../lib/index.ts'
 import { databaseUrl } from '../stores/sql/temporary-database.ts'
+import { loadConfig } from '../support/any-config.ts'
 
 const SILENT = { info() {}, warn() {}, error() {} }
 const CHARGES = 50_000

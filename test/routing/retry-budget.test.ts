@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { loadConfig } from '../../lib/core/config/index.ts'
 import { chatCompletions, messages } from '../../lib/core/operations/index.ts'
 import { CandidateTable, RetryBudget } from '../../lib/routing/candidates/candidate.ts'
 import { LineRegistry } from '../../lib/routing/lines/line-registry.ts'
 import { RecentCounts } from '../../lib/routing/lines/recent-counts.ts'
+import { loadConfig } from '../support/any-config.ts'
 
 /** Time that passes when a test says so. */
 function clock(t: TestContext) {

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createGateway, type Gateway, type GatewayOptions } from 'express-model-gateway/gateway'
+import type { Gateway, GatewayOptions } from 'express-model-gateway/gateway'
 import type { CallLogEntry } from '../../lib/core/call/index.ts'
+import { type AnyGateway, createGateway } from './any-config.ts'
 import type { CleanUp } from './clean-up.ts'
 import { KEY } from './gateway.ts'
 import { until } from './until.ts'
@@ -17,7 +18,7 @@ export interface LoggedEntry {
 /** The assembled gateway in this process, with a database in memory. */
 export interface AssembledGateway {
   readonly url: string
-  readonly gateway: Gateway
+  readonly gateway: AnyGateway
   readonly logged: readonly LoggedEntry[]
   /** Sends a request with the test key. */
   send(path: string, body?: unknown, init?: RequestInit): Promise<Response>
@@ -25,7 +26,7 @@ export interface AssembledGateway {
   entryOf(response: Response): Promise<CallLogEntry>
 }
 
-export interface AssembledOptions {
+export interface AssembledOptions extends Pick<GatewayOptions, 'use' | 'strategy' | 'keys' | 'stores'> {
   /** Defaults to a database in memory. */
   readonly databaseUrl?: string
   readonly env?: Readonly<Record<string, string | undefined>>

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
 import type { Call } from '../../lib/core/call/index.ts'
-import type { GatewayConfig } from '../../lib/core/config/index.ts'
+import type { LoadedConfig } from '../../lib/core/config/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../lib/middleware/begin-call/index.ts'
 import {
@@ -33,7 +33,7 @@ export interface ChainServer extends ChainParts {
 
 /** Serves a chain that begins calls, logs them and knows the config's keys; `mount` adds the rest. */
 export async function serveChain(
-  config: GatewayConfig,
+  config: LoadedConfig,
   mount: (app: Express, parts: ChainParts) => void,
 ): Promise<ChainServer> {
   const parts: ChainParts = {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
-import { loadConfig } from '../../lib/core/config/index.ts'
 import {
   accountWallet,
   LeasePool,
@@ -16,6 +15,7 @@ import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/
 import { type ForwardOptions, type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import type { UpstreamResources } from '../../lib/middleware/references/index.ts'
+import { loadConfig } from './any-config.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
 import { KEY } from './gateway.ts'
 

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
-import { type GatewayConfig, loadConfig } from '../../lib/core/config/index.ts'
+import { type LoadedConfig, loadConfig } from '../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import { callLogRoutes } from '../../lib/endpoints/calls/index.ts'
 import { modelRoutes } from '../../lib/endpoints/models/index.ts'
@@ -17,7 +17,7 @@ export const KEY = 'sk-test-1'
 
 /** A whole chain on loopback, with the memory stores. */
 export interface TestGateway extends ChainServer {
-  readonly config: GatewayConfig
+  readonly config: LoadedConfig
   /** The lines of the log: level, message and fields. */
   readonly logged: readonly LoggedLine[]
   /** POSTs JSON with the test key. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Call } from '../../lib/core/call/index.ts'
 import { hashSecret, parseAmount } from '../../lib/core/catalog/index.ts'
-import { type GatewayConfig, loadConfig } from '../../lib/core/config/index.ts'
+import { type LoadedConfig, loadConfig } from '../../lib/core/config/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { authenticate, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import {
@@ -40,7 +40,7 @@ export interface SessionGatewayOptions {
   config: Record<string, unknown>
   /** Where the line is. */
   upstream: string
-  keys(config: GatewayConfig): KeyDirectory
+  keys(config: LoadedConfig): KeyDirectory
   /** When callers that take nothing are cut, in milliseconds. */
   stalledMs?: number
   /** Which line keeps what for whom, on paths that are passed on. */

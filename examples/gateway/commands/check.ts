@@ -3,13 +3,19 @@ import { readConfigFile, withPlaces } from '../config/config-file.ts'
 import { configOf, readSettings } from '../config/environment.ts'
 import { startable } from '../config/packages.ts'
 import { demoConfig } from '../demo-models/config.ts'
+import { importOpenings } from '../openings.ts'
 
 /**
  * Prints each fault of the environment and of the config, or that there is none. Returns the exit code.
  *
  * @param configOption the value of `--config`, which replaces GATEWAY_CONFIG.
+ * @param use the path of a module with middlewares of your own.
  */
-export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string): Promise<number> {
+export async function printFaults(
+  env: NodeJS.ProcessEnv,
+  configOption?: string,
+  use?: string,
+): Promise<number> {
   const faults: string[] = []
   const settings = collect(faults, () => readSettings(env, configOption))
   const configFile = configOption ?? env.GATEWAY_CONFIG
@@ -22,6 +28,7 @@ export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string)
   const ofConfig: string[] = []
   const config = source && collect(ofConfig, () => configOf(source, settings ?? { region }, env))
   faults.push(...(configFile === undefined ? ofConfig : await withPlaces(ofConfig, configFile)))
+  if (use !== undefined) await importOpenings(use).catch((error: unknown) => note(faults, error))
   if (config) await startable(config).catch((error: unknown) => note(faults, error))
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) return 1

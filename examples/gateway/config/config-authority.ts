@@ -1,4 +1,4 @@
-import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import { ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
 import { configHints } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
@@ -26,7 +26,7 @@ export class TakeOver {
   #again: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(config: GatewayConfig, options: TakeOverOptions) {
+  constructor(config: LoadedConfig, options: TakeOverOptions) {
     const { accounts, adminKeys: keys, keys: directory, seeds } = options.stores
     this.authority = new ConfigAuthority({ accounts, keys, directory, seeds }, config)
     this.#options = options
@@ -38,7 +38,7 @@ export class TakeOver {
    * @throws {ConfigError} if the config rules and the database could not be made like it: nothing that the config revokes
    *   may be let in.
    */
-  async start(config: GatewayConfig): Promise<void> {
+  async start(config: LoadedConfig): Promise<void> {
     this.#warn(config)
     if (config.authority !== 'config') void this.#untilCompared()
     else if (!(await this.#compare()))
@@ -48,7 +48,7 @@ export class TakeOver {
   }
 
   /** Takes another config over. Never rejects. */
-  async adopt(next: GatewayConfig): Promise<void> {
+  async adopt(next: LoadedConfig): Promise<void> {
     this.#warn(next)
     const { stores, logger } = this.#options
     try {
@@ -93,7 +93,7 @@ export class TakeOver {
     }
   }
 
-  #warn(config: GatewayConfig): void {
+  #warn(config: LoadedConfig): void {
     const { logger, logs } = this.#options
     if (!logs()) return
     const hints = configHints(config.catalog)

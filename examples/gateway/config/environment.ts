@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway/config'
+import { ConfigError, type GatewayConfig, type LoadedConfig, loadConfig } from 'express-model-gateway/config'
 import { z } from 'zod'
 import { REDIS_URL_FORMS, redisUrlFault } from './redis-url.ts'
 import { adminTokenFault, MIN_ADMIN_TOKEN, readSetting } from './secret-settings.ts'
@@ -244,6 +244,8 @@ export type ConfigOrigin = '--config' | 'GATEWAY_CONFIG'
 /** The settings of a process. A setting without a value is undefined. */
 export interface Settings extends z.output<typeof ENVIRONMENT> {
   readonly configOrigin: ConfigOrigin
+  /** The path of a module with middlewares of your own; undefined = none. */
+  readonly use?: string | undefined
 }
 
 /**
@@ -353,8 +355,9 @@ export function configOf(
   source: object,
   { region }: Pick<Settings, 'region'>,
   env: Variables = process.env,
-): GatewayConfig {
-  return loadConfig({ ...source, ...(region !== undefined && { region }) }, env)
+): LoadedConfig {
+  // What the file holds is checked here.
+  return loadConfig({ ...(source as GatewayConfig), ...(region !== undefined && { region }) }, env)
 }
 
 /** The `.env`, and the environment without it. */

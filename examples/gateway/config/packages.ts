@@ -1,4 +1,4 @@
-import { ConfigError, type GatewayConfig } from 'express-model-gateway'
+import { ConfigError, type LoadedConfig } from 'express-model-gateway'
 
 /**
  * Loads a module that imports packages which the toolkit does not bring; undefined if one of them is not installed.
@@ -44,7 +44,7 @@ const PACKAGES = {
  *
  * @throws {ConfigError} if a member of the config needs packages that are not installed.
  */
-export async function startable(config: GatewayConfig): Promise<GatewayConfig> {
+export async function startable(config: LoadedConfig): Promise<LoadedConfig> {
   const { catalog, retention } = config
   for (const [i, { credential }] of catalog.lines.entries())
     if (credential && credential.kind !== 'oauth')

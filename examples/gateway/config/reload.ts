@@ -1,11 +1,11 @@
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { RequestHandler } from 'express'
-import { type Call, ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import { type Call, ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
 import type { Catalog } from 'express-model-gateway/catalog'
 
 /** The members of a config that a running gateway can replace. */
-type Replaceable = Pick<GatewayConfig, 'catalog' | 'routing' | 'passThrough'>
+type Replaceable = Pick<LoadedConfig, 'catalog' | 'routing' | 'passThrough'>
 
 /** The members of a config whose changes need a restart. */
 const RESTART_MEMBERS = [
@@ -20,10 +20,10 @@ const RESTART_MEMBERS = [
   'onLedgerAway',
   'trustProxy',
   'cors',
-] as const satisfies readonly (keyof GatewayConfig)[]
+] as const satisfies readonly (keyof LoadedConfig)[]
 
 /** Returns the members that have changed since the start and need a restart. */
-export function needsRestart(started: GatewayConfig, next: GatewayConfig): string[] {
+export function needsRestart(started: LoadedConfig, next: LoadedConfig): string[] {
   const members: string[] = RESTART_MEMBERS.filter(
     (member) => !isDeepStrictEqual(started[member], next[member]),
   )
@@ -92,13 +92,13 @@ export class LiveConfig {
 export interface ConfigReloadOptions {
   /** The files that the config comes from, beside those of its secrets. */
   readonly files: readonly string[]
-  readonly started: GatewayConfig
+  readonly started: LoadedConfig
   readonly logger: Logger
   /** Reads the config. Rejects with a ConfigError. */
   read(): Promise<object>
   /** Loads a config. Rejects with a ConfigError. */
-  load(source: object): Promise<GatewayConfig>
-  apply(config: GatewayConfig): Promise<void>
+  load(source: object): Promise<LoadedConfig>
+  apply(config: LoadedConfig): Promise<void>
 }
 
 /** The result of a read: a valid config with its secrets, or faults. */
@@ -110,7 +110,7 @@ const AGAIN_MS = 5000
 const UNREADABLE = /can(?:not)? be read/
 
 /** The files that a config names. */
-type Named = Pick<GatewayConfig, 'secretFiles'>
+type Named = Pick<LoadedConfig, 'secretFiles'>
 
 /**
  * Applies a changed config, or changed secrets, while the gateway runs. The config is validated first. If it is not
@@ -149,7 +149,7 @@ export class ConfigReload {
   }
 
   /** Applies another config, behind the reloads that have begun. Rejects as `load` does. */
-  replace(load: () => Promise<GatewayConfig>): Promise<void> {
+  replace(load: () => Promise<LoadedConfig>): Promise<void> {
     return this.#inTurn(async () => this.#adopt(await load()))
   }
 
@@ -178,7 +178,7 @@ export class ConfigReload {
     return done
   }
 
-  #adopt(config: GatewayConfig): Promise<void> {
+  #adopt(config: LoadedConfig): Promise<void> {
     this.#applied = { resolved: config.resolved }
     this.#lastRead = this.#applied
     this.#appliedFiles = config.secretFiles
@@ -208,7 +208,7 @@ export class ConfigReload {
     logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
   }
 
-  async #read(): Promise<{ content: Content; config?: GatewayConfig }> {
+  async #read(): Promise<{ content: Content; config?: LoadedConfig }> {
     const { read, load } = this.#options
     try {
       const config = await load(await read())

@@ -5,13 +5,14 @@ import {
   ConfigError,
   type Connections,
   cutStalledCallers,
-  type GatewayConfig,
   isWebSocketRequest,
+  type LoadedConfig,
   type Logger,
   serverRefusals,
 } from 'express-model-gateway'
 import type { Settings } from '../config/environment.ts'
 import { openGateway } from '../open-gateway.ts'
+import { importOpenings } from '../openings.ts'
 import type { LimitStores } from '../stores/limit-stores.ts'
 import type { Addresses } from '../workers/messages.ts'
 import type { Peers } from '../workers/reports.ts'
@@ -63,7 +64,7 @@ export function httpServer(
 export interface Serving {
   readonly addresses: Addresses
   /** Applies the members of a config that can change without a restart; never rejects. */
-  reload(config: GatewayConfig): Promise<void>
+  reload(config: LoadedConfig): Promise<void>
   /** Stops the gateway after it has answered the requests that it received. A second call waits for the first. */
   stop(): Promise<void>
   /** Stops the gateway while other processes serve the port, and gives its calls more time. You can call {@link stop} after it. */
@@ -73,7 +74,7 @@ export interface Serving {
 /** Options of {@link startServing}. */
 export interface ServingOptions {
   readonly settings: Settings
-  readonly config: GatewayConfig
+  readonly config: LoadedConfig
   readonly limits: LimitStores
   readonly logger: Logger
   /** The other processes that serve the same port; undefined = there are none. */
@@ -92,9 +93,11 @@ export async function startServing({
   logger,
   peers,
 }: ServingOptions): Promise<Serving> {
-  const { port, host, adminListener, noticeMs } = settings
+  const { use, ...given } = settings
+  const { port, host, adminListener, noticeMs } = given
   const gateway = await openGateway({
-    ...settings,
+    ...given,
+    ...(use !== undefined && (await importOpenings(use))),
     separateAdminApp: adminListener !== undefined,
     config,
     limits,

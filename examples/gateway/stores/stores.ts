@@ -19,7 +19,7 @@ import {
 } from 'express-model-gateway'
 import type { Seeds } from 'express-model-gateway/admin'
 import type { CallStore } from 'express-model-gateway/call-log'
-import type { GatewayConfig } from 'express-model-gateway/config'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import type { ResourceStore } from 'express-model-gateway/references'
 import {
@@ -102,7 +102,7 @@ export interface DurableStores {
   /** Writes something of no meaning; rejects while nothing can be written. */
   write(): Promise<void>
   /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
-  seed(config: GatewayConfig): Promise<void>
+  seed(config: LoadedConfig): Promise<void>
   close(): Promise<void>
 }
 
@@ -118,7 +118,7 @@ const SILENT: Logger = { info() {}, warn() {}, error() {} }
  */
 export async function openDurableStores(
   url: string,
-  config: GatewayConfig,
+  config: LoadedConfig,
   logger: Logger,
   connections = DATABASE_CONNECTIONS,
   partitions = false,
@@ -156,11 +156,11 @@ interface Handles {
 
 async function storesOf(
   { isSqlite, open, destroy }: Handles,
-  config: GatewayConfig,
+  config: LoadedConfig,
   logger: Logger,
 ): Promise<DurableStores> {
   const db = await open(5)
-  const seed = async (next: GatewayConfig): Promise<void> => {
+  const seed = async (next: LoadedConfig): Promise<void> => {
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
   }
@@ -266,12 +266,12 @@ async function logRestored(ledger: SqlLedger, logger: Logger): Promise<void> {
 }
 
 /** Returns what exports and deletes old calls and charges, as a config says. */
-export function retentionOf(db: Database, config: GatewayConfig, logger: Logger): SqlRetention {
+export function retentionOf(db: Database, config: LoadedConfig, logger: Logger): SqlRetention {
   const { export: to } = config.retention
   return new SqlRetention(db, { logger, ...timesOf(config), ...(to && { archive: archiveOf(to) }) })
 }
 
-function archiveOf({ to, endpoint, region }: NonNullable<GatewayConfig['retention']['export']>): Archive {
+function archiveOf({ to, endpoint, region }: NonNullable<LoadedConfig['retention']['export']>): Archive {
   if (to.startsWith('file:')) return new FolderArchive(to.slice('file:'.length))
   const [bucket = '', ...path] = to.slice('s3://'.length).split('/')
   const folder = path.filter((name) => name !== '').map((name) => `${name}/`)
@@ -283,7 +283,7 @@ function archiveOf({ to, endpoint, region }: NonNullable<GatewayConfig['retentio
   })
 }
 
-function timesOf({ retention: { calls, charges } }: GatewayConfig): RetentionTimes {
+function timesOf({ retention: { calls, charges } }: LoadedConfig): RetentionTimes {
   return { calls, charges: charges ?? null }
 }
 

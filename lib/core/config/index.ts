@@ -1,5 +1,11 @@
 export { configHints } from './config-hints.ts'
 export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { configJsonSchema } from './json-schema.ts'
-export { ConfigError, type GatewayConfig, loadConfig, loadResolvedConfig } from './load-config.ts'
+export {
+  ConfigError,
+  type GatewayConfig,
+  type LoadedConfig,
+  loadConfig,
+  loadResolvedConfig,
+} from './load-config.ts'
 export { readSecretFile } from './secrets.ts'

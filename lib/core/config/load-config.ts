@@ -53,8 +53,16 @@ function escapeControls(fault: string): string {
   })
 }
 
+/**
+ * The content of a config file. Types come from its schema: a member that the schema does not know does not compile.
+ *
+ * @example
+ * const config: GatewayConfig = { models: [{ id: 'chat-small', kind: 'chat' }], lines: [] }
+ */
+export type GatewayConfig = z.input<typeof configSchema>
+
 /** A valid config with its secrets; models and lines are a {@link Catalog}. */
-export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '$schema'> {
+export interface LoadedConfig extends Omit<ParsedConfig, 'models' | 'lines' | '$schema'> {
   readonly accounts: ParsedAccount[]
   readonly keys: ParsedKey[]
   readonly catalog: Catalog
@@ -68,13 +76,13 @@ export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '
  * Validates a config and fills in its defaults. In secrets `"env:NAME"` is replaced by the variable of `env`, and
  * `"file:PATH"` by what the file holds.
  *
- * @param source the parsed JSON of the config file.
+ * @param source the content of the config file.
  * @param env the environment variables, usually `process.env`. HTTPS_PROXY and NO_PROXY are read, too.
  * @throws {ConfigError} naming all faults.
  * @example
  * const config = loadConfig(JSON.parse(await readFile('gateway.json', 'utf8')), process.env)
  */
-export function loadConfig(source: unknown, env: Variables = {}): GatewayConfig {
+export function loadConfig(source: GatewayConfig, env: Variables = {}): LoadedConfig {
   return load(withSecrets(source, env), env)
 }
 
@@ -83,14 +91,14 @@ export function loadConfig(source: unknown, env: Variables = {}): GatewayConfig 
  *
  * @throws {ConfigError} naming all faults.
  */
-export function loadResolvedConfig(resolved: object, env: Variables = {}): GatewayConfig {
+export function loadResolvedConfig(resolved: object, env: Variables = {}): LoadedConfig {
   return load({ value: resolved, faults: [], files: new Set() }, env)
 }
 
 function load(
   { value, faults: secretFaults, files: secretFiles }: WithSecrets,
   env: Variables,
-): GatewayConfig {
+): LoadedConfig {
   const parsed = configSchema.safeParse(value)
   const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
   const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})

@@ -1,6 +1,6 @@
 import { type Catalog, compileAllowList } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
-import type { GatewayConfig } from '../../core/config/index.ts'
+import type { LoadedConfig } from '../../core/config/index.ts'
 
 /** The part of a catalogue that settings name. */
 type Named = Pick<Catalog, 'models' | 'lines'>
@@ -34,7 +34,7 @@ export function configWarnings({
   keys,
   catalog,
   passThrough,
-}: Pick<GatewayConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
+}: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
   return [
     ...accounts.flatMap((account) =>
       accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),

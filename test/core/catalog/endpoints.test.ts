@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { endpointOf, OPERATIONS, servesNatively } from '../../../lib/core/operations/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { configWith, LINE } from '../config/config.ts'
 
 const lineOf = (extra: object) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { configWith, LINE } from './config.ts'
 
 const withLine = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })

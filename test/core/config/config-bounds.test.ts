@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
 import { PRICE_UNITS } from './price-units.ts'
 

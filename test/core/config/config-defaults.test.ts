@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { formatAmount, priceOn } from '../../../lib/core/catalog/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
+
 import { configWith, LINE, MODEL } from './config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { ConfigError, configJsonSchema, loadConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError, configJsonSchema } from '../../../lib/core/config/index.ts'
 import { chatCompletions, embeddings, messages } from '../../../lib/core/operations/index.ts'
 import { dialectPath, pathOn } from '../../../lib/routing/attempt/upstream-path.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { configWith, LINE } from './config.ts'
 
 const withLine = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })

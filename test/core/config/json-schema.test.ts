@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { configJsonSchema, loadConfig } from '../../../lib/core/config/index.ts'
+import { configJsonSchema } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { configWith, KEY, LINE } from './config.ts'
 
 const full = configWith({

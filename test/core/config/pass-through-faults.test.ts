@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { openApiDocument } from '../../../lib/management/openapi/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 
 const config = (...passThrough: unknown[]) => ({
   models: [{ id: 'm', kind: 'chat' }],

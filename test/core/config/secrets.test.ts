@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { ConfigError, loadConfig, loadResolvedConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError, loadResolvedConfig } from '../../../lib/core/config/index.ts'
 import { readSecretFile } from '../../../lib/core/config/secrets.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { configWith, KEY, LINE } from './config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'secrets-'))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
+
 import { configWith, KEY, LINE, MODEL } from './config.ts'
 import { faultsOf } from './told-faults.ts'
 

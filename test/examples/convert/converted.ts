@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { parse } from 'yaml'
 import { convertLitellm, type LitellmFile } from '../../../examples/gateway/convert/litellm/convert.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 
 /** A line of a converted config, as far as tests look at it. */
 export interface Line {

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { demoConfig } from '../../../examples/gateway/demo-models/config.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { ENDPOINTS_BY_PROTOCOL } from '../../../lib/core/catalog/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 
 it('the lines of the demo have no endpoint that the demo model server lacks', async (t) => {
   const server = await startDemoModels()

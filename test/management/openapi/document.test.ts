@@ -79,7 +79,18 @@ async function routesOfPassThrough() {
   const { catalog, region, routing } = config
   const kept = new UpstreamResources()
   const limit = express.json()
-  const parts = { routing, region, catalog: () => catalog, lines, pool, limit, kept, bodyLimitBytes: 1024 }
+  const routed = <T>(options: T): T => options
+  const parts = {
+    routed,
+    routing,
+    region,
+    catalog: () => catalog,
+    lines,
+    pool,
+    limit,
+    kept,
+    bodyLimitBytes: 1024,
+  }
   const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))
   kept.close()
   await Promise.all([pool.close(), lines.close()])

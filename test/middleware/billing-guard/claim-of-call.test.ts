@@ -4,7 +4,6 @@ import { Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { Request, Response } from 'express'
 import { type Call, openCall } from '../../../lib/core/call/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { chatCompletions, OPERATIONS } from '../../../lib/core/operations/index.ts'
 import type { BudgetPeriod } from '../../../lib/ledger/budgets/budget.ts'
@@ -14,6 +13,7 @@ import { type BillingGuardOptions, billingGuard } from '../../../lib/middleware/
 import { configWith } from '../../core/config/config.ts'
 import { ledgerOf, units } from '../../ledger/faulty-ledger.ts'
 import { PoolProcess } from '../../ledger/pool-process.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const ACME = { accountId: 'acme', keyId: 'k1', lineRegions: undefined } as unknown as Call['principal']

@@ -4,12 +4,12 @@ import { Socket } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import type { Request } from 'express'
 import { openCall } from '../../../lib/core/call/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { videos } from '../../../lib/core/operations/video/videos.ts'
 import { LeasePool, MemoryLedger, type ReserveClaim } from '../../../lib/ledger/index.ts'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
 import { type BillingGuardOptions, billingGuard } from '../../../lib/middleware/billing-guard/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const PRICED = { inputPerMillion: '1' }

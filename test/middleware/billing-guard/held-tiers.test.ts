@@ -9,10 +9,10 @@ import {
   parseAmount,
   priceOn,
 } from '../../../lib/core/catalog/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { costOf, WorstCase } from '../../../lib/middleware/billing-guard/cost.ts'
 import { configWith, LINE } from '../../core/config/config.ts'
+import { loadConfig } from '../../support/any-config.ts'
 
 const USAGE = { cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 7, source: 'measured' } as const
 

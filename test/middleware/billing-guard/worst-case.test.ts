@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { CallRequest, Principal } from '../../../lib/core/call/index.ts'
 import { type Catalog, formatAmount, type Model } from '../../../lib/core/catalog/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { WorstCase } from '../../../lib/middleware/billing-guard/cost.ts'
 import { configWith, LINE } from '../../core/config/config.ts'
+import { loadConfig } from '../../support/any-config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
 

@@ -4,9 +4,9 @@ import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import type { Request, Response } from 'express'
 import { openCall } from '../../../lib/core/call/index.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { route } from '../../../lib/middleware/route/index.ts'
 import { configWith } from '../../core/config/config.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const { catalog } = loadConfig(configWith())

@@ -2,7 +2,7 @@
 export const SURROUNDINGS = `
 import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
-import type { Catalog, GatewayConfig, KeyDirectory, MemoryCallStore } from 'express-model-gateway'
+import type { Catalog, LoadedConfig, KeyDirectory, MemoryCallStore } from 'express-model-gateway'
 import type { Database } from 'express-model-gateway/sql'
 
 declare global {
@@ -16,7 +16,7 @@ declare global {
 
 export declare const app: Express
 export declare const server: Server
-export declare const config: GatewayConfig
+export declare const config: LoadedConfig
 export declare const catalog: Catalog
 export declare const keys: KeyDirectory
 export declare const store: MemoryCallStore

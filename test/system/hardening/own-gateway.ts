@@ -7,7 +7,8 @@ import { assemble } from '../../../examples/gateway/app.ts'
 import { Readiness } from '../../../examples/gateway/serving/readiness.ts'
 import { openLimitStores } from '../../../examples/gateway/stores/limit-stores.ts'
 import { openDurableStores } from '../../../examples/gateway/stores/stores.ts'
-import { loadConfig } from '../../../lib/core/config/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
+
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {

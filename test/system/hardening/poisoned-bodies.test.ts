@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
+import { ConfigError } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { loadConfig } from '../../support/any-config.ts'
 import { ADMIN_BODIES, ownGateway } from './own-gateway.ts'
 
 const { ask } = await ownGateway()
