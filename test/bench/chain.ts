@@ -7,8 +7,9 @@ import {
   CallLogWriter,
   callLog,
   errorEnvelope,
+  type GatewayConfig,
   type KeyDirectory,
-  type GatewayConfig, type LoadedConfig,
+  type LoadedConfig,
   MemoryCallStore,
   memoryKeyDirectory,
   readRequest,
@@ -45,10 +46,7 @@ export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): Loaded
 }
 
 /** The same as a config file has it. */
-export function benchSource(
-  upstream: string,
-  protocol: 'openai' | 'anthropic' = 'openai',
-): GatewayConfig {
+export function benchSource(upstream: string, protocol: 'openai' | 'anthropic' = 'openai'): GatewayConfig {
   return {
     accounts: [{ id: 'bench', balance: '1000000000', limits: { ...FAR, concurrency: 1_000_000 } }],
     keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, quota: '1000000000', limits: FAR }],
