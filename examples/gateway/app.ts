@@ -4,30 +4,30 @@ import {
   beginCall,
   billingGuard,
   type Call,
-  type Connections,
   callLog,
   callOf,
   errorEnvelope,
   idempotency,
-  type LoadedConfig,
   type Logger,
   rateLimit,
   readRequest,
   references,
-  refuseUnparsed,
   route,
-  STORED_RESPONSE_PATH,
-  storedResponse,
   telemetry,
-  type UpgradeHandler,
   unknownPath,
-  upgradeHandler,
-  VIDEO_CREATE_PATHS,
-  VIDEO_PATHS,
 } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
-import { trustedProxies } from 'express-model-gateway/begin-call'
+import {
+  type Connections,
+  refuseUnparsed,
+  trustedProxies,
+  type UpgradeHandler,
+  upgradeHandler,
+} from 'express-model-gateway/begin-call'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import { OPERATIONS } from 'express-model-gateway/operations'
+import { STORED_RESPONSE_PATH, storedResponse } from 'express-model-gateway/responses'
+import { VIDEO_CREATE_PATHS, VIDEO_PATHS } from 'express-model-gateway/video'
 import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azure-paths.ts'
 import { browserAccess } from './browser-access.ts'
 import type { ProviderSettings } from './config/environment.ts'

@@ -1,6 +1,6 @@
 import cors from 'cors'
 import type { RequestHandler } from 'express'
-import type { LoadedConfig } from 'express-model-gateway'
+import type { LoadedConfig } from 'express-model-gateway/config'
 
 /** The headers of an answer that a page of another origin may read. */
 const EXPOSED_HEADERS = [

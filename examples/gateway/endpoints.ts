@@ -5,15 +5,15 @@ import {
   callLogRoutes,
   callOf,
   forward,
-  type LoadedConfig,
   modelRoutes,
   rateLimit,
   ticketRoutes,
   usageRoutes,
-  VIDEO_PATHS,
 } from 'express-model-gateway'
 import { parseAmount } from 'express-model-gateway/catalog'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import type { LimitStore } from 'express-model-gateway/rate-limit'
+import { VIDEO_PATHS } from 'express-model-gateway/video'
 import type { Services } from './services.ts'
 import type { Stores } from './stores/stores.ts'
 

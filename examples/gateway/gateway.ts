@@ -2,13 +2,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Application, Express } from 'express'
-import {
-  ConfigError,
-  type GatewayConfig,
-  type Logger,
-  loadConfig,
-  upgradeHandler,
-} from 'express-model-gateway'
+import { ConfigError, type GatewayConfig, type Logger, loadConfig } from 'express-model-gateway'
+import { upgradeHandler } from 'express-model-gateway/begin-call'
 import { z } from 'zod'
 import {
   type GivenProvider,

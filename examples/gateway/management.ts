@@ -1,14 +1,7 @@
 import type { Express } from 'express'
-import {
-  adminAccess,
-  adminRoutes,
-  adminTicketRoutes,
-  callLogRoutes,
-  type Logger,
-  modelRoutes,
-  usageRoutes,
-} from 'express-model-gateway'
+import { callLogRoutes, type Logger, modelRoutes, usageRoutes } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
+import { adminAccess, adminRoutes, adminTicketRoutes } from 'express-model-gateway/admin'
 import { adminTokensFault, adminTokensIn, followSecret } from './config/secret-settings.ts'
 import type { Services } from './services.ts'
 import type { Stores } from './stores/stores.ts'

@@ -1,4 +1,5 @@
-import { ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
+import { ConfigError, type Logger } from 'express-model-gateway'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import { type Assembly, assemble } from './app.ts'
 import { TakeOver } from './config/config-authority.ts'
 import type { ObservabilitySettings, ProviderSettings } from './config/environment.ts'

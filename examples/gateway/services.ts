@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  Budgets,
   CallLogWriter,
-  Connections,
-  KeyUses,
   LeasePool,
   type LeasePoolOptions,
-  LineAccess,
   LineRegistry,
-  LineSharing,
-  LineSwitches,
-  type LoadedConfig,
   type Logger,
   type Strategy,
-  TaskSettler,
-  UpstreamResources,
   videoEndpoints,
 } from 'express-model-gateway'
+import { KeyUses } from 'express-model-gateway/admin'
+import { Connections } from 'express-model-gateway/begin-call'
 import { SharedEntries } from 'express-model-gateway/call-log'
+import type { LoadedConfig } from 'express-model-gateway/config'
+import { Budgets } from 'express-model-gateway/ledger'
+import { UpstreamResources } from 'express-model-gateway/references'
 import type { LineFigures } from 'express-model-gateway/route'
+import { LineAccess, LineSharing, LineSwitches } from 'express-model-gateway/route'
+import { TaskSettler } from 'express-model-gateway/video'
 import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
 import type { WatchedStores } from './stores/stores.ts'

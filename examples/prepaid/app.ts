@@ -5,7 +5,6 @@
 
 import express, { type Express, type Request, type Response } from 'express'
 import {
-  adminAccess,
   authenticate,
   billingGuard,
   callOf,
@@ -13,11 +12,11 @@ import {
   GatewayError,
   type KeyDirectory,
   type LeasePool,
-  type LedgerBooks,
   unknownPath,
 } from 'express-model-gateway'
+import { adminAccess } from 'express-model-gateway/admin'
 import { formatAmount, isAmount, parseAmount } from 'express-model-gateway/catalog'
-import { accountWallet } from 'express-model-gateway/ledger'
+import { accountWallet, type LedgerBooks } from 'express-model-gateway/ledger'
 import { encodePng } from '../gateway/demo-models/png.ts'
 import { drawTile, mostSteps, readTile, TILE_SIZE } from './tile.ts'
 

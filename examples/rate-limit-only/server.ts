@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { MemoryLimitStore } from 'express-model-gateway'
+import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
 import { RedisLimitStore } from 'express-model-gateway/redis'
 import { Redis } from 'ioredis'
 import { createApp } from './app.ts'

@@ -1,4 +1,10 @@
-export { type ChangeOrigin, changeOrigin, type RecordedChange } from '../core/change-log/index.ts'
+export { ROLES, type Role } from '../core/call/index.ts'
+export {
+  type ChangeLog,
+  type ChangeOrigin,
+  changeOrigin,
+  type RecordedChange,
+} from '../core/change-log/index.ts'
 export type {
   Account,
   AccountSettings,

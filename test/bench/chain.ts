@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
+import type { LoadedConfig } from '../../lib/core/config/index.ts'
 import {
   authenticate,
   beginCall,
@@ -9,7 +10,6 @@ import {
   errorEnvelope,
   type GatewayConfig,
   type KeyDirectory,
-  type LoadedConfig,
   MemoryCallStore,
   memoryKeyDirectory,
   readRequest,

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express'
-import { billingGuard, idempotency, LeasePool, type LoadedConfig } from '../../lib/index.ts'
+import type { LoadedConfig } from '../../lib/core/config/index.ts'
+import { billingGuard, idempotency, LeasePool } from '../../lib/index.ts'
 import {
   openDatabase,
   SqlCallStore,

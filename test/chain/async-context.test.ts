@@ -17,17 +17,17 @@ import {
   LineRegistry,
   loadConfig,
   MemoryCallStore,
-  MemoryIdempotencyStore,
   MemoryLedger,
-  MemoryLimitStore,
   memoryKeyDirectory,
   rateLimit,
   readRequest,
   references,
   route,
   telemetry,
-  UpstreamResources,
 } from '../../lib/index.ts'
+import { MemoryIdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
+import { MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
+import { UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { serveApp } from '../support/app-server.ts'
 import { catalog } from '../support/one-line-catalog.ts'
 import { answerJson, startUpstream } from '../support/scripted-upstream.ts'

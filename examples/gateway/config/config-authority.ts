@@ -1,6 +1,6 @@
-import { ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
+import { ConfigError, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
-import { configHints } from 'express-model-gateway/config'
+import { configHints, type LoadedConfig } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import type { DurableStores } from '../stores/stores.ts'
 

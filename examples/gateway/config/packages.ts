@@ -1,4 +1,5 @@
-import { ConfigError, type LoadedConfig } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway'
+import type { LoadedConfig } from 'express-model-gateway/config'
 
 /**
  * Loads a module that imports packages which the toolkit does not bring; undefined if one of them is not installed.

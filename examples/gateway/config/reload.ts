@@ -1,8 +1,9 @@
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { RequestHandler } from 'express'
-import { type Call, ConfigError, type LoadedConfig, type Logger } from 'express-model-gateway'
+import { type Call, ConfigError, type Logger } from 'express-model-gateway'
 import type { Catalog } from 'express-model-gateway/catalog'
+import type { LoadedConfig } from 'express-model-gateway/config'
 
 /** The members of a config that a running gateway can replace. */
 type Replaceable = Pick<LoadedConfig, 'catalog' | 'routing' | 'passThrough'>

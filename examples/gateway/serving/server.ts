@@ -1,15 +1,14 @@
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo, Server as TcpServer } from 'node:net'
 import type { Express } from 'express'
+import { ConfigError, type Logger } from 'express-model-gateway'
 import {
-  ConfigError,
   type Connections,
   cutStalledCallers,
   isWebSocketRequest,
-  type LoadedConfig,
-  type Logger,
   serverRefusals,
-} from 'express-model-gateway'
+} from 'express-model-gateway/begin-call'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import type { Settings } from '../config/environment.ts'
 import { openGateway } from '../open-gateway.ts'
 import { importOpenings } from '../openings.ts'

@@ -1,13 +1,8 @@
 import type { Server } from 'node:http'
 import { createServer as createListener, type ListenOptions, type Server as TcpServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type Call,
-  type Connections,
-  GatewayError,
-  type Logger,
-  type UpgradeHandler,
-} from 'express-model-gateway'
+import { type Call, GatewayError, type Logger } from 'express-model-gateway'
+import type { Connections, UpgradeHandler } from 'express-model-gateway/begin-call'
 import type { Readiness } from './readiness.ts'
 
 /** How long running calls may take to end. */

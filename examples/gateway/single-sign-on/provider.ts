@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ROLES, type Role } from 'express-model-gateway'
+import { ROLES, type Role } from 'express-model-gateway/admin'
 import type { ClientAuth, Configuration } from 'openid-client'
 import type { ProviderSettings } from '../config/environment.ts'
 import { singleFlight } from '../single-flight.ts'

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
-import {
-  type AdminAccess,
-  callOf,
-  ipSubject,
-  type Logger,
-  type SessionStore,
-  setSessionCookie,
-} from 'express-model-gateway'
+import { callOf, ipSubject, type Logger } from 'express-model-gateway'
+import { type AdminAccess, type SessionStore, setSessionCookie } from 'express-model-gateway/admin'
 import { hashSecret } from 'express-model-gateway/catalog'
 import type { ProviderSettings } from '../config/environment.ts'
 import { followSecret } from '../config/secret-settings.ts'

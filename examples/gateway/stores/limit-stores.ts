@@ -1,4 +1,5 @@
-import { type LimitStore, type Logger, MemoryLimitStore } from 'express-model-gateway'
+import type { LimitStore, Logger } from 'express-model-gateway'
+import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
 import type { LineStateStore } from 'express-model-gateway/route'
 import type { StoreReading } from 'express-model-gateway/telemetry'
 import type * as Ioredis from 'ioredis'

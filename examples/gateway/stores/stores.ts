@@ -1,26 +1,18 @@
-import {
-  type AccountStore,
-  type BudgetStore,
-  type ChangeLog,
-  type KeyDirectory,
-  type KeyStore,
-  type Ledger,
-  type LedgerBooks,
-  type LineSwitchStore,
-  type Logger,
-  type OperatorStore,
-  type SessionStore,
-  StoreWatch,
-  type TaskStore,
-  type TelemetryOptions,
-  type TicketStore,
-  type UsageStore,
-  VideoCharges,
-} from 'express-model-gateway'
-import type { Seeds } from 'express-model-gateway/admin'
+import type { KeyDirectory, Ledger, Logger, TelemetryOptions } from 'express-model-gateway'
+import type {
+  AccountStore,
+  BudgetStore,
+  ChangeLog,
+  KeyStore,
+  LineSwitchStore,
+  OperatorStore,
+  Seeds,
+  SessionStore,
+} from 'express-model-gateway/admin'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { LoadedConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
+import type { LedgerBooks } from 'express-model-gateway/ledger'
 import type { ResourceStore } from 'express-model-gateway/references'
 import {
   type Archive,
@@ -56,6 +48,10 @@ import {
   SqlWebhookStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
+import { StoreWatch, VideoCharges } from 'express-model-gateway/telemetry'
+import type { TicketStore } from 'express-model-gateway/tickets'
+import type { UsageStore } from 'express-model-gateway/usage'
+import type { TaskStore } from 'express-model-gateway/video'
 import type { WatchSource, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
 import { DATABASE_CONNECTIONS } from '../config/environment.ts'
 import type { LimitStores } from './limit-stores.ts'

@@ -1,8 +1,16 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
+import { MemoryTaskStore } from '../../../lib/endpoints/video/index.ts'
 import * as toolkit from '../../../lib/index.ts'
+import { Budgets } from '../../../lib/ledger/index.ts'
+import { KeyUses } from '../../../lib/management/index.ts'
+import { Connections } from '../../../lib/middleware/begin-call/index.ts'
+import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
+import { MemoryResourceStore, UpstreamResources } from '../../../lib/middleware/references/index.ts'
+import { LineSharing, LineSwitches } from '../../../lib/middleware/route/index.ts'
 import {
   RedisIdempotencyStore,
   RedisLimitStore,
@@ -45,17 +53,17 @@ function made(Class: AnyClass, ...before: unknown[]): Optional['make'] {
 /** Every public class that takes options. */
 export const CLASSES: Record<string, Optional> = {
   LineSharing: {
-    make: made(toolkit.LineSharing),
+    make: made(LineSharing),
     needs: { store: lineStates, lines: { share() {} } },
     takes: { store: lineStates, lines: { share() {} }, pollMs: 1, logger: console, onStoreChange: onChange },
   },
   Budgets: {
-    make: made(toolkit.Budgets),
+    make: made(Budgets),
     needs: { store: { changes: noBudgets, noteRefusal() {} } },
     takes: { store: { changes: noBudgets, noteRefusal() {} }, pollMs: 1, logger: console },
   },
   Connections: {
-    make: made(toolkit.Connections),
+    make: made(Connections),
     needs: {},
     takes: { most: 1, uploadsPerKey: 1 },
   },
@@ -73,10 +81,10 @@ export const CLASSES: Record<string, Optional> = {
     },
   },
   UpstreamResources: {
-    make: made(toolkit.UpstreamResources),
+    make: made(UpstreamResources),
     needs: {},
     takes: {
-      store: new toolkit.MemoryResourceStore(),
+      store: new MemoryResourceStore(),
       keepMs: 1,
       storeTimeoutMs: 1,
       logger: console,
@@ -101,7 +109,7 @@ export const CLASSES: Record<string, Optional> = {
   },
   LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
   LineSwitches: {
-    make: made(toolkit.LineSwitches),
+    make: made(LineSwitches),
     needs: { store: new sql.SqlLineSwitchStore(db), lines: new toolkit.LineRegistry() },
     takes: {
       store: new sql.SqlLineSwitchStore(db),
@@ -112,17 +120,17 @@ export const CLASSES: Record<string, Optional> = {
     },
   },
   KeyUses: {
-    make: made(toolkit.KeyUses),
+    make: made(KeyUses),
     needs: { keys: { noteUses() {} } },
     takes: { keys: { noteUses() {} }, logger: console },
   },
   MemoryCallStore: { make: made(toolkit.MemoryCallStore), needs: {}, takes: { maxEntries: 1 } },
   MemoryIdempotencyStore: {
-    make: made(toolkit.MemoryIdempotencyStore),
+    make: made(MemoryIdempotencyStore),
     needs: {},
     takes: { maxCompleted: 1, maxAnswerLength: 0 },
   },
-  MemoryResourceStore: { make: made(toolkit.MemoryResourceStore), needs: {}, takes: { maxIds: 1 } },
+  MemoryResourceStore: { make: made(MemoryResourceStore), needs: {}, takes: { maxIds: 1 } },
   MemoryLedger: {
     make: made(toolkit.MemoryLedger),
     needs: {},
@@ -130,17 +138,17 @@ export const CLASSES: Record<string, Optional> = {
     takesOthers: true,
   },
   MemoryTaskStore: {
-    make: made(toolkit.MemoryTaskStore),
+    make: made(MemoryTaskStore),
     needs: { money: ledger.holds },
     takes: {
       money: ledger.holds,
-      claims: new toolkit.MemoryIdempotencyStore(),
+      claims: new MemoryIdempotencyStore(),
       calls: new toolkit.MemoryCallStore(),
       maxFinished: 1,
     },
   },
   MemoryTicketStore: {
-    make: made(toolkit.MemoryTicketStore),
+    make: made(MemoryTicketStore),
     needs: {},
     takes: { maxTickets: 1 },
   },

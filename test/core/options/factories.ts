@@ -1,10 +1,14 @@
+import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import * as toolkit from '../../../lib/index.ts'
+import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
+import { MemoryLimitStore } from '../../../lib/middleware/rate-limit/index.ts'
+import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
 import { catalog } from '../../support/one-line-catalog.ts'
 
 const keys = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
 const ledger = new toolkit.MemoryLedger()
 const calls = new toolkit.MemoryCallStore()
-const tickets = new toolkit.MemoryTicketStore()
+const tickets = new MemoryTicketStore()
 const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
 
 /** The options that each factory needs, and for each option one value that it takes. */
@@ -33,7 +37,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     // Options that go with others only.
     beside: { keepWhen: { replay: true } },
     takes: {
-      store: new toolkit.MemoryIdempotencyStore(),
+      store: new MemoryIdempotencyStore(),
       scope: () => '',
       keepMs: 1,
       leaseMs: 400,
@@ -50,8 +54,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     },
   },
   references: {
-    needs: { kept: new toolkit.UpstreamResources() },
-    takes: { kept: new toolkit.UpstreamResources() },
+    needs: { kept: new UpstreamResources() },
+    takes: { kept: new UpstreamResources() },
   },
   rateLimit: {
     needs: {},
@@ -60,7 +64,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       levels,
       tokens: () => 1,
       skip: () => false,
-      store: new toolkit.MemoryLimitStore(),
+      store: new MemoryLimitStore(),
       onStoreError: 'refuse',
       windowMs: 2_147_483_647,
       headers: 'ietf',
@@ -101,7 +105,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       maxAttempts: 1,
       region: 'eu',
       lines: new toolkit.LineRegistry(),
-      kept: new toolkit.UpstreamResources(),
+      kept: new UpstreamResources(),
       bodyLimitBytes: 1,
       bodyBudgetBytes: 1e9,
     },
@@ -113,8 +117,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
   accountRoutes: { needs: { ledger }, takes: { ledger } },
   callLogRoutes: { needs: { store: calls }, takes: { store: calls, account: 'all' } },
   storedResponse: {
-    needs: { kept: new toolkit.UpstreamResources(), catalog },
-    takes: { kept: new toolkit.UpstreamResources(), catalog },
+    needs: { kept: new UpstreamResources(), catalog },
+    takes: { kept: new UpstreamResources(), catalog },
   },
   usageRoutes: { needs: { store: ledger.usage }, takes: { store: ledger.usage, account: 'all' } },
   ticketRoutes: {
@@ -169,14 +173,17 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
 /** Exported functions that make nothing to be mounted. */
 export const NOT_MOUNTED = new Set([
   'callOf',
+  'changeOrigin',
+  'configWarnings',
   'cutStalledCallers',
   'isWebSocketRequest',
   'loadConfig',
   'memoryKeyDirectory',
-  'messageClassesOf',
   'openCall',
   'refuseUnparsed',
   'setSessionCookie',
   'serverRefusals',
+  'trustedProxies',
   'upgradeHandler',
+  'upgradeOf',
 ])

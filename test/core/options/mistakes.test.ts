@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RequestHandler } from 'express'
-import * as toolkit from '../../../lib/index.ts'
+import * as responses from '../../../lib/endpoints/responses/index.ts'
+import * as root from '../../../lib/index.ts'
+import * as management from '../../../lib/management/index.ts'
+import * as beginning from '../../../lib/middleware/begin-call/index.ts'
+import * as forwarding from '../../../lib/middleware/forward/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import { FACTORIES, NOT_MOUNTED } from './factories.ts'
@@ -13,6 +17,8 @@ import {
   assertWrongIsRefused,
   faultOf,
 } from './mistakes.ts'
+
+const toolkit = { ...root, ...beginning, ...forwarding, ...responses, ...management }
 
 type Factory = (options?: unknown) => unknown
 

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { it } from 'node:test'
 import express from 'express'
-import { cutStalledCallers, serverRefusals, upgradeHandler } from '../../../lib/index.ts'
+import {
+  cutStalledCallers,
+  serverRefusals,
+  upgradeHandler,
+} from '../../../lib/middleware/begin-call/index.ts'
 
 const app = express()
 const server = createServer(app)

@@ -2,7 +2,8 @@
 export const SURROUNDINGS = `
 import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
-import type { Catalog, LoadedConfig, KeyDirectory, MemoryCallStore } from 'express-model-gateway'
+import type { Catalog, KeyDirectory, MemoryCallStore } from 'express-model-gateway'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import type { Database } from 'express-model-gateway/sql'
 
 declare global {
