@@ -110,7 +110,7 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
     idempotency: idempotency({
       store: stores.claims,
       answers: stores.answers,
-      logger,
+      logger: stores.logger,
       completedBy: own.claims || own.ledger ? 'store' : 'ledger',
       unresolved: services.video.unresolved,
       onStoreChange: watches.idempotency.onChange,
@@ -137,7 +137,7 @@ export function assemble(parts: GatewayParts): Assembly {
   const { stores } = watched
   const services = createServices({
     ...watched,
-    ...{ config, logger, webhookAllowPrivate },
+    ...{ config, webhookAllowPrivate },
     ledgerTimes: parts.ledgerTimes,
     strategy: parts.strategy,
   })
@@ -227,7 +227,7 @@ export function assemble(parts: GatewayParts): Assembly {
 
   // Errors come last, from whatever is mounted before.
   for (const each of new Set([app, adminApp])) each.use(unknownPath())
-  for (const each of new Set([app, adminApp, refused])) each.use(errorEnvelope({ logger }))
+  for (const each of new Set([app, adminApp, refused])) each.use(errorEnvelope({ logger: stores.logger }))
 
   return {
     app,

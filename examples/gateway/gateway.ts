@@ -113,7 +113,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
   const valid = loadConfig(config, env)
   // The caller may change its object, and reload it later.
   let source: GatewayConfig = structuredClone(config)
-  const limits = await openLimitStores(redisUrl, logger)
+  const limits = await openLimitStores(redisUrl, logger, valid.onStoreError)
   const observability = metrics ? readObservability(env) : undefined
   const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
   const { app, upgrades, readiness, connections, abortCalls } = opened

@@ -107,6 +107,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       ...own,
     },
     ledgerTimes: { ...(stallMs !== undefined && { stallMs }), ...(confirmMs !== undefined && { confirmMs }) },
+      ...(limits.limitsLogger && { limitsLogger: limits.limitsLogger }),
     readiness,
     authority: takeOver.authority,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),

@@ -4,7 +4,6 @@ import {
   LeasePool,
   type LeasePoolOptions,
   LineRegistry,
-  type Logger,
   type Strategy,
   videoEndpoints,
 } from 'express-model-gateway'
@@ -24,7 +23,6 @@ import type { WatchedStores } from './stores/stores.ts'
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
   readonly config: LoadedConfig
-  readonly logger: Logger
   /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
   readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'> | undefined
   /** The order in which lines are tried. Defaults to the one that the config names. */
@@ -41,7 +39,8 @@ const FRESH_WITHIN_MS = 500
 
 /** Creates the services of a gateway. */
 export function createServices(options: ServicesOptions) {
-  const { config, stores, watches, logger, ledgerTimes, webhookAllowPrivate, strategy } = options
+  const { config, stores, watches, ledgerTimes, webhookAllowPrivate, strategy } = options
+  const { logger } = stores
   const { region } = config
   const routed = (routing: LoadedConfig['routing']) => ({ ...routing, ...(strategy && { strategy }) })
   const live = new LiveConfig(config)
@@ -60,8 +59,7 @@ export function createServices(options: ServicesOptions) {
       store: stores.lineStates,
       lines,
       onStoreChange: watches.lineStates.onChange,
-      // The limits are in the same Redis, and report its outages.
-      logger: { ...logger, error: () => {}, warn: () => {} },
+      logger: stores.limitsLogger ?? logger,
     })
   const figures = (): readonly LineFigures[] => catalog().lines.map((line) => lines.figures(line))
 

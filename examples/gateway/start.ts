@@ -66,7 +66,7 @@ async function openConfigSource({ configFile, configOrigin }: Settings): Promise
 }
 
 async function runSingle(settings: Settings, config: LoadedConfig, logger: Logger): Promise<Running> {
-  const limits = await openLimitStores(settings.redisUrl, logger)
+  const limits = await openLimitStores(settings.redisUrl, logger, config.onStoreError)
   const serving = await startServing({ settings, config, limits, logger })
   return {
     addresses: serving.addresses,

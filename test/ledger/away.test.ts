@@ -82,16 +82,16 @@ describe('a ledger counts as away', () => {
       logger.lines.map(({ message, fields }) => [message, fields]),
       [
         [
-          'ledger is away',
-          { err: DOWN, effect: 'calls that cost money are refused with billing_unavailable' },
+          'store is away',
+          { err: DOWN, store: 'ledger', effect: 'calls that cost money are refused with billing_unavailable' },
         ],
-        ['ledger is back', { forMs: 1235 }],
+        ['store is back', { store: 'ledger', forMs: 1235 }],
       ],
     )
     ledger.failed(DOWN)
     clock.stopFor(500)
     ledger.failed(DOWN)
-    assert.deepEqual([logger.lines[2]?.message, ledger.outages], ['ledger is away', 2])
+    assert.deepEqual([logger.lines[2]?.message, ledger.outages], ['store is away', 2])
   })
 
   it('also to a listener that fails, of which the log is told', () => {

@@ -164,7 +164,7 @@ describe('closing a pool', () => {
     const { requestId } = (line.fields as { settlement: Record<string, unknown> }).settlement
     assert.deepEqual([requestId, more], ['bad', []])
     assert.equal((await shared.check()).charges, 1)
-    assert.equal(process.messages.includes('ledger is away'), false)
+    assert.equal(process.messages.includes('store is away'), false)
   })
 })
 

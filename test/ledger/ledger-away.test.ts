@@ -45,7 +45,7 @@ describe('a ledger that is away', () => {
       assert.deepEqual([spent, charges, violations], [units(10), 20, []])
       assert.deepEqual(changes, [true, false])
       const told = process.messages
-      assert.deepEqual(told, ['ledger is away', 'ledger is back'])
+      assert.deepEqual(told, ['store is away', 'store is back'])
       assert.equal(pool.stats.outages, 1)
     })
   }

@@ -186,7 +186,7 @@ describe('a lease that nobody renews', () => {
     await clock.advance(12_000)
     assert.deepEqual(
       logger.lines.map(({ message }) => message),
-      ['ledger is away'],
+      ['store is away'],
     )
   })
 })

@@ -1,5 +1,6 @@
 import type { LimitStore, Logger } from 'express-model-gateway'
 import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
+import type { LoadedConfig } from 'express-model-gateway/config'
 import type { LineStateStore } from 'express-model-gateway/route'
 import type { StoreReading } from 'express-model-gateway/telemetry'
 import type * as Ioredis from 'ioredis'
@@ -7,6 +8,7 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import { loadOptional, missingPackages } from '../config/packages.ts'
 import { redisServers } from '../config/redis-url.ts'
 import { errorText } from '../errors.ts'
+import { serverLog } from '../telemetry/server-log.ts'
 
 /** The stores whose content may be lost with Redis, or with the process. */
 export interface LimitStores {
@@ -15,6 +17,8 @@ export interface LimitStores {
   readonly state?: StoreReading
   /** Shares circuits and rests between processes; absent where they are this process's alone. */
   readonly lineStates?: LineStateStore
+  /** For the users of these: an outage of Redis is one line when it begins and one when it ends. */
+  readonly limitsLogger?: Logger
   /** Resolves once it is known, and logged otherwise, whether they can be reached. */
   readonly tried: Promise<void>
   /** Rejects while they cannot be reached. */
@@ -22,13 +26,23 @@ export interface LimitStores {
   close(): Promise<void>
 }
 
+const EFFECTS: Readonly<Record<LoadedConfig['onStoreError'], string>> = {
+  local: 'calls are served; each process counts limits, and has circuits and rests, by itself',
+  refuse: 'calls with limits are refused with internal_error; each process has circuits and rests of its own',
+}
+
 /**
  * Counts in Redis when there is one, so that limits hold over all processes; else in this process.
  *
  * @param url without a fault.
+ * @param onStoreError what becomes of limited calls while Redis is away. Defaults to `local`.
  * @throws {ConfigError} if there is a URL and its client is not installed.
  */
-export async function openLimitStores(url: string | undefined, logger: Logger): Promise<LimitStores> {
+export async function openLimitStores(
+  url: string | undefined,
+  logger: Logger,
+  onStoreError: LoadedConfig['onStoreError'] = 'local',
+): Promise<LimitStores> {
   if (url === undefined) return inProcess(new MemoryLimitStore())
   const packages = await loadOptional(() =>
     Promise.all([import('ioredis'), import('express-model-gateway/redis')]),
@@ -43,11 +57,18 @@ export async function openLimitStores(url: string | undefined, logger: Logger): 
     const { fault: reason } = connection
     logger.error({ ...fields, address, ...(reason !== undefined && { reason }) }, message)
   }
-  const limits = new RedisLimitStore({ redis, logger: { ...logger, error } })
+  const joined = serverLog({
+    server: 'redis',
+    effect: EFFECTS[onStoreError],
+    ask: () => limits.ping(),
+    logger: { ...logger, error },
+  })
+  const limits = new RedisLimitStore({ redis, logger: joined })
   return {
     limits,
     state: limits,
     lineStates: new RedisLineStateStore({ redis }),
+    limitsLogger: joined,
     // The store logs that it is away.
     tried: connection.tried.then(() => limits.ping()).catch(() => {}),
     ping: () => limits.ping(),

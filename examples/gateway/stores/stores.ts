@@ -54,6 +54,7 @@ import type { UsageStore } from 'express-model-gateway/usage'
 import type { TaskStore } from 'express-model-gateway/video'
 import type { WatchSource, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
 import { DATABASE_CONNECTIONS } from '../config/environment.ts'
+import { serverLog } from '../telemetry/server-log.ts'
 import type { LimitStores } from './limit-stores.ts'
 
 /** The stores whose content has to last. */
@@ -91,6 +92,8 @@ export interface DurableStores {
   readonly retention: { readonly away: boolean; readonly outages: number }
   /** The database itself. */
   readonly database: Database
+  /** For all that uses these stores: an outage of the database is one line when it begins and one when it ends. */
+  readonly logger: Logger
   /** The connections of each pool, for metrics. */
   connections(): Readonly<Record<string, ConnectionFigures>>
   /** Rejects while the database cannot be reached. */
@@ -104,6 +107,10 @@ export interface DurableStores {
 
 /** Reminds for a week that the database was restored from a backup. */
 const REMINDED_MS = 7 * 86_400_000
+
+/** The effect on callers while the database is away, of all that uses it. */
+const EFFECT =
+  'calls that cost money are refused with billing_unavailable; calls with an Idempotency-Key or a key that was not used lately, and the admin API, with internal_error; known keys, budgets and lines stay as they are; entries of calls, webhooks and charges of videos come later'
 
 const SILENT: Logger = { info() {}, warn() {}, error() {} }
 
@@ -120,11 +127,13 @@ export async function openDurableStores(
   partitions = false,
 ): Promise<DurableStores> {
   const opened: Promise<Database>[] = []
+  let write = async (): Promise<void> => {}
+  const joined = serverLog({ server: 'database', effect: EFFECT, ask: () => write(), logger })
   const inMemory = url === 'memory:'
   const open: Handles['open'] = (of24, options = {}) => {
     if (inMemory && opened[0]) return opened[0]
     const poolSize = Math.max(1, Math.floor((of24 * connections) / 24))
-    const settings = { logger, poolSize, partitions, ...options }
+    const settings = { logger: joined, poolSize, partitions, ...options }
     const opening = openDatabase(inMemory ? 'sqlite::memory:' : url, settings)
     opened.push(opening)
     return opening
@@ -134,7 +143,10 @@ export async function openDurableStores(
       if (opening.status === 'fulfilled') await opening.value.destroy()
   }
   try {
-    return await storesOf({ isSqlite: inMemory || url.startsWith('sqlite:'), open, destroy }, config, logger)
+    const isSqlite = inMemory || url.startsWith('sqlite:')
+    const stores = await storesOf({ isSqlite, open, destroy }, config, joined)
+    write = stores.write
+    return stores
   } catch (error) {
     await destroy()
     throw error
@@ -222,6 +234,7 @@ async function storesOf(
     changes: new SqlChangeLog(searches),
     retention,
     database: db,
+    logger,
     connections: () => Object.fromEntries(Array.from(handles, ([of, name]) => [name, connectionFigures(of)])),
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
@@ -284,7 +297,7 @@ function timesOf({ retention: { calls, charges } }: LoadedConfig): RetentionTime
 }
 
 /** All stores of a gateway. */
-export type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates'>
+export type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates' | 'limitsLogger'>
 
 /** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {

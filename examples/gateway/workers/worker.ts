@@ -23,11 +23,11 @@ export async function runWorker(settings: Settings, logger: ProcessLog): Promise
     worker,
     logsForAll,
   }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
+    const config = loadResolvedConfig(source, process.env)
     const limits =
       settings.redisUrl === undefined
         ? inProcess(shared, shared)
-        : await openLimitStores(settings.redisUrl, logger)
-    const config = loadResolvedConfig(source, process.env)
+        : await openLimitStores(settings.redisUrl, logger, config.onStoreError)
     peers = new Peers(sendToPrimary, { worker, logsForAll })
     const adminListener = settings.adminListener && {
       ...settings.adminListener,

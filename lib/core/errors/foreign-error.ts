@@ -104,7 +104,10 @@ export function isUnforeseen(error: GatewayError): boolean {
   return error.code === 'internal_error' && !error.foreseen
 }
 
-/** The names of our errors about a store, the codes of Node about a connection, and what pg-pool says of one. */
+/**
+ * The names of our errors about a store, the codes of Node about a connection, those of Postgres that say that it cannot serve
+ * now or serves others first, and what pg and pg-pool say of a connection.
+ */
 const NO_ANSWER: ReadonlySet<unknown> = new Set([
   'StoreAway',
   'DatabaseTimeout',
@@ -116,12 +119,40 @@ const NO_ANSWER: ReadonlySet<unknown> = new Set([
   'EAI_AGAIN',
   'EPIPE',
   'ETIMEDOUT',
+  // Certificates.
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  // It takes no writes, has no room or no connections left, is going down or not up yet, or refuses the login.
+  '25006',
+  '53100',
+  '53200',
+  '53300',
+  '57P01',
+  '57P02',
+  '57P03',
+  '28000',
+  '28P01',
+  // Others had what the statement needed for too long.
+  '40001',
+  '40P01',
+  '55P03',
+  '57014',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
   'timeout exceeded when trying to connect',
 ])
+
+/** The results of SQLite that say so: busy, read-only, a disk that fails or is full, a file that cannot be opened. */
+const SQLITE_NO_ANSWER: ReadonlySet<number> = new Set([5, 8, 10, 13, 14])
 
 /** Returns what an error says, if it is that a store or service gave no answer. A stack adds nothing to that. */
 export function noAnswerReason(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const { name, code, message } = error as Error & { code?: unknown }
+  const { name, code, message, errcode } = error as Error & { code?: unknown; errcode?: unknown }
+  if (typeof errcode === 'number' && SQLITE_NO_ANSWER.has(errcode & 0xff)) return message
   return [name, code, message].some((word) => NO_ANSWER.has(word)) ? message : undefined
 }

@@ -13,6 +13,7 @@ import {
 } from '../options/index.ts'
 import { machine } from '../timing/index.ts'
 import { Distance } from './distance.ts'
+import { Outage } from './outage.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
 export class StoreAway extends Error {
@@ -83,7 +84,7 @@ const RULES: OptionRules<StoreGuardOptions> = {
  */
 export class StoreGuard {
   readonly #name: string
-  readonly #effect: string | undefined
+  readonly #outage: Outage
   readonly #logger: Logger
   readonly #nearTimeoutMs: number
   readonly #farTimeoutMs: number
@@ -91,7 +92,6 @@ export class StoreGuard {
   readonly #probeMs: number
   readonly #rejectsAlone: boolean
   readonly #onChange: (away: boolean) => void
-  #awaySince: number | undefined
   #nextProbe = 0
   /** Whether operations get no answer in time, so that it costs a call time to ask. */
   #isSilent = false
@@ -107,8 +107,8 @@ export class StoreGuard {
   constructor(options: StoreGuardOptions) {
     checkOptions('StoreGuard', options, RULES)
     this.#name = options.name
-    this.#effect = options.effect
     this.#logger = quietLogger(options.logger)
+    this.#outage = new Outage({ store: this.#name, effect: options.effect, logger: this.#logger })
     this.#nearTimeoutMs = options.timeoutMs ?? 250
     this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
     this.#probeMs = options.probeMs ?? 500
@@ -124,7 +124,7 @@ export class StoreGuard {
 
   /** Whether the store is away, as far as this process knows. */
   get away(): boolean {
-    return this.#awaySince !== undefined
+    return this.#outage.isOn
   }
 
   /** The number of outages so far, for metrics. */
@@ -168,7 +168,7 @@ export class StoreGuard {
    * sent together by {@link insist}. While the store is away, true means that it is this operation's turn to try.
    */
   mayAsk(): boolean {
-    if (this.#awaySince === undefined || (this.#rejectsAlone && !this.#isSilent)) return true
+    if (!this.away || (this.#rejectsAlone && !this.#isSilent)) return true
     const now = performance.now()
     if (now < this.#nextProbe) return false
     this.#nextProbe = now + this.#probeMs
@@ -190,7 +190,7 @@ export class StoreGuard {
       const succeed = (answer: T): void => {
         if (!this.#running.delete(fail)) {
           // A store that has become slow would otherwise stay away: its next answer would be late as well.
-          if (this.#awaySince !== undefined) this.#distance.becomes(performance.now() - askedAt)
+          if (this.away) this.#distance.becomes(performance.now() - askedAt)
           return
         }
         this.#letGo()
@@ -222,7 +222,7 @@ export class StoreGuard {
       // The slice in which an operation began was shorter than the others.
       if (slices < SLICES) this.#running.set(giveUp, slices + 1)
       // The answer may have arrived and only not be read yet.
-      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`), true)
+      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${Math.round(this.#timeoutMs)} ms`), true)
     }
     if (this.#running.size > 0) this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
   }
@@ -238,22 +238,18 @@ export class StoreGuard {
   }
 
   #gone(error: unknown): void {
-    if (this.#awaySince !== undefined) return
-    this.#awaySince = Date.now()
+    if (this.away) return
     this.#nextProbe = performance.now() + this.#probeMs
     this.#outages++
-    const effect = this.#effect
-    this.#logger.error({ err: error, store: this.#name, ...(effect && { effect }) }, 'store is away')
+    this.#outage.begins(error)
     this.#tell(true)
   }
 
   #back(): void {
     this.#rejectsSince = undefined
     this.#isSilent = false
-    if (this.#awaySince === undefined) return
-    const forMs = Date.now() - this.#awaySince
-    this.#awaySince = undefined
-    this.#logger.warn({ store: this.#name, forMs }, 'store is back')
+    if (!this.away) return
+    this.#outage.ends()
     this.#tell(false)
   }
 

@@ -1,5 +1,6 @@
 import type { Logger } from '../../core/call/index.ts'
 import { notify } from '../../core/options/index.ts'
+import { Outage } from '../../core/store-guard/index.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerTimes } from './ledger-times.ts'
 
@@ -27,10 +28,12 @@ export class LedgerHealth {
   #silent = false
   #failingSince: number | undefined
   #triedAt = Number.NEGATIVE_INFINITY
-  #awaySince: number | undefined
+  readonly #outage: Outage
 
   constructor(deps: LedgerHealthDeps) {
     this.#deps = deps
+    const { clock, logger } = deps
+    this.#outage = new Outage({ store: 'ledger', effect: EFFECT, logger, now: () => clock.now() })
   }
 
   get away(): boolean {
@@ -82,17 +85,11 @@ export class LedgerHealth {
 
   #judge(error?: unknown): void {
     const { away } = this
-    if (away === (this.#awaySince !== undefined)) return
-    const { clock, logger } = this.#deps
-    if (this.#awaySince === undefined) {
-      this.#awaySince = clock.now()
+    if (away === this.#outage.isOn) return
+    if (away) {
       this.outages++
-      logger.error({ err: error, effect: EFFECT }, 'ledger is away')
-    } else {
-      const forMs = Math.round(clock.now() - this.#awaySince)
-      this.#awaySince = undefined
-      logger.warn({ forMs }, 'ledger is back')
-    }
+      this.#outage.begins(error)
+    } else this.#outage.ends()
     this.#notify(away)
   }
 

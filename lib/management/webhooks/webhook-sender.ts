@@ -13,7 +13,7 @@ import {
   required,
   someMilliseconds,
 } from '../../core/options/index.ts'
-import { boundedStore } from '../../core/store-guard/index.ts'
+import { boundedStore, Outage } from '../../core/store-guard/index.ts'
 import { type AttemptEnd, type ClaimedDelivery, MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
 import { type Answer, signedMessage, WebhookRequests } from './webhook-request.ts'
 
@@ -80,11 +80,11 @@ export class WebhookSender {
   readonly #slots = new WebhookSlots()
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<void>>()
+  readonly #outage: Outage
   #round: Promise<void> | undefined
   #again = false
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  #away = false
   #prunedAt = Number.NEGATIVE_INFINITY
   #lookedAt = Number.NEGATIVE_INFINITY
   #oldestAt: number | null = null
@@ -109,6 +109,7 @@ export class WebhookSender {
   }
 
   /** Lets running attempts end, for two seconds; breaks off the others, which another process makes. Never rejects. */
+    this.#outage = new Outage({ store: 'webhooks', effect: 'events come later', logger: this.#logger })
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -146,12 +147,9 @@ export class WebhookSender {
       this.#again = false
       try {
         await this.#runRound()
-        if (this.#away) this.#logger.info({}, 'webhooks are delivered again')
-        this.#away = false
+        this.#outage.ends()
       } catch (error) {
-        if (!this.#away)
-          this.#logger.error({ err: error }, 'webhooks cannot be delivered: their store is away')
-        this.#away = true
+        this.#outage.begins(error)
         return
       }
     }

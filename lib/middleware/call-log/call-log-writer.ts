@@ -10,7 +10,7 @@ import {
   type OptionRules,
   required,
 } from '../../core/options/index.ts'
-import { boundedStore } from '../../core/store-guard/index.ts'
+import { boundedStore, Outage } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { Retention } from './retention.ts'
 
@@ -81,6 +81,7 @@ export class CallLogWriter {
   readonly #flushMs: number
   readonly #retention: Retention | undefined
   readonly #queue: FairQueue<CallLogEntry>
+  readonly #outage: Outage
   /** Entries that failed alone. Each is tried alone again, in turn with batches of others. */
   #suspects: CallLogEntry[] = []
   #suspectsTurn = false
@@ -112,6 +113,7 @@ export class CallLogWriter {
     const isOfMemory = options.store.append === MemoryCallStore.prototype.append
     this.#store = isOfMemory ? options.store : store
     this.#logger = logger
+    this.#outage = new Outage({ store: 'call log', effect: 'entries of calls come later', logger })
     this.#maxQueue = maxQueue
     this.#maxQueueBytes = maxQueueBytes
     this.#queue = new FairQueue({ maxItems: maxQueue, maxBytes: maxQueueBytes })
@@ -145,7 +147,9 @@ export class CallLogWriter {
     this.#accepted++
     const dropped = this.#queue.add(entry.account ?? '', entry, bytesOfEntry(entry))
     if (dropped.length > 0) {
-      this.#beginOutage({ queued: this.#queue.size }, 'call log: the queue is full, entries are dropped')
+      if (!this.#droppedInOutage)
+        this.#logger.error({ queued: this.#queue.size }, 'call log: the queue is full, entries are dropped')
+      this.#droppedInOutage ??= new Map()
       for (const each of dropped) this.#noteDropped(each)
     }
     this.#schedule()
@@ -209,7 +213,8 @@ export class CallLogWriter {
       this.#atOnce = Math.min(this.#batchSize, this.#atOnce * 8)
       if (this.#droppedInOutage) this.#endOutage(this.#droppedInOutage)
     } catch (error) {
-      this.#beginOutage({ err: error, queued: this.#queue.size }, 'call log: the store fails, entries wait')
+      this.#outage.begins(error, { queued: this.#queue.size })
+      this.#droppedInOutage ??= new Map()
       this.#atOnce = Math.max(1, Math.ceil(batch.length / 8))
       if (batch.length === 1) this.#failedAlone(batch[0] as CallLogEntry, error)
       else this.#queue.putBack(batch)
@@ -272,20 +277,16 @@ export class CallLogWriter {
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
 
-  #beginOutage(fields: object, message: string): void {
-    if (this.#droppedInOutage) return
-    this.#droppedInOutage = new Map()
-    this.#logger.error(fields, message)
-  }
-
   /** Waits until half the queue is free: a slow store would otherwise be logged with every batch. */
   #endOutage(counts: ReadonlyMap<string, number>): void {
     if (this.#queue.size * 2 > this.#maxQueue || this.#queue.bytes * 2 > this.#maxQueueBytes) return
     const dropped = [...counts.values()].reduce((sum, count) => sum + count, 0)
     this.#droppedInOutage = undefined
-    this.#logger.warn(
-      { dropped, ...(dropped > 0 && { accounts: Object.fromEntries(counts) }) },
-      'call log: entries are written again',
-    )
+    this.#outage.ends()
+    if (dropped > 0)
+      this.#logger.warn(
+        { dropped, accounts: Object.fromEntries(counts) },
+        'call log: entries are written again',
+      )
   }
 }

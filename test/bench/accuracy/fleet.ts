@@ -86,13 +86,14 @@ async function badExit({ name, gateway }: Member): Promise<string[]> {
 
 /** When a process took Redis for away, and so counted limits by itself. */
 export function localSpans({ gateway }: Member): Span[] {
-  const told = gateway.logged.filter(({ store }) => store === 'redis limits')
+  const told = gateway.logged.filter(({ store }) => store === 'redis')
   return spansBetween(told, 'store is away', 'store is back')
 }
 
 /** When a process took the ledger for away, and so refused what its leases did not cover. */
 export function ledgerAwaySpans({ gateway }: Member): Span[] {
-  return spansBetween(gateway.logged, 'ledger is away', 'ledger is back')
+  const told = gateway.logged.filter(({ store }) => store === 'ledger' || store === 'database')
+  return spansBetween(told, 'store is away', 'store is back')
 }
 
 function spansBetween(lines: readonly LogLine[], away: string, back: string): Span[] {

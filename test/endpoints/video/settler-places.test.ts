@@ -90,7 +90,7 @@ describe('a settler, while the rows of an account are locked', { skip: WITHOUT_P
     t.mock.timers.tick(10_000)
     await untilAsync(async () => (await stateOf(other.account, next.id)) === 'expired', 'the expiry', 5000)
     assert.equal(await stateOf(locked.account, old.id), 'intended')
-    assert.deepEqual(logger.about(/cannot be polled/), [])
+    assert.deepEqual(logger.about(/store is away/), [])
     await unlock()
   })
 

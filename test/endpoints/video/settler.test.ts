@@ -206,8 +206,8 @@ describe('the settler', () => {
     const logger = new KeptLog()
     settlerOn(t, faulty, new ScriptedLine(() => answered({ state: 'succeeded' })), { logger })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
-    assert.equal(logger.about(/their store is away/).length, 1)
-    assert.equal(logger.about(/polled again/).length, 1)
+    assert.equal(logger.about(/store is away/).length, 1)
+    assert.equal(logger.about(/store is back/).length, 1)
   })
 
   for (const failing of ['markUnanswered', 'prune', 'expire'] as const)

@@ -67,7 +67,7 @@ describe('the call log writer', () => {
       if (store.batches.length > before) tries.push(ms + 50)
     }
     assert.deepEqual(tries, [150, 400, 850, 1700, 2750, 3800, 4850], 'no more than a second apart')
-    assert.deepEqual(messages(), ['error: call log: the store fails, entries wait'])
+    assert.deepEqual(messages(), ['error: store is away'])
     writer.add(all[2]!)
     store.failing = false
     await pass(t, 1000)
@@ -75,7 +75,7 @@ describe('the call log writer', () => {
     assert.equal(store.batches.at(-1)?.length, 1, 'fewer at a time')
     for (let i = 0; i < 5; i++) await pass(t, 1000)
     for (const { id } of all) assert.ok(await store.find(id))
-    assert.deepEqual(messages().slice(1), ['warn: call log: entries are written again'])
+    assert.deepEqual(messages().slice(1), ['warn: store is back'])
     assert.deepEqual([writer.queued, writer.dropped], [0, 0])
   })
 

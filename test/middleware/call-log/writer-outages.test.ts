@@ -91,13 +91,20 @@ describe('a store of the call log that fails', () => {
       await passSlowly(t, 3000)
       store.failing = false
       await passSlowly(t, 3000)
+      const { err } = (logger.lines[0]?.fields ?? {}) as { err?: unknown }
+      assert.match(`${err}`, /the disk is gone/)
       assert.deepEqual(logger.lines, [
         {
           level: 'error',
-          fields: { err: new Error('the disk is gone'), queued: 2 },
-          message: 'call log: the store fails, entries wait',
+          fields: {
+            err,
+            store: 'call log',
+            effect: 'entries of calls come later',
+            queued: 2,
+          },
+          message: 'store is away',
         },
-        { level: 'warn', fields: { dropped: 0 }, message: 'call log: entries are written again' },
+        { level: 'warn', fields: { store: 'call log', forMs: 3800 }, message: 'store is back' },
       ])
     }
   })
@@ -113,7 +120,15 @@ it('the end of each outage tells how many entries were dropped in it', async (t)
     store.failing = false
     await passSlowly(t, 2000)
     assert.deepEqual(logger.lines.at(-1)?.fields, { dropped, accounts: { acme: dropped } })
-    assert.equal(logger.lines.length, 2)
+    assert.deepEqual(
+      logger.lines.map(({ message }) => message),
+      [
+        'call log: the queue is full, entries are dropped',
+        'store is away',
+        'store is back',
+        'call log: entries are written again',
+      ],
+    )
   }
   assert.equal(writer.dropped, 4)
 })

@@ -131,6 +131,12 @@ describe('the failure of a store', () => {
     ['whose connection is refused', Object.assign(new Error('connect failed'), { code: 'ECONNREFUSED' })],
     ['whose connection is cut', Object.assign(new Error('read failed'), { code: 'ECONNRESET' })],
     ['that is away', new StoreAway('limits did not answer in 250 ms')],
+    ['that is going down', Object.assign(new Error('terminating connection'), { code: '57P01' })],
+    ['that has no connections left', Object.assign(new Error('too many clients already'), { code: '53300' })],
+    ['whose password is another one', Object.assign(new Error('authentication failed'), { code: '28P01' })],
+    ['whose certificate has expired', Object.assign(new Error('expired'), { code: 'CERT_HAS_EXPIRED' })],
+    ['whose disk is full', Object.assign(new Error('database or disk is full'), { errcode: 13 })],
+    ['whose disk fails', Object.assign(new Error('disk I/O error'), { errcode: 778 })],
     ['that is late', new DatabaseTimeout('Postgres did not answer within 5500 ms')],
   ] as const)
     it(`${what}: is a warning without a stack`, async () => {

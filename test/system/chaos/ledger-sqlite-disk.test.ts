@@ -122,7 +122,7 @@ async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   const charged = disk === UNWRITABLE ? during.filter(({ end }) => end === 'whole') : []
   assert.deepEqual(charged, [], 'what cannot be charged has no end')
   assert.ok(during.some(({ end }) => end === 'refused'))
-  const away = gateway.logged.filter(({ msg }) => msg === 'ledger is away')
+  const away = gateway.logged.filter(({ msg }) => msg === 'store is away')
   // One without an error was slow: on a busy machine it may be.
   const faults = away.flatMap(({ err }) => (err as { message: string } | undefined)?.message ?? [])
   assert.ok(faults.length > 0)

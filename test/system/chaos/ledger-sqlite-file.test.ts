@@ -176,7 +176,7 @@ describe('a gateway whose SQLite file is damaged where', () => {
           [503, 'billing_unavailable'],
         ],
       )
-      const [away] = damaged.logged.filter(({ msg }) => msg === 'ledger is away')
+      const [away] = damaged.logged.filter(({ msg }) => msg === 'store is away')
       assert.match((away as { err?: { message?: string } } | undefined)?.err?.message ?? '', /malformed/)
       // Killed: it must not write over what is put back.
       await damaged.stop()

@@ -92,7 +92,7 @@ async function spendAll(t: TestContext, url: string, config: PaidConfig, calls: 
   await shutDown(gateways)
   // A machine so slow that commits wait for half a second has the gateways refuse calls, and log it. Where it is only calls
   // that wait, each is refused when it has waited.
-  const isAway = gateways.some(({ logged }) => logged.some(({ msg }) => msg === 'ledger is away'))
+  const isAway = gateways.some(({ logged }) => logged.some(({ msg }) => msg === 'store is away'))
   const unsure = [...told.flat(), ...further].filter(({ errorCode }) => errorCode === 'billing_unavailable')
   const soon = unsure.filter(({ ms }) => ms < PATIENCE_MS)
   assert.ok(isAway || soon.length === 0, `${soon.length} refused at once`)

@@ -86,7 +86,7 @@ async function loadAndKill(gateway: GatewayProcess, callers: number, ms: number)
   killed = true
   await gateway.stop()
   await Promise.all(loops)
-  const isSlow = gateway.logged.some(({ msg }) => msg === 'ledger is away')
+  const isSlow = gateway.logged.some(({ msg }) => msg === 'store is away')
   return paid.map((each) => {
     const code = each.answer ? each.answer.errorCode : 'killed'
     return { ...each, mayBeFree: isSlow && (code === 'killed' || code === 'billing_unavailable') }

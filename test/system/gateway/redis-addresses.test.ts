@@ -160,7 +160,7 @@ it('a Redis that is dead at the start is told of once, with its address and the 
     const told = gateway.logged.filter(({ msg }) => msg === 'store is away')
     assert.deepEqual(
       told.map(({ store, address }) => [store, address]),
-      [['redis limits', `${kind}://127.0.0.1:1${name}`]],
+      [['redis', `${kind}://127.0.0.1:1${name}`]],
     )
     assert.match(`${told[0]?.reason}`, /ECONNREFUSED|closed|unreachable|refresh/i)
     assert.doesNotMatch(gateway.stdout + gateway.stderr, /hidden/)

@@ -11,7 +11,7 @@ import {
   required,
   someMilliseconds,
 } from '../../../core/options/index.ts'
-import { boundedStore } from '../../../core/store-guard/index.ts'
+import { boundedStore, Outage } from '../../../core/store-guard/index.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { PollAgain, TaskStore } from '../../../ledger/tasks/task-store.ts'
@@ -83,6 +83,7 @@ export class TaskSettler {
   readonly #clients: LineClients
   readonly #settings: ReturnType<typeof withDefaults>
   readonly #logger: Logger
+  readonly #outage: Outage
   readonly #closing = new AbortController()
   readonly #polls = new Set<Promise<void>>()
   /** The lines that the config did not have when they were last needed. */
@@ -92,7 +93,6 @@ export class TaskSettler {
   readonly #upkeep: TaskUpkeep
   #round: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
-  #away = false
 
   constructor(options: TaskSettlerOptions) {
     checkOptions('TaskSettler', options, RULES)
@@ -101,6 +101,11 @@ export class TaskSettler {
     this.#store = boundedStore('video tasks', options.store)
     this.#clients = options.clients
     this.#logger = quietLogger(options.logger)
+    this.#outage = new Outage({
+      store: 'video tasks',
+      effect: 'videos are polled and charged later',
+      logger: this.#logger,
+    })
     this.#upkeep = new TaskUpkeep(this.#store, this.#settings, this.#logger)
     this.#scheduleRound(0)
   }
@@ -130,11 +135,9 @@ export class TaskSettler {
       const now = Date.now()
       if (free > 0) started = await this.#pollDue(free)
       if (started < free) void Promise.all(this.#polls).then(() => this.#upkeep.notePolled(now))
-      if (this.#away) this.#logger.info({}, 'video tasks are polled again')
-      this.#away = false
+      this.#outage.ends()
     } catch (error) {
-      if (!this.#away) this.#logger.error({ err: error }, 'video tasks cannot be polled: their store is away')
-      this.#away = true
+      this.#outage.begins(error)
     }
     // If more tasks may be due, continue as soon as a poll has ended.
     const moreMayBeDue = started > 0 && started === free

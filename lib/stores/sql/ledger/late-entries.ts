@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { bytesOfEntry } from '../../../core/call/index.ts'
+import { Outage } from '../../../core/store-guard/index.ts'
 import type { Settlement, SettlementResult } from '../../../ledger/index.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
@@ -92,20 +93,19 @@ export class LateEntries {
 
   async #writeAll(): Promise<void> {
     const { logger } = connectionsOf(this.#db)
+    const outage = new Outage({ store: 'entries of charges', effect: 'entries of calls come later', logger })
     const { length: waiting } = this.#waiting
-    let failed = false
     while (this.#waiting.length > 0) {
       try {
         // A settlement that waits for the log has locked its wallets.
         if (await this.checkLocks()) throw new Error('somebody has locked the tables of the call log')
         await this.#writeSome()
       } catch (error) {
-        if (!failed) logger.error({ err: error, waiting }, 'call log: entries of charges wait')
-        failed = true
+        outage.begins(error, { waiting })
         await pause(RETRY_MS, undefined, { ref: false })
       }
     }
-    if (failed) logger.warn({}, 'call log: the entries of charges are written')
+    outage.ends()
   }
 
   /** Writes the entries that have waited longest. An entry whose row somebody has locked waits alone. */
