@@ -45,7 +45,7 @@ import type { Peers } from './workers/reports.ts'
 
 /** The parts of which the gateway is made. */
 export interface GatewayParts
-  extends Pick<ServicesOptions, 'ledgerTimes'>,
+  extends Pick<ServicesOptions, 'ledgerTimes' | 'consoleUrl'>,
     Pick<Openings, 'use' | 'strategy'> {
   readonly config: LoadedConfig
   readonly stores: Stores
@@ -140,6 +140,7 @@ export function assemble(parts: GatewayParts): Assembly {
     ...{ config, webhookAllowPrivate },
     ledgerTimes: parts.ledgerTimes,
     strategy: parts.strategy,
+    consoleUrl: parts.consoleUrl,
   })
   const { live, catalog, lines, pool, kept, video, connections } = services
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))

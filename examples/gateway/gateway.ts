@@ -58,6 +58,8 @@ export interface GatewayOptions extends Openings {
   readonly signInProvider?: GivenProvider | undefined
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
   readonly webhookAllowPrivate?: boolean | undefined
+  /** The address of the console, for links in messages to Slack. Defaults to none: they have no link. */
+  readonly consoleUrl?: string | undefined
   /** Takes the log. Defaults to JSON lines on the standard output, from level `info` on. */
   readonly logger?: Logger | undefined
   /**

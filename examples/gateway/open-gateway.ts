@@ -24,6 +24,8 @@ export interface OpenGatewayOptions extends Openings {
   /** The provider that operators sign in at; undefined = there is none. */
   readonly signInProvider?: ProviderSettings | undefined
   readonly webhookAllowPrivate: boolean
+  /** The address of the console, for links in messages; undefined = they have none. */
+  readonly consoleUrl?: string | undefined
   /** Undefined: the process has telemetry of its own, and this gateway answers no `GET /metrics`. */
   readonly observability: ObservabilitySettings | undefined
   /** Whether operators have an app of their own. Defaults to false. */
@@ -104,10 +106,10 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       limits: limits.limits,
       ...(limits.state && { state: limits.state }),
       ...(limits.lineStates && { lineStates: limits.lineStates }),
+      ...(limits.limitsLogger && { limitsLogger: limits.limitsLogger }),
       ...own,
     },
     ledgerTimes: { ...(stallMs !== undefined && { stallMs }), ...(confirmMs !== undefined && { confirmMs }) },
-      ...(limits.limitsLogger && { limitsLogger: limits.limitsLogger }),
     readiness,
     authority: takeOver.authority,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),

@@ -29,6 +29,8 @@ export interface ServicesOptions extends WatchedStores {
   readonly strategy?: Strategy | undefined
   /** Whether webhooks may have private addresses, and `http:` ones. */
   readonly webhookAllowPrivate: boolean
+  /** The address of the console, for links in messages; undefined = they have none. */
+  readonly consoleUrl?: string | undefined
 }
 
 /** The objects that middlewares and endpoints share, and the tasks that run without a request. */
@@ -39,7 +41,7 @@ const FRESH_WITHIN_MS = 500
 
 /** Creates the services of a gateway. */
 export function createServices(options: ServicesOptions) {
-  const { config, stores, watches, ledgerTimes, webhookAllowPrivate, strategy } = options
+  const { config, stores, watches, ledgerTimes, webhookAllowPrivate, strategy, consoleUrl } = options
   const { logger } = stores
   const { region } = config
   const routed = (routing: LoadedConfig['routing']) => ({ ...routing, ...(strategy && { strategy }) })
@@ -73,6 +75,7 @@ export function createServices(options: ServicesOptions) {
   const webhooks = new WebhookSender({
     outbox: stores.outbox,
     allowPrivate: webhookAllowPrivate,
+    ...(consoleUrl !== undefined && { consoleUrl }),
     logger,
   })
 

@@ -32,6 +32,7 @@ export interface AssembledOptions extends Pick<GatewayOptions, 'use' | 'strategy
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly adminToken?: string
   readonly webhookAllowPrivate?: boolean
+  readonly consoleUrl?: string
   readonly ledgerConfirmMs?: number
   readonly signInProvider?: NonNullable<GatewayOptions['signInProvider']>
 }

@@ -87,6 +87,9 @@ const signInProvider = z.object(
   'must be an object with "issuer", "clientId" and "clientSecret"',
 )
 
+const CONSOLE_FAULT = 'must be an http:// or https:// address, such as https://gateway.example.com/console'
+const consoleUrl = z.string(CONSOLE_FAULT).regex(/^https?:\/\/[^\s<>|#?]+$/, CONSOLE_FAULT)
+
 /** The options that `createGateway` shares with the environment. */
 export const SHARED_OPTIONS = {
   databaseUrl: databaseUrl.default(DATABASE),
@@ -97,6 +100,7 @@ export const SHARED_OPTIONS = {
   redisUrl: z.preprocess(emptyAsNone, redisUrl.optional()),
   adminToken: z.preprocess(emptyAsNone, adminToken.optional()),
   signInProvider: signInProvider.optional(),
+  consoleUrl: consoleUrl.optional(),
 }
 
 export type GivenProvider = z.input<typeof signInProvider>
@@ -170,6 +174,8 @@ export const VARIABLES = z.object({
   WORKERS: number.pipe(wholeNumber(1, 256)).optional(),
   /** Between "not ready" and the end of listening. Balancers need less to notice that checks of /readyz fail. */
   SHUTDOWN_NOTICE_MS: number.pipe(wholeNumber(0, 120_000, 'whole milliseconds')).default(5000),
+  /** The address of the console, for messages to people. By default that of its port. */
+  CONSOLE_URL: consoleUrl.optional(),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1'], 'must be 1 or 0').default('0'),
   /** Overrides the config's `region`. */
   GATEWAY_REGION: z.string().optional(),
@@ -230,6 +236,7 @@ const ENVIRONMENT = VARIABLES.refine(
     redisUrl: given.REDIS_URL,
     adminToken: given.ADMIN_TOKEN,
     signInProvider: providerOf(given),
+    consoleUrl: given.CONSOLE_URL ?? consoleUrlOf(given),
     webhookAllowPrivate: given.WEBHOOK_ALLOW_PRIVATE === '1',
     logLevel: given.LOG_LEVEL,
     observability: observabilityOf(given),
@@ -302,6 +309,13 @@ function isStrong(token: string | undefined, host: string): boolean {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+/** Returns the address of the console on its own port; undefined if that is chosen later. */
+function consoleUrlOf({ HOST, PORT, ADMIN_HOST = HOST, ADMIN_PORT = PORT }: Given): string | undefined {
+  const isAnyAddress = ADMIN_HOST === '0.0.0.0' || ADMIN_HOST === '::'
+  const host = ADMIN_HOST.includes(':') ? `[${ADMIN_HOST}]` : ADMIN_HOST
+  return ADMIN_PORT === 0 || isAnyAddress ? undefined : `http://${host}:${ADMIN_PORT}/console`
 }
 
 function hasProvider({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET }: Given): boolean {

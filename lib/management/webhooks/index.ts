@@ -29,6 +29,7 @@ export {
   MAX_WEBHOOKS,
   type NewWebhook,
   type Webhook,
+  type WebhookFormat,
   type WebhookStore,
   webhookChange,
 } from './webhook-store.ts'

@@ -1,4 +1,5 @@
 import type { WebhookEvent, WebhookEventType } from './webhook-event.ts'
+import type { WebhookFormat } from './webhook-store.ts'
 
 /** The clocks of processes differ by less. What lies further ahead than it can was noted before a clock was set back. */
 export const MAX_CLOCK_SKEW_MS = 600_000
@@ -8,6 +9,7 @@ export interface ClaimedDelivery {
   readonly id: string
   readonly webhook: string
   readonly url: string
+  readonly format: WebhookFormat
   /** The current secret first, then the one before it while that signs too. */
   readonly secrets: readonly string[]
   readonly event: WebhookEvent

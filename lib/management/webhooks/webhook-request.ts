@@ -3,6 +3,7 @@ import { Webhook as Signer } from 'standardwebhooks'
 import type { Agent } from 'undici'
 import { isPrivateHost, lookupAny, lookupPublic, PrivateAddress } from '../../core/public-address/index.ts'
 import type { ClaimedDelivery } from './outbox.ts'
+import { slackMessage } from './slack-message.ts'
 
 const MAX_URL_LENGTH = 2000
 
@@ -21,8 +22,8 @@ function isPrivate(hostname: string): boolean {
   return isPrivateHost(hostname) || /(^|\.)localhost\.?$/.test(hostname)
 }
 
-/** A request as Standard Webhooks defines it. */
-export interface SignedMessage {
+/** A request to a receiver. */
+export interface WebhookMessage {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -33,16 +34,25 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
 }
 
-/** Signs an event for a webhook. Each attempt has the same body and id, and a time and signature of its own. */
-export function signedMessage({ event, secrets }: ClaimedDelivery, now: number): SignedMessage {
+const HEADERS = { 'content-type': 'application/json', 'user-agent': 'express-model-gateway' }
+
+/**
+ * Returns the request that tells a webhook of an event. Each attempt has the same body and, as Standard Webhooks defines it, the
+ * same id, and a time and signature of its own. Slack reads no headers.
+ */
+export function messageOf(
+  delivery: ClaimedDelivery,
+  { now, consoleUrl }: { readonly now: number; readonly consoleUrl: string | undefined },
+): WebhookMessage {
+  const { event, format, secrets } = delivery
+  if (format === 'slack') return { headers: HEADERS, body: JSON.stringify(slackMessage(event, consoleUrl)) }
   const { id, type, at, data } = event
   const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data })
   const time = new Date(now)
   const signatures = secrets.map((secret) => new Signer(secret).sign(id, time, body))
   return {
     headers: {
-      'content-type': 'application/json',
-      'user-agent': 'express-model-gateway',
+      ...HEADERS,
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(now / 1000)),
       'webhook-signature': signatures.join(' '),
@@ -73,7 +83,7 @@ export class WebhookRequests {
   }
 
   /** Sends a message; never rejects. */
-  async send(url: string, { headers, body }: SignedMessage, closing: AbortSignal): Promise<Answer> {
+  async send(url: string, { headers, body }: WebhookMessage, closing: AbortSignal): Promise<Answer> {
     const fault = webhookUrlFault(url, this.#allowPrivate)
     if (fault !== undefined) return { status: null, error: `the address ${fault}` }
     const late = AbortSignal.timeout(this.#timeoutMs)

@@ -15,7 +15,7 @@ import {
 } from '../../core/options/index.ts'
 import { boundedStore, Outage } from '../../core/store-guard/index.ts'
 import { type AttemptEnd, type ClaimedDelivery, MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
-import { type Answer, signedMessage, WebhookRequests } from './webhook-request.ts'
+import { type Answer, messageOf, WebhookRequests } from './webhook-request.ts'
 
 /** Options of {@link WebhookSender}. Times are milliseconds. */
 export interface WebhookSenderOptions {
@@ -23,6 +23,8 @@ export interface WebhookSenderOptions {
   outbox: WebhookOutbox
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
   allowPrivate?: boolean
+  /** The address of the console, for links in messages to Slack. Defaults to none: they have no link. */
+  consoleUrl?: string
   /** How long a receiver may take to answer, at most five minutes. Defaults to 10000. */
   timeoutMs?: number
   /** How often the outbox is asked for new events and due deliveries. Defaults to 1000. */
@@ -43,6 +45,7 @@ const MAX_TIMEOUT_MS = 300_000
 const RULES: OptionRules<WebhookSenderOptions> = {
   outbox: required(anObjectWith('an outbox, such as new SqlWebhookOutbox(db)', 'claim')),
   allowPrivate: oneOf(true, false),
+  consoleUrl: aString(),
   timeoutMs: aWholeNumber(
     `a positive whole number of milliseconds, at most ${MAX_TIMEOUT_MS} (5 minutes)`,
     1,
@@ -73,14 +76,15 @@ const PRUNED_ROWS = 1000
  * await sender.close()
  */
 export class WebhookSender {
-  readonly #settings: Required<WebhookSenderOptions>
+  readonly #settings: Required<Omit<WebhookSenderOptions, 'consoleUrl'>>
+  readonly #consoleUrl: string | undefined
   readonly #outbox: WebhookOutbox
   readonly #logger: Logger
+  readonly #outage: Outage
   readonly #requests: WebhookRequests
   readonly #slots = new WebhookSlots()
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<void>>()
-  readonly #outage: Outage
   #round: Promise<void> | undefined
   #again = false
   #timer: NodeJS.Timeout | undefined
@@ -102,14 +106,15 @@ export class WebhookSender {
       ...options,
       logger: quietLogger(options.logger),
     }
+    this.#consoleUrl = options.consoleUrl?.replace(/\/$/, '')
     this.#outbox = boundedStore('webhooks', options.outbox)
     this.#logger = this.#settings.logger
+    this.#outage = new Outage({ store: 'webhooks', effect: 'events come later', logger: this.#logger })
     this.#requests = new WebhookRequests(this.#settings)
     this.#schedule()
   }
 
   /** Lets running attempts end, for two seconds; breaks off the others, which another process makes. Never rejects. */
-    this.#outage = new Outage({ store: 'webhooks', effect: 'events come later', logger: this.#logger })
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -216,7 +221,7 @@ export class WebhookSender {
   /** Returns whether the event was delivered. */
   async #attempt(delivery: ClaimedDelivery, owner: string): Promise<boolean> {
     const { now } = this.#settings
-    const message = signedMessage(delivery, now())
+    const message = messageOf(delivery, { now: now(), consoleUrl: this.#consoleUrl })
     const answer = await this.#requests.send(delivery.url, message, this.#closing.signal)
     const end = this.#endOf(delivery, answer)
     await this.#outbox.finish(delivery.id, owner, end, now())

@@ -1,10 +1,15 @@
 import { type ChangeOrigin, changedObject, type RecordedChange } from '../../core/change-log/index.ts'
 import type { WebhookEventType } from './webhook-event.ts'
 
+/** The forms in which a webhook is sent events: as Standard Webhooks has it, or as a sentence for Slack. */
+export const WEBHOOK_FORMATS = ['standard', 'slack'] as const
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number]
+
 /** A receiver of events. Times are milliseconds since the epoch. */
 export interface Webhook {
   readonly id: string
   readonly url: string
+  readonly format: WebhookFormat
   /** The types of events that it is sent; null = all. */
   readonly events: readonly WebhookEventType[] | null
   readonly description: string | null
@@ -18,6 +23,8 @@ export interface Webhook {
 /** A webhook that an operator creates. */
 export interface NewWebhook extends Pick<Webhook, 'id' | 'url' | 'events' | 'description'> {
   readonly secret: string
+  /** Defaults to `standard`. */
+  readonly format?: WebhookFormat
 }
 
 /** An event on its way to a webhook, or there. Times are milliseconds since the epoch. */
@@ -71,9 +78,9 @@ export interface WebhookStore {
 /** Returns the record of a change of a webhook. It has no secret, and of the address, which may be one, only the origin. */
 export function webhookChange(
   action: 'webhook.created' | 'webhook.rotated' | 'webhook.deleted',
-  { id, url, events, description }: Pick<Webhook, 'id' | 'url' | 'events' | 'description'>,
+  { id, url, format = 'standard', events, description }: Omit<NewWebhook, 'secret'>,
   origin: ChangeOrigin,
 ): RecordedChange {
-  const settings = { origin: new URL(url).origin, events, description }
+  const settings = { origin: new URL(url).origin, format, events, description }
   return changedObject(action, id, settings, origin)
 }

@@ -15,7 +15,13 @@ import {
 import { deletedOf, deletion, newId, type ResourceParts, rotationOf, textMember } from '../resource.ts'
 import { WEBHOOK_EVENTS } from './webhook-event.ts'
 import { newWebhookSecret, webhookUrlFault } from './webhook-request.ts'
-import { type Delivery, MAX_WEBHOOKS, type Webhook, type WebhookStore } from './webhook-store.ts'
+import {
+  type Delivery,
+  MAX_WEBHOOKS,
+  WEBHOOK_FORMATS,
+  type Webhook,
+  type WebhookStore,
+} from './webhook-store.ts'
 
 /** The webhooks that operators manage. */
 export interface AdminWebhooks {
@@ -34,6 +40,10 @@ const newWebhook = z.strictObject({
     .default(null)
     .describe('The types of events; null: all, also those of later versions.'),
   description: textMember.nullable().default(null),
+  format: z
+    .enum(WEBHOOK_FORMATS, `must be one of ${WEBHOOK_FORMATS.join(', ')}`)
+    .default('standard')
+    .describe('`slack`: one sentence, for an incoming webhook of Slack, without a signature.'),
 })
 
 const type = z.enum(WEBHOOK_EVENTS)
@@ -42,6 +52,7 @@ const webhook = z.strictObject({
   id: z.string(),
   object: z.literal('webhook'),
   url: z.string(),
+  format: z.enum(WEBHOOK_FORMATS),
   events: z.array(type).nullable(),
   description: z.string().nullable(),
   dropped: z.int().describe('Deliveries that were dropped because too many waited.'),
@@ -151,9 +162,9 @@ export const WEBHOOK_ENDPOINTS = [
 ]
 
 function describe(webhook: Webhook): WebhookAnswer {
-  const { id, url, events, description, dropped, disabledAt, createdAt } = webhook
+  const { id, url, format, events, description, dropped, disabledAt, createdAt } = webhook
   return {
-    ...{ id, object: 'webhook', url, events, description, dropped },
+    ...{ id, object: 'webhook', url, format, events, description, dropped },
     disabled_at: isoTime(disabledAt),
     created_at: isoTime(createdAt),
   }

@@ -2,7 +2,7 @@ import type { DeliveryAnswer as Delivery, WebhookAnswer } from 'express-model-ga
 import { h } from '../element.ts'
 import { count, listedMoment, moment } from '../format.ts'
 import { collection } from '../parts/collection.ts'
-import { checks, field, namesIn } from '../parts/form.ts'
+import { checks, choice, field, namesIn } from '../parts/form.ts'
 import { subjectLink } from '../parts/links.ts'
 import { listing } from '../parts/listing.ts'
 import { rotation } from '../parts/rotation.ts'
@@ -52,15 +52,25 @@ export function webhookList(context: ViewContext): ViewContent {
           hint: 'An https address on the public internet.',
           attributes: { type: 'url', required: true, spellcheck: 'false' },
         }),
+        choice(
+          { name: 'format', label: 'Format' },
+          [
+            ['standard', 'Standard Webhooks'],
+            ['slack', 'Slack: one sentence'],
+          ],
+          'standard',
+        ),
         field({ name: 'description', label: 'Description' }),
         checks('events', 'Events; none chosen: all', EVENTS, []),
       ],
-      bodyOf: ({ url, description, events }) => ({
+      bodyOf: ({ url, format, description, events }) => ({
         url,
+        format,
         description: description || null,
         events: namesIn(events),
       }),
-      made: ({ secret = '', url }) => newSecret(secret, url),
+      // Slack verifies no signature.
+      made: ({ secret = '', url, format }) => (format === 'slack' ? undefined : newSecret(secret, url)),
     },
     actions: [
       rotation<Webhook>(context, {
@@ -84,6 +94,7 @@ export function webhookList(context: ViewContext): ViewContent {
 const COLUMNS: readonly Column<Webhook>[] = [
   { name: 'Webhook', heads: true, cell: ({ id, url }) => h('a', { href: linkTo('webhooks', id) }, url) },
   { name: 'Description', cell: ({ description }) => description },
+  { name: 'Format', cell: ({ format }) => format },
   { name: 'Events', cell: ({ events }) => events?.join(', ') ?? 'all' },
   {
     name: 'State',

@@ -5,7 +5,7 @@ import type { TicketStatus } from '../../../core/tickets/index.ts'
 import type { Period } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { TaskState, VideoTask } from '../../../ledger/tasks/task.ts'
-import type { WebhookEventType } from '../../../management/webhooks/index.ts'
+import type { WebhookEventType, WebhookFormat } from '../../../management/webhooks/index.ts'
 import type { CALL_COLUMNS, CHARGE_COLUMNS } from '../ledger/charge-rows.ts'
 import type { RowOf } from './columns.ts'
 
@@ -422,6 +422,7 @@ export interface WebhooksTable {
   /** How many deliveries were dropped because too many waited. */
   dropped: bigint
   created_at: bigint
+  format: WebhookFormat
 }
 
 /** The outbox: events, written in the transactions of what they report. */

@@ -42,7 +42,7 @@ async function withContents(
     await db.deleteFrom('webhook_deliveries').where('position', 'in', positions).execute()
   }
   if (!known) return []
-  const { url, secret, old_secret, old_secret_until } = known
+  const { url, format, secret, old_secret, old_secret_until } = known
   const isOldValid = old_secret !== null && Number(old_secret_until) > now
   const secrets = isOldValid ? [secret, old_secret] : [secret]
   return claimed.flatMap(({ position, event: id, attempts }) => {
@@ -50,7 +50,7 @@ async function withContents(
     if (!row) return []
     const { type, subject, at, data } = row
     const event = { id, type, subject, at: Number(at), data: JSON.parse(data) as object }
-    return { id: String(position), webhook, url, secrets, event, attempts }
+    return { id: String(position), webhook, url, format, secrets, event, attempts }
   })
 }
 

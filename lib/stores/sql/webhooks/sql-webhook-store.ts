@@ -38,9 +38,9 @@ export class SqlWebhookStore implements WebhookStore {
   }
 
   create(webhook: NewWebhook, origin: ChangeOrigin): Promise<Webhook | undefined> {
-    const { id, url, events, description, secret } = webhook
+    const { id, url, format = 'standard', events, description, secret } = webhook
     const row = {
-      ...{ id, url, description, secret, created_at: BigInt(origin.at), dropped: 0n },
+      ...{ id, url, format, description, secret, created_at: BigInt(origin.at), dropped: 0n },
       events: events && JSON.stringify(events),
       ...{ old_secret: null, old_secret_until: null, disabled_at: null },
     }
@@ -100,6 +100,7 @@ export class SqlWebhookStore implements WebhookStore {
 function toWebhook({
   id,
   url,
+  format,
   events,
   description,
   disabled_at,
@@ -109,6 +110,7 @@ function toWebhook({
   return {
     id,
     url,
+    format,
     events: toList(events) as Webhook['events'],
     description,
     createdAt: Number(created_at),

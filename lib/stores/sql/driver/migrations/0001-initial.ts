@@ -346,7 +346,8 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       old_secret_until bigint,
       disabled_at bigint,
       dropped bigint not null,
-      created_at bigint not null
+      created_at bigint not null,
+      format ${text} not null default 'standard'
     )`,
     `create table webhook_events (
       id ${text} primary key,
