@@ -1,5 +1,9 @@
 import { type ErrorReason, phraseOf, reasonOfCode } from './client-phrases.ts'
 import { type ErrorCode, errorRow, isErrorCode, type RetryTier } from './codes.ts'
+import { requireNode } from './node-version.ts'
+
+// Here, because almost everything in this package imports this module.
+requireNode()
 
 /** The details that one error adds to its row of the error table. */
 export interface GatewayErrorOptions {

@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+// As a whole: an older Node, which lacks a name, would fail before it could be refused with a clear sentence.
+import zlib from 'node:zlib'
 import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -68,12 +69,12 @@ type Decompressor = (() => Transform) | null
 
 const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
   ['identity', null],
-  ['gzip', createGunzip],
+  ['gzip', zlib.createGunzip],
   // RFC 9110, 8.4.1.3.
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-  ['zstd', createZstdDecompress],
+  ['x-gzip', zlib.createGunzip],
+  ['deflate', zlib.createInflate],
+  ['br', zlib.createBrotliDecompress],
+  ['zstd', zlib.createZstdDecompress],
 ])
 
 function decompressorOf(encoding: string, call: Call): Decompressor {

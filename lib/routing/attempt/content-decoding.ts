@@ -1,16 +1,6 @@
 import type { Transform } from 'node:stream'
-import {
-  brotliDecompressSync,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-  gunzipSync,
-  inflateRawSync,
-  inflateSync,
-  zstdDecompressSync,
-} from 'node:zlib'
+// As a whole: an older Node, which lacks a name, would fail before it could be refused with a clear sentence.
+import zlib from 'node:zlib'
 
 /** Beyond this size an answer may be this many times as large as what came. */
 const FREE_BYTES = 1024 * 1024
@@ -52,10 +42,10 @@ export function decoded(bytes: Buffer, header: string | readonly string[] | unde
   let body = bytes
   for (const encoding of encodingsIn(header) ?? []) {
     const options = { maxOutputLength: Math.max(FREE_BYTES, MAX_RATIO * bytes.length) }
-    if (encoding === 'gzip') body = gunzipSync(body, options)
-    else if (encoding === 'br') body = brotliDecompressSync(body, options)
-    else if (encoding === 'zstd') body = zstdDecompressSync(body, options)
-    else body = hasZlibHead(body) ? inflateSync(body, options) : inflateRawSync(body, options)
+    if (encoding === 'gzip') body = zlib.gunzipSync(body, options)
+    else if (encoding === 'br') body = zlib.brotliDecompressSync(body, options)
+    else if (encoding === 'zstd') body = zlib.zstdDecompressSync(body, options)
+    else body = hasZlibHead(body) ? zlib.inflateSync(body, options) : zlib.inflateRawSync(body, options)
   }
   return body
 }
@@ -156,10 +146,10 @@ export class ContentDecoder {
 }
 
 function stepFor(encoding: Encoding, first: Buffer | undefined): Transform {
-  if (encoding === 'gzip') return createGunzip()
-  if (encoding === 'br') return createBrotliDecompress()
-  if (encoding === 'zstd') return createZstdDecompress()
-  return !first || hasZlibHead(first) ? createInflate() : createInflateRaw()
+  if (encoding === 'gzip') return zlib.createGunzip()
+  if (encoding === 'br') return zlib.createBrotliDecompress()
+  if (encoding === 'zstd') return zlib.createZstdDecompress()
+  return !first || hasZlibHead(first) ? zlib.createInflate() : zlib.createInflateRaw()
 }
 
 /** Whether bytes begin as zlib's format does. Some servers send `deflate` without it. */

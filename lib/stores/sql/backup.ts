@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { access, copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite'
 import { sql } from 'kysely'
 import { isPostgres } from './driver/database.ts'
 import { openDatabase } from './driver/open-database.ts'
@@ -34,7 +34,7 @@ export async function backupDatabase(url: string, file: string, env: Environment
   const db = await openDatabase(url, { readOnly: true, poolSize: 1 })
   try {
     if (isPostgres(db)) await dump(url, partial, await tablesOf(db), env)
-    else copySqlite(sqliteFile(url), partial)
+    else await copySqlite(sqliteFile(url), partial)
     await sync(partial)
     await rename(partial, file)
   } catch (error) {
@@ -77,8 +77,8 @@ export async function restoreDatabase(
   return former
 }
 
-function copySqlite(from: string, to: string): void {
-  const db = new DatabaseSync(from, { readOnly: true })
+async function copySqlite(from: string, to: string): Promise<void> {
+  const db = await openFile(from, { readOnly: true })
   try {
     db.prepare('vacuum into ?').run(to)
   } finally {
@@ -91,13 +91,13 @@ async function replaceSqlite(target: string, backup: string): Promise<string | u
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   await copyFile(backup, fresh)
   try {
-    assertWhole(fresh)
+    await assertWhole(fresh)
     await sync(fresh)
     if (!(await exists(target))) {
       await rename(fresh, target)
       return undefined
     }
-    leaveWal(target)
+    await leaveWal(target)
     const former = `${target}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
     await rename(target, former)
     await rename(fresh, target)
@@ -108,8 +108,8 @@ async function replaceSqlite(target: string, backup: string): Promise<string | u
   }
 }
 
-function assertWhole(file: string): void {
-  const db = new DatabaseSync(file, { readOnly: true })
+async function assertWhole(file: string): Promise<void> {
+  const db = await openFile(file, { readOnly: true })
   try {
     const [row] = db.prepare('pragma integrity_check(1)').all()
     if (row?.integrity_check !== 'ok') throw new Error(`the backup is damaged: ${row?.integrity_check}`)
@@ -121,8 +121,8 @@ function assertWhole(file: string): void {
 }
 
 /** Has all be in the file itself, which needs it alone. @throws Error if a process has it open. */
-function leaveWal(file: string): void {
-  const db = new DatabaseSync(file, { timeout: 1000 })
+async function leaveWal(file: string): Promise<void> {
+  const db = await openFile(file, { timeout: 1000 })
   try {
     db.exec('pragma journal_mode = delete')
   } catch (error) {
@@ -130,6 +130,12 @@ function leaveWal(file: string): void {
   } finally {
     db.close()
   }
+}
+
+/** Loads SQLite only here: an older Node, which has none, would fail before it could be refused with a clear sentence. */
+async function openFile(file: string, options: DatabaseSyncOptions): Promise<DatabaseSync> {
+  const { DatabaseSync } = await import('node:sqlite')
+  return new DatabaseSync(file, options)
 }
 
 function sqliteFile(url: string): string {
