@@ -53,6 +53,11 @@ export interface OperatorPages {
 /** Mounts the console and the metrics, which need no key either. */
 export function mountOperatorPages(app: Express, { metricsPage, signInPage }: OperatorPages): void {
   app.use(['/console', '/metrics'], noBody)
+  app.get('/', (req, res) => {
+    // Relative, so that it leads there below a proxy's prefix too.
+    const [path = ''] = req.originalUrl.split('?')
+    res.redirect(`${path.slice(path.lastIndexOf('/') + 1) || '.'}/console`)
+  })
   app.use('/console/sign-in', signInPage)
   app.use('/console', consolePage())
   if (metricsPage) app.get('/metrics', metricsPage)

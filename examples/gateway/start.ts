@@ -197,12 +197,20 @@ function onStop(kill: () => void, stop: (signal: string) => Promise<void>, logge
 
 main().catch(exitWithErrors)
 
-/** Prints the addresses of the gateway and, with the demo config, a first request to try. */
+/** Prints the addresses of the gateway, how to sign in to the console and, with the demo config, a first request to try. */
 function printReadyMessage({ callers, admin }: Addresses, settings: Settings): void {
   const origin = originOf(callers)
   if (admin) console.log(`The console, /admin and /metrics are at ${originOf(admin)}`)
   console.log(`express-model-gateway is ready at ${origin}`)
-  if (settings.configFile !== undefined) return
+  const isDemo = settings.configFile === undefined
+  const ofKeys = `Sign in with an API key${isDemo ? ` (${DEMO_KEY})` : ''} to see its account`
+  const ofOperators =
+    settings.adminToken === undefined
+      ? 'set ADMIN_TOKEN to sign in as an operator'
+      : 'or with the ADMIN_TOKEN to run the service'
+  console.log(`Console: ${settings.consoleUrl ?? `${originOf(admin ?? callers)}/console`}`)
+  console.log(`${ofKeys}; ${ofOperators}.`)
+  if (!isDemo) return
   const body = JSON.stringify({ model: DEMO_MODEL, messages: [{ role: 'user', content: 'Hello!' }] })
   console.log('It uses the demo config, whose models answer by rule and are no AI. Try:')
   console.log(

@@ -1,5 +1,5 @@
 import type { OwnSessionAnswer } from 'express-model-gateway/admin'
-import { Api } from './api.ts'
+import { Api, ApiFault } from './api.ts'
 import { fill, h } from './element.ts'
 import { field, form } from './parts/form.ts'
 import { faultNotice, notice } from './parts/notice.ts'
@@ -20,9 +20,15 @@ const REFUSALS: Readonly<Record<string, string>> = {
  */
 export function signIn(refused: unknown, done: () => void): { element: HTMLElement; heading: HTMLElement } {
   const heading = h('h1', { tabindex: -1 }, 'Gateway console')
-  const act = async ({ kind, secret = '' }: Readonly<Record<string, string>>) => {
+  const act = async ({ secret = '' }: Readonly<Record<string, string>>) => {
     if (secret === '') return notice('bad', 'Type in your key or token.')
-    keepSession(await sessionOf(kind === 'admin' ? 'admin' : 'key', secret))
+    const session = await sessionOf('key', secret).catch(async (fault: unknown) => {
+      // Tried second: a wrong token counts as an attempt to guess one.
+      if (isRefused(fault)) return operatorSession(secret)
+      throw fault
+    })
+    if (!session) return notice('bad', 'This is neither a valid API key nor the token of an operator.')
+    keepSession(session)
     done()
   }
   const entry = form({
@@ -30,17 +36,10 @@ export function signIn(refused: unknown, done: () => void): { element: HTMLEleme
     submit: 'Sign in',
     act,
     fields: [
-      h(
-        'fieldset',
-        { class: 'kinds' },
-        h('legend', {}, 'Sign in with'),
-        kindChoice('key', 'an API key', 'your account: its calls, money and models', true),
-        kindChoice('admin', 'the admin token', "or an operator's own, for those who run the service", false),
-      ),
       field({
         name: 'secret',
         label: 'Key or token',
-        hint: 'Kept in this tab until you sign out or close it, and sent to this gateway only.',
+        hint: 'An API key shows its account. The ADMIN_TOKEN of the gateway, or an operator’s own token, is for those who run the service. It is kept in this tab until you sign out or close it, and sent to this gateway only.',
         attributes: { type: 'password', autocomplete: 'off', spellcheck: 'false', autofocus: true },
       }),
     ],
@@ -89,11 +88,16 @@ async function sessionOf(kind: Session['kind'], secret: string | null): Promise<
   return { kind, secret, name: '', roles: [] }
 }
 
-function kindChoice(value: Session['kind'], name: string, shows: string, checked: boolean): HTMLElement {
-  return h(
-    'label',
-    { class: 'kind' },
-    h('input', { type: 'radio', name: 'kind', value, checked }),
-    h('span', {}, h('strong', {}, name), h('small', {}, shows)),
-  )
+/** Returns the session of an operator; undefined if the token is none of theirs, or there is no admin API. */
+async function operatorSession(secret: string): Promise<Session | undefined> {
+  try {
+    return await sessionOf('admin', secret)
+  } catch (fault) {
+    if (isRefused(fault) || (fault instanceof ApiFault && fault.status === 404)) return undefined
+    throw fault
+  }
+}
+
+function isRefused(fault: unknown): boolean {
+  return fault instanceof ApiFault && fault.status === 401
 }

@@ -74,8 +74,7 @@ export async function openConsole(
 }
 
 /** Fills the form of the way in, and sends it. */
-export async function signIn({ page }: ConsoleTab, kind: 'key' | 'admin', secret: string): Promise<void> {
-  if (kind === 'admin') await page.getByRole('radio', { name: 'the admin token' }).check()
+export async function signIn({ page }: ConsoleTab, secret: string): Promise<void> {
   await page.getByLabel('Key or token').fill(secret)
   await page.getByRole('button', { name: 'Sign in' }).click()
 }

@@ -68,7 +68,7 @@ export function consoleSuite(): ConsoleSuite {
     },
     async signedIn(kind, options) {
       const tab = await openConsole(browser, gateway.url, options)
-      await signIn(tab, kind, kind === 'key' ? 'sk-demo' : ADMIN_TOKEN)
+      await signIn(tab, kind === 'key' ? 'sk-demo' : ADMIN_TOKEN)
       await tab.page.getByRole('heading', { name: 'Overview' }).waitFor()
       return tab
     },

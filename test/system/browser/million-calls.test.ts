@@ -53,7 +53,7 @@ describe('the console over 1,000,000 calls', { skip: WITHOUT_CHROMIUM }, () => {
     browser = await startBrowser()
     cleanUp.after(() => browser.close())
     tab = await openConsole(browser, gateway.url)
-    await signIn(tab, 'admin', ADMIN_TOKEN)
+    await signIn(tab, ADMIN_TOKEN)
     await settled(tab.page)
   })
 

@@ -58,7 +58,7 @@ describe('the work of administrators in the console', { skip: WITHOUT_CHROMIUM }
       ['admin', [ways.money, ways.limits]],
     ] as const) {
       const tab = await openConsole(suite.browser, suite.url)
-      await signIn(tab, 'admin', await tokenOf(role))
+      await signIn(tab, await tokenOf(role))
       await tab.page.getByRole('heading', { name: 'Overview' }).waitFor()
       await tab.go('/accounts/demo')
       await assertShows(detailOf(tab.page, 'Deposited'), '$25.00')

@@ -48,7 +48,7 @@ describe('a token of a role in the console', { skip: WITHOUT_CHROMIUM }, () => {
       tab.page.on('request', (request) => {
         if (request.method() !== 'GET') sent.push(`${request.method()} ${request.url()}`)
       })
-      await signIn(tab, 'admin', token)
+      await signIn(tab, token)
       await tab.page.getByRole('heading', { name: 'Overview' }).waitFor()
       const offered = new Set<string>()
       // It ends after some seconds; until then it can be resolved.

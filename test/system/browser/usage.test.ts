@@ -60,7 +60,7 @@ describe('usage in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await operator.close()
 
     const holder = await openConsole(suite.browser, suite.url)
-    await signIn(holder, 'key', secret)
+    await signIn(holder, secret)
     await assertShows(detailOf(holder.page, 'Requests'), /^2$/)
     await assertShows(sectionOf(holder.page, 'By model'), 'chat-small')
     assert.doesNotMatch(
@@ -166,7 +166,7 @@ describe('usage in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await suite.admin('POST', '/accounts', { id: 'quiet' })
     const { secret } = await suite.admin<{ secret: string }>('POST', '/keys', { account: 'quiet' })
     const tab = await openConsole(suite.browser, suite.url)
-    await signIn(tab, 'key', secret)
+    await signIn(tab, secret)
     await assertShows(tab.page.getByRole('main'), 'No calls in this time.')
     await tab.go('/reports')
     await assertShows(tab.page.getByRole('main'), 'No calls in this time.')

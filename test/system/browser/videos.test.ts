@@ -20,7 +20,7 @@ describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
     t.after(() => browser.close())
     const tab = await openConsole(browser, server.gateway.url)
     const { page, go } = tab
-    await signIn(tab, 'admin', String(server.env.ADMIN_TOKEN))
+    await signIn(tab, String(server.env.ADMIN_TOKEN))
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await go('/?period=custom&from=2026-01-01&to=2026-01-03')
     await assertShows(detailOf(page, 'Charged'), '$0.80')
@@ -56,7 +56,7 @@ describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
     t.after(() => browser.close())
     const tab = await openConsole(browser, gateway.url)
     const { page, go } = tab
-    await signIn(tab, 'admin', String(server.env.ADMIN_TOKEN))
+    await signIn(tab, String(server.env.ADMIN_TOKEN))
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await go('/videos?state=queued')
     await assertShows(page.getByRole('row').filter({ hasText: one }), /queued.*demo.*clip.*videos.*\$0\.40/s)
