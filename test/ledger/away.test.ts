@@ -83,7 +83,11 @@ describe('a ledger counts as away', () => {
       [
         [
           'store is away',
-          { err: DOWN, store: 'ledger', effect: 'calls that cost money are refused with billing_unavailable' },
+          {
+            err: DOWN,
+            store: 'ledger',
+            effect: 'calls that cost money are refused with billing_unavailable',
+          },
         ],
         ['store is back', { store: 'ledger', forMs: 1235 }],
       ],

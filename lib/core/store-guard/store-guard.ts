@@ -222,7 +222,12 @@ export class StoreGuard {
       // The slice in which an operation began was shorter than the others.
       if (slices < SLICES) this.#running.set(giveUp, slices + 1)
       // The answer may have arrived and only not be read yet.
-      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${Math.round(this.#timeoutMs)} ms`), true)
+      else
+        setImmediate(
+          giveUp,
+          new StoreAway(`${this.#name} did not answer in ${Math.round(this.#timeoutMs)} ms`),
+          true,
+        )
     }
     if (this.#running.size > 0) this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
   }
