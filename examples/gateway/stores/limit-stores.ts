@@ -1,6 +1,6 @@
 import type { LimitStore, Logger } from 'express-model-gateway'
-import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
 import type { LoadedConfig } from 'express-model-gateway/config'
+import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
 import type { LineStateStore } from 'express-model-gateway/route'
 import type { StoreReading } from 'express-model-gateway/telemetry'
 import type * as Ioredis from 'ioredis'
