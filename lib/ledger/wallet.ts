@@ -17,7 +17,7 @@ export function keyWallet(keyId: string): WalletId {
   return `key:${keyId}`
 }
 
-/** Whom a charge or a hold counts against. */
+/** The account and key that a charge or a hold counts against. */
 export interface Spender {
   readonly account: string
   /** null if no key pays. */

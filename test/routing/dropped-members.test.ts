@@ -31,7 +31,7 @@ describe('a member that names what an upstream keeps', () => {
         () => dropped.add(param),
         (error) => error instanceof Untranslatable && error.param === param,
       )
-      assert.equal(dropped.told, undefined)
+      assert.equal(dropped.reported, undefined)
     })
   }
 
@@ -42,6 +42,6 @@ describe('a member that names what an upstream keeps', () => {
     })
     dropped.add('tools[1]')
     dropped.add('messages[0].content[1]')
-    assert.deepEqual(dropped.told, ['tools[1]', 'messages[0].content[1]'])
+    assert.deepEqual(dropped.reported, ['tools[1]', 'messages[0].content[1]'])
   })
 })

@@ -101,7 +101,7 @@ export class TakeOver {
       logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
     const warnings = configWarnings(config)
     if (warnings.length === 0) return
-    const told = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
-    logger.warn(told, 'the config names models or regions that do not exist')
+    const reported = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
+    logger.warn(reported, 'the config names models or regions that do not exist')
   }
 }

@@ -30,7 +30,7 @@ export interface CallLogEntry {
   readonly path: string
   readonly protocol: string
   readonly model: string | null
-  /** Whom the caller says that the call was for. Absent in older entries, as are the tags. */
+  /** The user that the caller has named. Absent in older entries, as are the tags. */
   readonly user?: string | null
   readonly tags?: Tags
   readonly stream: boolean
@@ -329,12 +329,12 @@ function routingOf(routing: RoutingTrace, most: number): RoutingSummary {
   if (eliminated.length === 0 && attempts.length <= 1 && !retryBudgetSpent && !disconnect)
     return { region, strategy, eliminated, attempts }
   const [tried, triedBytes] = fitting(attempts, Math.min(MAX_ATTEMPTS_BYTES, (most * 2) / 3))
-  const [told] = fitting(eliminated, most - triedBytes)
+  const [shown] = fitting(eliminated, most - triedBytes)
   return {
     region,
     strategy,
-    eliminated: eliminated.slice(0, told),
-    ...(told < eliminated.length && { eliminated_omitted: eliminated.length - told }),
+    eliminated: eliminated.slice(0, shown),
+    ...(shown < eliminated.length && { eliminated_omitted: eliminated.length - shown }),
     attempts: attempts.slice(0, tried),
     ...(tried < attempts.length && { attempts_omitted: attempts.length - tried }),
     ...(retryBudgetSpent && { retry_budget_spent: true }),

@@ -107,7 +107,7 @@ export class Call {
   keyWatch: KeyWatch | null = null
   /** The model that the caller asked for, whether it exists or not. */
   model: string | null = null
-  /** Whom the caller says that the call is for. Written by `readRequest`. */
+  /** The user that the caller has named. Written by `readRequest`. */
   user: string | null = null
   /** The tags that say what the call is for. Written by `authenticate`, and with those of the body by `readRequest`. */
   tags: Tags | null = null

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { callOf } from '../call/index.ts'
 
-/** Whose rows routes answer: those of the account of a request, or of all. */
+/** The account whose rows routes answer: that of a request, or `all`. */
 export type AccountOption = 'all' | ((req: Request) => string | undefined)
 
 /** The rule of an {@link AccountOption}. */

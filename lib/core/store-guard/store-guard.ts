@@ -247,7 +247,7 @@ export class StoreGuard {
     this.#nextProbe = performance.now() + this.#probeMs
     this.#outages++
     this.#outage.begins(error)
-    this.#tell(true)
+    this.#announce(true)
   }
 
   #back(): void {
@@ -255,11 +255,11 @@ export class StoreGuard {
     this.#isSilent = false
     if (!this.away) return
     this.#outage.ends()
-    this.#tell(false)
+    this.#announce(false)
   }
 
   /** Calls the listener. A failure of the listener does not count as one of the store. */
-  #tell(away: boolean): void {
+  #announce(away: boolean): void {
     notify(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
   }
 }

@@ -44,7 +44,7 @@ export function hasRouterMembers(operation: Operation, { json, raw }: ChatBody):
   return operation === chatCompletions && (speaksOpenRouter(json) || raw.includes('"cache_control"'))
 }
 
-/** Models that are told by `cache_control` what to cache in a chat, too. */
+/** Models that read `cache_control` in a chat, too. */
 const TAKES_CACHE_CONTROL = /claude|qwen/i
 
 /** Whether a chat of a model keeps `cache_control`, by the upstream's name. */

@@ -1,7 +1,7 @@
 import { type Call, type CallLogEntry, type CallOutcome, lineOf } from '../call/index.ts'
 import { NO_TAGS, parseAmount, type Tags } from '../catalog/index.ts'
 
-/** Whom and what calls are counted for. A null member: none, or not known. */
+/** The dimensions that calls are counted by. A member is null if there is none, or it is not known. */
 export interface UsageDimensions {
   readonly account: string | null
   readonly key: string | null

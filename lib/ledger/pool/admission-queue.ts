@@ -84,13 +84,13 @@ export class AdmissionQueue implements Admissions {
   /**
    * Admits waiting calls if their money can be held, and refuses those for which it cannot become available.
    *
-   * @param told the wallets that the ledger has just reported. Calls that their funds cannot cover are refused without
+   * @param reported the wallets that the ledger has just reported. Calls that their funds cannot cover are refused without
    *   asking again.
    */
-  serve(told: readonly WalletLease[]): void {
+  serve(reported: readonly WalletLease[]): void {
     if (this.#waiters.size === 0) return
     const waiting = this.#inTurn().filter((waiter) => !this.#admit(waiter))
-    const reach = new Map(told.map((wallet) => [wallet, wallet.reach]))
+    const reach = new Map(reported.map((wallet) => [wallet, wallet.reach]))
     for (const waiter of waiting) if (!this.#canBeServed(waiter, reach)) this.#refuse(waiter, reach)
     this.#keepWaiting()
     for (const waiter of waiting) if (!waiter.done) this.#askFor(waiter)

@@ -171,5 +171,6 @@ function isLateAlone(batch: ReadonlyMap<WalletLease, LeaseChange>, failure: unkn
 
 /** Serves the calls of each account once, with all of its wallets that the ledger has reported. */
 function serveAll(wallets: readonly WalletLease[]): void {
-  for (const [admissions, told] of Map.groupBy(wallets, (wallet) => wallet.admissions)) admissions.serve(told)
+  for (const [admissions, reported] of Map.groupBy(wallets, (wallet) => wallet.admissions))
+    admissions.serve(reported)
 }

@@ -72,7 +72,7 @@ export interface Admissions {
   /** Serves waiting calls soon, because something was returned. */
   serveSoon(): void
   /** Admits and refuses calls, because the ledger has reported these wallets. */
-  serve(told: readonly WalletLease[]): void
+  serve(reported: readonly WalletLease[]): void
 }
 
 /** The parts of a pool that a wallet needs. */

@@ -68,7 +68,7 @@ export interface VideoTask {
   readonly account: string
   /** The key whose quota is charged too; null if there is none. */
   readonly key: string | null
-  /** Whom and what the caller said that it is for. Absent: nobody, nothing. */
+  /** The user and tags that the caller has given; absent if there were none. */
   readonly user?: string | null
   readonly tags?: Tags
   /** The caller's name of the model. */

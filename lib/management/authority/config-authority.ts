@@ -312,9 +312,9 @@ function named<T extends { readonly id: string }>(items: readonly T[]): Named<T>
 /** Accounts or keys that are compared together. */
 interface Batch {
   readonly kind: Kind
-  /** Those that the config names. */
+  /** The ids that the config names. */
   readonly named: readonly string[]
-  /** Those that only an earlier config has named. */
+  /** The ids that only an earlier config has named. */
   readonly unnamed: readonly string[]
   /** The place of the last one; undefined if none is left. */
   readonly reached: string | undefined

@@ -164,7 +164,7 @@ export const BUDGET_ENDPOINTS = [
     method: 'patch',
     path: '/budgets/{id}',
     role: 'finance',
-    summary: 'Changes the amount of a budget, whether it refuses, and what is told',
+    summary: 'Changes the amount of a budget, whether it refuses, and its alerts',
     body: budgetPatch,
     answers: answersWith('Budget', budget),
     async handle({ req, id, body }, { budgets, ledger, origin }) {

@@ -139,7 +139,7 @@ const PARAMETERS = {
   Tags: {
     name: 'X-Gateway-Tags',
     in: 'header',
-    description: 'What usage tells of the call, such as `team=search,env=prod`.',
+    description: 'Labels of the call in usage, such as `team=search,env=prod`.',
     schema: { type: 'string' },
   },
   Provider: {

@@ -55,15 +55,15 @@ export function beginCall(options: BeginCallOptions = {}): RequestHandler {
       isWatched = false
       logger.warn({ requestId: call.id }, TOO_LATE)
     }
-    let told: unknown
+    let returned: unknown
     try {
-      told = onBegin?.(call, req)
+      returned = onBegin?.(call, req)
     } catch (error) {
       throw errorOf('beginCall: "onBegin"', error)
     }
     // It may refuse the call at once, and not later.
-    if (told !== undefined)
-      catchRejection(told, (error) => {
+    if (returned !== undefined)
+      catchRejection(returned, (error) => {
         call.logger.error({ err: error, requestId: call.id }, '"onBegin" failed when the call had begun')
       })
     next()

@@ -12,7 +12,7 @@ interface LabelBounds {
   readonly maxValues: number
 }
 
-/** Whom and what a call, or a video, was for. */
+/** The account, key, user and tags of a call or a video. */
 interface Attribution {
   readonly account: string
   readonly key: string | null

@@ -119,7 +119,7 @@ function validate(options: TelemetryOptions) {
   const { catalog, states = {}, labels = [], maxLabelValues: maxValues = 100 } = options
   for (const [name, store] of Object.entries(states.stores ?? {})) {
     if (typeof store?.outages !== 'number')
-      throw new TypeError(`telemetry: "states.stores.${name}" must tell outages, as new StoreWatch() does`)
+      throw new TypeError(`telemetry: "states.stores.${name}" must report outages, as new StoreWatch() does`)
   }
   const catalogNow = catalog ? catalogFrom(catalog) : (): Catalog | undefined => undefined
   return { catalogNow, states, labels, maxValues }

@@ -67,7 +67,7 @@ export class VideoCharges {
 
   #note(task: ChargedTask): void {
     if (!task.charge) return
-    for (const tell of this.#listeners.values()) tell(task, task.charge.amount)
+    for (const listener of this.#listeners.values()) listener(task, task.charge.amount)
   }
 }
 

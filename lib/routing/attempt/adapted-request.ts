@@ -95,7 +95,7 @@ export class RequestAdapter {
         ...(policy === 'drop' && { leaveOut: (param, what) => dropped.add(param, what) }),
       })
       const raw = Buffer.from(JSON.stringify(json))
-      return { operation, body: { raw, json }, dropped: dropped.told }
+      return { operation, body: { raw, json }, dropped: dropped.reported }
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error
       return error
@@ -124,13 +124,13 @@ function writableJson({ raw, json }: RequestBody): JsonObject {
 }
 
 /** The most members that are named, and the most characters of each. */
-const MAX_TOLD = 20
+const MAX_REPORTED = 20
 const MAX_PATH_LENGTH = 60
 
 /** Collects the members of a request that are left out, or lessened, for a line. */
 export class DroppedMembers {
   readonly #request: Pick<CallRequest, 'body' | 'references'>
-  readonly #told: string[] = []
+  readonly #reported: string[] = []
   #count = 0
 
   constructor(request: Pick<CallRequest, 'body' | 'references'>) {
@@ -150,13 +150,13 @@ export class DroppedMembers {
 
   /** Notes a member that the line gets weaker than it is meant, or not at all. */
   report(param: string): void {
-    if (this.#count++ < MAX_TOLD) this.#told.push(headerSafe(param))
+    if (this.#count++ < MAX_REPORTED) this.#reported.push(headerSafe(param))
   }
 
   /** The paths of the first members, and how many more there are; undefined if there is none. */
-  get told(): readonly string[] | undefined {
+  get reported(): readonly string[] | undefined {
     if (this.#count === 0) return undefined
-    return this.#count > MAX_TOLD ? [...this.#told, `+${this.#count - MAX_TOLD}`] : this.#told
+    return this.#count > MAX_REPORTED ? [...this.#reported, `+${this.#count - MAX_REPORTED}`] : this.#reported
   }
 }
 

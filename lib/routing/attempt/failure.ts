@@ -5,7 +5,7 @@ import type { UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
 /**
- * Whose fault a failure is: the line's, for all its models, or that of the model on the line. All other failures are
+ * The cause of a failure: the line, for all its models, or the model on the line. All other failures are
  * the request's, or nobody's.
  */
 export type Fault = 'line' | 'model'

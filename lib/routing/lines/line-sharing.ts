@@ -60,7 +60,7 @@ export class LineSharing implements StateSharing, SharingProcess {
   /** The states with a change to send or to repeat. */
   readonly #active = new Set<SharedState>()
   /** The states that had a standing note after the last exchange. */
-  #told: ReadonlySet<SharedState> = new Set()
+  #noted: ReadonlySet<SharedState> = new Set()
   /** The notes that stand, by the key in their ids. */
   #standing: ReadonlyMap<string, readonly (readonly [string, StandingNote])[]> = new Map()
   #soon: NodeJS.Immediate | undefined
@@ -113,7 +113,7 @@ export class LineSharing implements StateSharing, SharingProcess {
     this.#add(new SharedRest(`${key} rest`, rest, this))
   }
 
-  tell(shared: SharedState): void {
+  announce(shared: SharedState): void {
     if (this.#polling.closed) return
     this.#active.add(shared)
     this.#exchangeSoon()
@@ -143,9 +143,9 @@ export class LineSharing implements StateSharing, SharingProcess {
     if (this.#polling.closed) return
     this.#standing = Map.groupBy(standing, ([id]) => keyIn(id))
     const named = new Set([...this.#standing.keys()].flatMap((key) => this.#states.get(key) ?? []))
-    for (const shared of new Set([...this.#active, ...this.#told, ...named]))
+    for (const shared of new Set([...this.#active, ...this.#noted, ...named]))
       shared.read(this.#standingOf(shared))
-    this.#told = named
+    this.#noted = named
     for (const shared of this.#active) if (!shared.isActive) this.#active.delete(shared)
   }
 

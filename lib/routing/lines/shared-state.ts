@@ -19,7 +19,7 @@ export interface SharingProcess {
   /** An id that no other process has. */
   readonly id: string
   /** Exchanges the notes at once. */
-  tell(shared: SharedState): void
+  announce(shared: SharedState): void
   forget(shared: SharedState): void
 }
 
@@ -33,7 +33,7 @@ export class SharedCircuit implements SharedState {
     this.key = key
     this.#circuit = circuit
     this.#process = process
-    circuit.onOpen = () => process.tell(this)
+    circuit.onOpen = () => process.announce(this)
     circuit.onEnd = () => process.forget(this)
   }
 
@@ -66,7 +66,7 @@ export class SharedCircuit implements SharedState {
 const KEPT_MS = 30_000
 
 /** A rest that has begun, by its number in this process, or that it was lifted. */
-type Untold = { readonly unsaidMs: number; readonly rest: number } | 'lifted'
+type Unsent = { readonly unsaidMs: number; readonly rest: number } | 'lifted'
 
 /** Makes a rest that one process has begun a rest in all. */
 export class SharedRest implements SharedState, RestLink {
@@ -77,8 +77,8 @@ export class SharedRest implements SharedState, RestLink {
   #base: string | undefined
   #rests = 0
   /** The rest that the other processes do not know yet, and the one that is being sent to them. */
-  #untold: Untold | undefined
-  #sent: Untold | undefined
+  #unsent: Unsent | undefined
+  #sent: Unsent | undefined
 
   constructor(key: string, rest: Rest, process: SharingProcess) {
     this.key = key
@@ -88,13 +88,13 @@ export class SharedRest implements SharedState, RestLink {
   }
 
   rested(unsaidMs: number): void {
-    this.#untold = { unsaidMs, rest: ++this.#rests }
-    this.#process.tell(this)
+    this.#unsent = { unsaidMs, rest: ++this.#rests }
+    this.#process.announce(this)
   }
 
   lifted(): void {
-    this.#untold = this.#base === undefined ? undefined : 'lifted'
-    if (this.#untold) this.#process.tell(this)
+    this.#unsent = this.#base === undefined ? undefined : 'lifted'
+    if (this.#unsent) this.#process.announce(this)
   }
 
   ended(): void {
@@ -102,16 +102,16 @@ export class SharedRest implements SharedState, RestLink {
   }
 
   get isActive(): boolean {
-    return this.#untold !== undefined
+    return this.#unsent !== undefined
   }
 
   notes(): LineNote[] {
     const { id } = this
-    const untold = this.#untold
-    this.#sent = untold
-    if (!untold) return []
-    if (untold === 'lifted') return [{ id, value: '', lifeMs: 0, when: 'unchanged', base: this.#base }]
-    const value = `${untold.unsaidMs} ${this.#process.id} ${untold.rest}`
+    const unsent = this.#unsent
+    this.#sent = unsent
+    if (!unsent) return []
+    if (unsent === 'lifted') return [{ id, value: '', lifeMs: 0, when: 'unchanged', base: this.#base }]
+    const value = `${unsent.unsaidMs} ${this.#process.id} ${unsent.rest}`
     return [{ id, value, lifeMs: this.#rest.restMs + KEPT_MS, when: 'longer' }]
   }
 
@@ -120,12 +120,12 @@ export class SharedRest implements SharedState, RestLink {
     const isNew = note?.value !== this.#base
     this.#base = note?.value
     // A lifted rest must not come back before the others have lifted it, too.
-    const isLifted = this.#untold === 'lifted'
-    if (this.#sent === this.#untold) this.#untold = undefined
+    const isLifted = this.#unsent === 'lifted'
+    if (this.#sent === this.#unsent) this.#unsent = undefined
     if (!note || !isNew || isLifted) return
-    const told = readRest(note.value)
-    if (told && told.by !== this.#process.id && note.leftMs > KEPT_MS)
-      this.#rest.restAlong(note.leftMs - KEPT_MS, told.unsaidMs)
+    const noted = readRest(note.value)
+    if (noted && noted.by !== this.#process.id && note.leftMs > KEPT_MS)
+      this.#rest.restAlong(note.leftMs - KEPT_MS, noted.unsaidMs)
   }
 
   /** The id of its note. */

@@ -80,7 +80,7 @@ class WatchedSocket {
   readonly #socket: Socket
   /** Whether the next bytes belong to the head of an answer, or of an interim one. */
   #atHead = false
-  /** What has come of a head, as long as it is unknown what it is. */
+  /** The begin of a head, as long as it is unknown whether that is interim. */
   #head: Buffer | undefined
 
   constructor(socket: Socket) {

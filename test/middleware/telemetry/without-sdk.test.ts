@@ -110,8 +110,8 @@ test('options that are unusable are refused at construction, and the least that 
   const unusable = (options: unknown) => () => telemetry(options as TelemetryOptions)
   for (const [options, message] of [
     [{ catalog: {} }, /^telemetry: "catalog" must be a catalogue/],
-    [{ states: { stores: { own: {} } } }, /^telemetry: "states\.stores\.own" must tell outages/],
-    [{ states: { stores: { own: null } } }, /"states\.stores\.own" must tell outages/],
+    [{ states: { stores: { own: {} } } }, /^telemetry: "states\.stores\.own" must report outages/],
+    [{ states: { stores: { own: null } } }, /"states\.stores\.own" must report outages/],
     [{ states: 7 }, /^telemetry: "states" must be an object of states/],
     [{ labels: 'account' }, /^telemetry: "labels" must be a list of "account"/],
     [{ labels: ['model'] }, /^telemetry: "labels" must be a list of "account"/],

@@ -97,7 +97,7 @@ describe('the work of administrators in the console', { skip: WITHOUT_CHROMIUM }
     await form.getByLabel('Amount in US dollars').fill('10')
     await form.getByLabel('Period').selectOption('day')
     await form.getByLabel('Time zone').fill('Asia/Tokyo')
-    await form.getByLabel('Tell at').fill('0.5 0.8')
+    await form.getByLabel('Alert at').fill('0.5 0.8')
     await form.getByRole('button', { name: 'Create' }).click()
     await assertShows(
       page.getByRole('row'),

@@ -12,7 +12,7 @@ const CACHE = 'answers are not cached'
 const TELEMETRY =
   'metrics and traces go to OTEL_EXPORTER_OTLP_ENDPOINT, or are at /metrics; each call is in the call log'
 const OTHER_MODELS = 'a call falls back to the lines of its model: give the model a line of the other one'
-const OWN_DATABASE = 'is not read: this gateway has a database of its own, of which DATABASE_URL tells'
+const OWN_DATABASE = 'is not read: this gateway has a database of its own: set DATABASE_URL'
 
 /** By member of `litellm_params`. */
 export const PARAM_HINTS: Readonly<Record<string, string>> = {
@@ -90,7 +90,7 @@ export const GENERAL_HINTS: Readonly<Record<string, string>> = {
   allow_requests_on_db_unavailable: 'see onLedgerAway and onStoreError',
   pass_through_endpoints: 'add a rule of passThrough for each path',
   alerting:
-    'webhooks tell of budgets, balances, keys and lines: POST /admin/webhooks; other alerts are for what reads the metrics',
+    'webhooks report budgets, balances, keys and lines: POST /admin/webhooks; other alerts are for what reads the metrics',
   forward_client_headers_to_llm_api: 'headers of callers are not forwarded: give the line headers',
 }
 

@@ -127,7 +127,7 @@ export function stateReader(
   onUnknownStatus: (status: string) => void,
 ): (status: unknown) => ObservedState {
   return (status) => {
-    if (typeof status !== 'string') throw new SyntaxError('the answer tells no status')
+    if (typeof status !== 'string') throw new SyntaxError('the answer has no status')
     if (Object.hasOwn(states, status)) return states[status] as ObservedState
     onUnknownStatus(status)
     return 'running'

@@ -54,7 +54,7 @@ function indexed(
   const equal = [...equalTo(cells), ...(condition ? [condition] : [])]
   return {
     newest: (db, range, most) => newestOf(db, index, cells, range, most),
-    find: (db, id) => sql`select id from calls ${told(db, index)}
+    find: (db, id) => sql`select id from calls ${indexHint(db, index)}
       where ${all([...equal, sql`calls.id = ${id}`])} limit 1`,
     places: 1,
   }
@@ -85,7 +85,7 @@ function newestOf(
   const conditions = [...(condition ? [condition] : []), ...within(range)]
   // With both ends of a range of ids, SQLite would take another index, and read all calls of the range.
   if (!isPostgres(db))
-    return sql`select id from ${sql.table(table)} ${told(db, index)}
+    return sql`select id from ${sql.table(table)} ${indexHint(db, index)}
       where ${all([...equal, ...conditions])} order by id desc limit ${sql.lit(most)}`
   // The last column is compared together with the id: then Postgres cannot but read this index in its order. Where it believes a
   // value to be rare or common, which can be out of date, it would sort all rows that have it, or look for it among all calls.
@@ -113,7 +113,7 @@ function all(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
 }
 
 /** Returns the clause that names the index for SQLite; it is empty for Postgres. */
-function told(db: Database, { index }: Index): RawBuilder<unknown> {
+function indexHint(db: Database, { index }: Index): RawBuilder<unknown> {
   return index === undefined || isPostgres(db) ? sql`` : sql`indexed by ${sql.ref(index)}`
 }
 

@@ -445,7 +445,7 @@ export interface WebhookDeliveriesTable {
   subject: string
   /** The queue in which it waits, the one of the lowest number first. */
   queue: number
-  /** Whose it is there. */
+  /** Its owner in that queue. */
   share: string
   /** When it is its turn there: the first of each share, then the second of each. */
   turn: bigint

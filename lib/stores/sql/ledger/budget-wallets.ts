@@ -79,7 +79,7 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
     const used = new Map(missing.map((wallet) => [termsOf(wallet)?.id, termsOf(wallet)?.version]))
     const kept = [...used].flatMap(([id, version]) => (id === undefined ? [] : [[id, version ?? 0n]]))
     const opened = missing.map((id) => [id, termsOf(id)?.hard ?? 0, termsOf(id)?.amount ?? 0n])
-    const told = missing.flatMap((wallet) => {
+    const notices = missing.flatMap((wallet) => {
       const row = termsOf(wallet)
       if (!row) return []
       return [[wallet, { ...row, hard: row.hard !== 0, soft: JSON.parse(row.soft) as number[] }] as const]
@@ -89,7 +89,7 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
       writes: [
         { statement: KEEP_TERMS, rows: kept },
         { statement: OPEN_WALLETS, rows: opened },
-        ...noteWrites(told),
+        ...noteWrites(notices),
         { statement: DELETE_WALLETS, rows: pruned },
         { statement: DELETE_NOTICES, rows: pruned },
       ],

@@ -16,7 +16,7 @@ import { type UsageRowId, UsageTally } from '../usage/usage-tally.ts'
 /** As long as another operation of this process may hold a lock: Postgres ends it then. */
 const OWN_MS = 5000
 
-/** Whose the rows of each table are, by their ids; those of usage by the account. */
+/** The wallets that own the rows of each table, by the ids of the rows; those of usage by the account. */
 export interface RowsOf {
   readonly byId: Partial<Record<keyof Tables, Map<string, WalletId>>>
   readonly usage: readonly UsageRowId[]

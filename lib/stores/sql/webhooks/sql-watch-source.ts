@@ -62,12 +62,12 @@ export class SqlWatchSource implements WatchSource {
   /** Reads the next accounts that were reported as low: their rise was missed if no process looked for long. */
   async #risen(): Promise<readonly BalanceRow[]> {
     const { rows } = await sql<BalanceRow>`
-      select told.subject as id, funds - spent as balance, ${THRESHOLD} as threshold
+      select watched.subject as id, funds - spent as balance, ${THRESHOLD} as threshold
       from (select subject from webhook_states
           where state = 'low' and subject > ${this.#lowAfter} and subject < 'account;'
-          order by subject limit ${LOW_AT_A_TIME}) as told
-        left join wallets on wallets.id = told.subject
-      order by told.subject`.execute(this.#db)
+          order by subject limit ${LOW_AT_A_TIME}) as watched
+        left join wallets on wallets.id = watched.subject
+      order by watched.subject`.execute(this.#db)
     this.#lowAfter = rows.length < LOW_AT_A_TIME ? FIRST : (rows.at(-1)?.id ?? FIRST)
     return rows.filter(({ balance, threshold }) => balance !== null && balance >= threshold)
   }

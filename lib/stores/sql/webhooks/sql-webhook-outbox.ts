@@ -352,13 +352,13 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .where('position', 'in', lockFreeRows(this.#db, old))
       .executeTakeFirst()
     if (Number(numDeletedRows) === limit) return limit
-    const told = this.#db
+    const published = this.#db
       .selectFrom('webhook_events')
       .select('id')
       .where('at', '<', BigInt(before - EVENTS_STAY_MS))
       .orderBy('at')
       .limit(limit)
-    await this.#db.deleteFrom('webhook_events').where('id', 'in', lockFreeRows(this.#db, told)).execute()
+    await this.#db.deleteFrom('webhook_events').where('id', 'in', lockFreeRows(this.#db, published)).execute()
     await this.#db
       .deleteFrom('webhook_states')
       .where('at', '<', BigInt(before))
