@@ -1,5 +1,5 @@
 import type { AttemptRecord, Call, DisconnectTrace, RequestBody, RoutingTrace } from '../core/call/index.ts'
-import { GatewayError } from '../core/errors/index.ts'
+import type { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
 import type { AttemptEnd, Failure } from './attempt/failure.ts'
 import { type Candidate, type CandidateList, isFreeMove } from './candidates/candidate.ts'
@@ -62,6 +62,31 @@ export function newTrace({
   return { region, strategy: strategyName, eliminated: [], attempts: [] }
 }
 
+/** Why no line of a model served a call. */
+export interface ModelRefusal {
+  /** The answer to the call if no other model may serve it. */
+  readonly error: GatewayError
+  /** The failures of its attempts; none if no line could be tried. */
+  readonly failures: readonly Failure[]
+  /** Whether lines of another model may serve the call: no attempt has found fault with the request. */
+  readonly elsewhere: boolean
+  /** The shortest rest of its lines that were not tried because they rest. */
+  readonly restMs: number | undefined
+}
+
+/** The deadline that all attempts of a call share: the largest total clock of the lines that may be tried. */
+export class SharedDeadline {
+  readonly #startedAt = performance.now()
+  #totalMs = 0
+  /** On the monotonic clock. Infinity until an attempt has failed: the first one has only its own clocks. */
+  at = Infinity
+
+  extend(candidates: readonly Candidate[]): void {
+    this.#totalMs = Math.max(this.#totalMs, ...candidates.map(({ line }) => line.timeouts.totalMs))
+    this.at = this.#startedAt + this.#totalMs
+  }
+}
+
 /**
  * Tries the candidates of a call in turn until one decides it. Extends the trace in `call.routing`, which must exist.
  *
@@ -70,29 +95,54 @@ export function newTrace({
  */
 export async function tryCandidates<End extends AttemptEnd>(
   call: Call,
+  list: CandidateList,
+  settings: RoutingSettings,
+  asked: RoutedRequest,
+  attempt: Attempt<End>,
+): Promise<DecidingAttempt<End> | undefined> {
+  const decided = await tryModel(call, list, settings, asked, attempt, new SharedDeadline())
+  if (isRefusal(decided)) throw decided.error
+  return decided
+}
+
+export function isRefusal<End extends AttemptEnd>(
+  decided: DecidingAttempt<End> | ModelRefusal | undefined,
+): decided is ModelRefusal {
+  return decided !== undefined && 'error' in decided
+}
+
+/**
+ * Tries the candidates of one model, as {@link tryCandidates} does.
+ *
+ * @param deadline that of the call, whose other models may have been tried before.
+ * @returns the refusal if no line serves the call; undefined if the caller left between two attempts.
+ */
+export async function tryModel<End extends AttemptEnd>(
+  call: Call,
   { candidates, budget }: CandidateList,
   { strategy, maxAttempts }: RoutingSettings,
   asked: RoutedRequest,
   attempt: Attempt<End>,
-): Promise<DecidingAttempt<End> | undefined> {
+  deadline: SharedDeadline,
+): Promise<DecidingAttempt<End> | ModelRefusal | undefined> {
   const trace = call.routing as RoutingTrace
   const account = call.principal?.accountId ?? ''
   const { eliminated } = trace
+  const before = eliminated.length
+  const failures: Failure[] = []
+  let untranslatable: Untranslatable | undefined
   const remaining = filterCandidates(candidates, call, asked, eliminated)
+  if (remaining.length === 0) return refusal()
   const { constraint } = asked.request ?? asked
   // They are listed by priority.
   const isInOrder = strategy === STRATEGIES.priority && !constraint
   const ordered = isInOrder ? remaining : orderCandidates(remaining, strategy, call, constraint)
   budget.count(1, 0)
+  if (deadline.at < Infinity) deadline.extend(ordered)
 
-  const startedAt = performance.now()
-  const failures: Failure[] = []
-  // All attempts share the largest total clock; only the first has its own.
-  let deadline = Infinity
-  let untranslatable: Untranslatable | undefined
   for (const candidate of ordered) {
     if (call.left) return undefined
-    if (failures.length >= maxAttempts || performance.now() >= deadline) break
+    if (failures.length >= maxAttempts || performance.now() >= deadline.at) break
     const fault = asked.prepare?.(candidate)
     if (fault) {
       untranslatable ??= fault
@@ -115,7 +165,7 @@ export async function tryCandidates<End extends AttemptEnd>(
     let result: AttemptResult<End>
     try {
       call.assertOwnsClaim()
-      result = await attempt(candidate, { deadline, ordered, reportSuccess })
+      result = await attempt(candidate, { deadline: deadline.at, ordered, reportSuccess })
     } catch (error) {
       report.abort()
       throw error
@@ -127,15 +177,20 @@ export async function tryCandidates<End extends AttemptEnd>(
     if (result.kind !== 'failed' || result.committed) return { candidate, result }
 
     failures.push(restMs === undefined ? result.failure : { ...result.failure, retryAfterMs: restMs })
-    if (!result.elsewhere) break
-    deadline = startedAt + Math.max(...ordered.map(({ line }) => line.timeouts.totalMs))
+    if (!result.elsewhere) return refusal(false)
+    deadline.extend(ordered)
   }
+  return refusal()
 
-  if (failures.length > 0) {
-    const restMs = waitFor('resting', candidates, eliminated, account)
-    throw verdict(failures, asked.request?.body ?? UNREAD_BODY, restMs)
+  function refusal(elsewhere = true): ModelRefusal {
+    const removed = eliminated.slice(before)
+    const restMs = waitFor('resting', candidates, removed, account)
+    if (failures.length > 0) {
+      const error = verdict(failures, asked.request?.body ?? UNREAD_BODY, restMs)
+      return { error, failures, elsewhere, restMs }
+    }
+    // A strategy may leave out candidates. Had others not been removed, it might have taken one of these.
+    const error = noCandidateError(candidates, removed, account, untranslatable, asked.request)
+    return { error, failures, elsewhere, restMs }
   }
-  // A strategy may leave out candidates. Had others not been removed, it might have taken one of these.
-  if (ordered.length === 0 && eliminated.length === 0) throw new GatewayError('no_candidate')
-  throw noCandidateError(candidates, eliminated, account, untranslatable, asked.request)
 }

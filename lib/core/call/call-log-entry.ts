@@ -113,6 +113,8 @@ export interface AttemptSummary {
   readonly line: string
   /** The line's protocol. */
   readonly protocol: string
+  /** The model that the line was tried for; absent if the call had only one. */
+  readonly model?: string
   readonly upstream_model: string | null
   readonly upstream_status: number | null
   readonly outcome: string
@@ -366,6 +368,7 @@ function attemptOf(attempt: AttemptRecord): AttemptSummary {
     first_byte_ms: attempt.firstByteMs,
     duration_ms: attempt.durationMs,
   }
+  if (attempt.model !== undefined) summary.model = attempt.model
   if (attempt.upstreamError) summary.upstream_error = attempt.upstreamError
   if (attempt.skipped > 0) summary.skipped = attempt.skipped
   if (attempt.dropped) summary.dropped = attempt.dropped

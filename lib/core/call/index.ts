@@ -45,6 +45,7 @@ export {
   type Role,
 } from './operator.ts'
 export type * from './parts.ts'
+export { bodyFor, requestFor } from './request-for-model.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
 export { noteEnvelope, noteEnvelopeUsed } from './unused-envelope.ts'
 export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'

@@ -70,6 +70,8 @@ export interface CallRequest extends Required<Omit<RequestFacts, 'model' | 'feat
   readonly operation: Operation
   readonly body: RequestBody
   readonly model: Model
+  /** The models that follow, in this order, if no line of `model` can serve the call. The key may use all of them. */
+  readonly fallbacks: readonly Model[]
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
@@ -97,6 +99,8 @@ export type EliminationReason =
 /** A line that a filter removed. */
 export interface Elimination {
   readonly line: string
+  /** The model that the line was removed for. Absent if the call had only one. */
+  readonly model?: string
   readonly reason: EliminationReason
   readonly detail: string
 }
@@ -125,6 +129,8 @@ export interface AttemptRecord {
   readonly provider: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
+  /** The model that the line was tried for. Absent if the call had only one. */
+  readonly model?: string
   /** null if the call names no model. */
   readonly upstreamModel: string | null
   readonly upstreamStatus: number | null

@@ -43,6 +43,8 @@ export interface Model {
   /** undefined = not restricted. */
   readonly features: ReadonlySet<Feature> | undefined
   readonly price: Price
+  /** The models that follow, in this order, if no line of this one can serve a call. Absent: none. */
+  readonly fallbacks?: readonly string[] | undefined
 }
 
 /** One upstream that serves some of the models. */

@@ -2,7 +2,14 @@ import { isHeaderName, isHeaderValue } from '../catalog/header-text.ts'
 import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
 import { didYouMean } from '../options/index.ts'
 import { accessFaults } from './access-members.ts'
-import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
+import type {
+  ParsedConfig,
+  ParsedKey,
+  ParsedLine,
+  ParsedModel,
+  ParsedPrice,
+  ParsedRule,
+} from './config-schema.ts'
 import { dialectFaults } from './dialect-members.ts'
 import { COLLECTION_PATH, collectionOf, pathFault } from './pass-through-path.ts'
 import type { Parts } from './valid-parts.ts'
@@ -43,6 +50,7 @@ export function crossFaults(config: ConfigParts): string[] {
     ...duplicates('lines', lines, 'id'),
     ...duplicates('passThrough', passThrough, 'path'),
     ...models.flatMap((model, i) => tierFaults(`models[${i}].price`, model?.price)),
+    ...models.flatMap((model, i) => fallbackFaults(`models[${i}].fallbacks`, model ?? {}, models, known)),
     ...lines.flatMap((line, i) =>
       (['price', 'cost'] as const).flatMap((name) => tierFaults(`lines[${i}].${name}`, line?.[name])),
     ),
@@ -107,6 +115,29 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
     if (!isHeaderValue(value)) faults.push(`${path}.headers.${name}: is not a header value`)
   }
   return [...faults, ...accessFaults(path, line)]
+}
+
+/** The kinds of models whose calls another model can serve: vectors of two models differ, and a video is created once. */
+const KINDS_WITH_FALLBACKS: ReadonlySet<string> = new Set(['chat', 'image', 'rerank'])
+
+function fallbackFaults(
+  path: string,
+  { id, kind, fallbacks }: Parts<ParsedModel>,
+  models: readonly (Parts<ParsedModel> | undefined)[],
+  known: Known,
+): string[] {
+  if (fallbacks === undefined) return []
+  if (kind !== undefined && !KINDS_WITH_FALLBACKS.has(kind))
+    return [`${path}: a model of the kind "${kind}" cannot have any`]
+  return fallbacks.flatMap((name, i) => {
+    const at = `${path}[${i}]`
+    if (name === undefined) return []
+    if (name === id) return [`${at}: is the model itself`]
+    if (fallbacks.indexOf(name) < i) return [`${at}: is the same as ${path}[${fallbacks.indexOf(name)}]`]
+    const other = models.find((model) => model?.id === name)?.kind
+    if (other === undefined || kind === undefined || other === kind) return missing(at, name, known.model)
+    return [`${at}: "${name}" is of the kind "${other}", not "${kind}"`]
+  })
 }
 
 /** Two tiers for the same calls would contradict each other. */

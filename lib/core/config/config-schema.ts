@@ -132,6 +132,10 @@ const model = z.strictObject({
   maxOutputTokens: z.int().min(1).optional(),
   features: z.array(featureSchema).optional(),
   price: priceSchema.prefault({}),
+  fallbacks: z
+    .array(id)
+    .optional()
+    .describe('Models of the same kind that follow, in this order, if no line of this one can serve a call.'),
 })
 
 const line = z.strictObject({

@@ -173,6 +173,7 @@ function toModel(model: ParsedModel): Model {
     maxOutputTokens: model.maxOutputTokens,
     features: model.features && new Set(model.features),
     price: pricedBy(FREE, toPrice(model.price)),
+    ...(model.fallbacks && { fallbacks: model.fallbacks }),
   }
 }
 

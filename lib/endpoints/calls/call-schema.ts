@@ -17,8 +17,14 @@ const request = {
   provider: z.unknown().describe("The caller's provider constraint; null without one."),
 } satisfies Members<Part<'request'>>
 
+const triedModel = z
+  .string()
+  .optional()
+  .describe('The model that the line was looked at for. Absent if the call had no fallback model.')
+
 const elimination = {
   line: z.string(),
+  model: triedModel,
   reason: z.string(),
   detail: z.string(),
 } satisfies Members<Part<'routing'>['eliminated'][number]>
@@ -30,6 +36,7 @@ const upstreamError = { type: text, code: text, param: text, message: text } sat
 const attempt = {
   line: z.string(),
   protocol: z.string(),
+  model: triedModel,
   upstream_model: text,
   upstream_status: z.int().nullable(),
   outcome: z.string(),

@@ -127,6 +127,7 @@ function requestFor(resource: LineResource, model: Model): CallRequest {
     operation: storedResponses,
     body: { raw: Buffer.alloc(0), json: {} },
     model,
+    fallbacks: [],
     stream: false,
     features: new Set(),
     estimatedInputTokens: 0,

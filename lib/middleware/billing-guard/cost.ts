@@ -93,8 +93,15 @@ interface Reached {
 export class WorstCase {
   readonly #byCatalog = new WeakMap<Catalog, Map<string, readonly Reached[]>>()
 
-  /** Returns the cost in nano-units, rounded half up. */
+  /** Returns the cost in nano-units, rounded half up: that of the dearest model that may serve the call. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
+    return request.fallbacks.reduce(
+      (most, model) => greatest(most, this.#ofModel(catalog, { ...request, model }, principal)),
+      this.#ofModel(catalog, request, principal),
+    )
+  }
+
+  #ofModel(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
     const { model, estimatedInputTokens, webSearches } = request
     const regions = principal?.lineRegions
     const steps = regions

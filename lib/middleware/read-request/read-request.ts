@@ -1,13 +1,18 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
+import {
+  bodyFor,
+  type Call,
+  callOf,
+  type RequestBody,
+  readAttribution,
+  readTags,
+} from '../../core/call/index.ts'
 import type { Catalog, Feature, Model, UnsupportedPolicy } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
-import { editMembers } from '../../core/json/index.ts'
 import { bodyFault } from '../../core/operations/body/body-schema.ts'
 import { constraintOf, givenConstraint } from '../../core/operations/body/provider-constraint.ts'
 import {
   contextReason,
-  ENDPOINT_BY_KIND,
   OPERATIONS,
   type Operation,
   type RequestFacts,
@@ -17,6 +22,7 @@ import {
 import { settled } from '../../core/options/index.ts'
 import { MAX_BYTES_AT_ONCE } from '../../core/timing/index.ts'
 import { factsInTurns } from './facts-in-turns.ts'
+import { fallbacksOf, otherKind, takesModels, withFirstModel } from './fallback-models.ts'
 import { readBody, turnOf } from './read-body.ts'
 import { type ReadRequestOptions, readRequestSettings } from './read-request-options.ts'
 
@@ -56,7 +62,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const read = await readBody(req, call, bounds, operation.acceptsForms === true).catch((error) => {
       throw toGatewayError(error)
     })
-    const body = modelOf && call.model !== null ? withModel(read, call.model) : read
+    const body = modelOf && call.model !== null ? bodyFor(read, call.model) : withFirstModel(read, operation)
     // A form has no raw bytes, so its size is not known any more.
     const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
     // Other calls go on between the steps of a large body.
@@ -98,7 +104,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       call.model = model.id
       throw otherKind(model)
     }
-    if ((json.models ?? json.fallbacks ?? null) !== null) refuseOtherModels(json)
+    if ((json.models ?? json.fallbacks ?? null) !== null) refuseOtherModels(operation, json)
     const fault = bodyFault(operation.schema, json)
     if (fault) throw new GatewayError('invalid_request', fault)
   }
@@ -120,10 +126,21 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
     const isConstrained = header !== undefined || (provider ?? undefined) !== undefined
     const given = isConstrained ? givenConstraint(provider, header) : undefined
+    const constraint = given && constraintOf(given)
+    const { principal } = call
+    const fallbacks = fallbacksOf({
+      catalog: known,
+      model,
+      json: body.json,
+      operation,
+      principal,
+      constraint,
+    })
     call.request = {
       operation,
       body,
       model,
+      fallbacks,
       stream: facts.stream,
       features: facts.features,
       estimatedInputTokens: facts.estimatedInputTokens,
@@ -135,14 +152,15 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       tools: facts.tools,
       images: facts.images,
       webSearches: facts.webSearches ?? 0,
-      constraint: given && constraintOf(given),
+      constraint,
       provider: given?.provider,
       unsupported: policy === undefined ? undefined : givenPolicy(policy),
       references: referencesIn(body.json),
     }
     if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
-    if (facts.features.size > 0) requireFeatures(model, facts)
-    requireWindow(known, model, facts)
+    const models = [model, ...fallbacks]
+    if (facts.features.size > 0) requireFeatures(models, facts)
+    requireWindow(known, models, facts)
   }
 }
 
@@ -154,16 +172,6 @@ function givenPolicy(header: string | string[]): UnsupportedPolicy {
     param: 'X-Gateway-Unsupported',
     message: 'The header X-Gateway-Unsupported must be "drop" or "refuse".',
   })
-}
-
-/** Returns a body that asks for a model. */
-function withModel({ raw, json }: RequestBody, model: string): RequestBody {
-  if (json.model === model) return { raw, json }
-  const isForm = raw.length === 0
-  return {
-    raw: isForm ? raw : editMembers(raw, { model: JSON.stringify(model) }),
-    json: { ...json, model },
-  }
 }
 
 /** A body of at most this size is read without asking whether the call will be refused. */
@@ -181,25 +189,20 @@ function operationByPath(path: string): Operation | undefined {
   return undefined
 }
 
-/** The refusal of a model of another kind. It comes before others: the body may be right for that model's endpoint. */
-function otherKind({ kind }: Model): GatewayError {
-  return new GatewayError('invalid_request', {
-    param: 'model',
-    message: `The model is of the kind "${kind}" and is not served here: use ${ENDPOINT_BY_KIND[kind]}.`,
-  })
-}
-
 /** Anthropic accepts this in place of models: it then chooses a model itself for a request that the first one declines. */
 const OWN_CHOICE = 'default'
 
 /**
- * Refuses a request that names further models, as OpenRouter, LiteLLM and Anthropic read them. They would run one that the key may
- * not use, at the price of another.
+ * Refuses a request that names further models for the upstream, as LiteLLM and Anthropic read them. It would run one that the key
+ * may not use, at the price of another.
  */
-function refuseOtherModels({ model, models, fallbacks }: RequestBody['json']): void {
-  const namesOther = !Array.isArray(models) || models.length === 0 || models.some((one) => one !== model)
+function refuseOtherModels(operation: Operation, { model, models, fallbacks }: RequestBody['json']): void {
+  const namesOther =
+    !takesModels(operation) &&
+    (models ?? null) !== null &&
+    (!Array.isArray(models) || models.length === 0 || models.some((one) => one !== model))
   if (!namesOther && (fallbacks ?? null) === null) return
-  const param = (models ?? null) === null || !namesOther ? 'fallbacks' : 'models'
+  const param = namesOther ? 'models' : 'fallbacks'
   if (param === 'fallbacks' && fallbacks === OWN_CHOICE) return
   throw new GatewayError('invalid_request', {
     param,
@@ -216,17 +219,19 @@ function doesNotStream({ featureParams }: RequestFacts): GatewayError {
   })
 }
 
-/** Refuses a request that asks for what its model lacks. */
-function requireFeatures(model: Model, facts: RequestFacts): void {
-  const { features } = model
-  if (!features) return
-  for (const feature of facts.features) {
-    if (features.has(feature)) continue
-    throw new GatewayError('unsupported_feature', {
-      param: facts.featureParams.get(feature),
-      message: `The model does not support ${FEATURE_WORDS[feature]}. Drop it, or choose another model.`,
-    })
-  }
+/** Refuses a request that asks for what all of its models lack. The refusal is that of the first. */
+function requireFeatures(models: readonly Model[], facts: RequestFacts): void {
+  const [lacking, ...others] = models.map((model) => lackingFeature(model, facts))
+  if (lacking === undefined || others.includes(undefined)) return
+  throw new GatewayError('unsupported_feature', {
+    param: facts.featureParams.get(lacking),
+    message: `The model does not support ${FEATURE_WORDS[lacking]}. Drop it, or choose another model.`,
+  })
+}
+
+/** Returns a feature that a request asks for and its model lacks. */
+function lackingFeature({ features }: Model, facts: RequestFacts): Feature | undefined {
+  return features && [...facts.features].find((feature) => !features.has(feature))
 }
 
 const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
@@ -238,9 +243,9 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 }
 
 /** Refuses a request that fits no line at all. `route` decides which lines it fits. */
-function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
+function requireWindow(catalog: Catalog, models: readonly Model[], facts: RequestFacts): void {
   const { maxOutputTokens, windowTokens = facts.estimatedInputTokens } = facts
-  const widest = catalog.widestWindow(model.id) ?? Infinity
+  const widest = Math.max(...models.map(({ id }) => catalog.widestWindow(id) ?? Infinity))
   if (widest < windowNeeded(windowTokens, maxOutputTokens))
     throw new GatewayError('context_too_long', {
       reason: contextReason({ windowTokens, maxOutputTokens }, widest),

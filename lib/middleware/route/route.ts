@@ -10,7 +10,8 @@ import {
   routingSettings,
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
-import { type DecidingAttempt, newTrace, tryCandidates } from '../../routing/try-candidates.ts'
+import { type DecidingAttempt, newTrace } from '../../routing/try-candidates.ts'
+import { type ModelChoice, tryModels } from '../../routing/try-models.ts'
 import { type AnswerEnd, attemptOn, type RoutedCall } from './attempt/attempt.ts'
 import { finishCall } from './attempt/finish-call.ts'
 import { answerEstimate, isEstimable } from './estimated-answer.ts'
@@ -34,8 +35,9 @@ const RULES: OptionRules<RouteOptions> = {
 }
 
 /**
- * Sends a call to a line and the answer to the caller, and tries other lines as long as nothing was sent. Requires
- * `readRequest` before it. Writes `call.routing`, `call.usage` and `call.servedBy`.
+ * Sends a call to a line and the answer to the caller, and tries other lines, then those of the fallback models, as long
+ * as nothing was sent. Requires `readRequest` before it. Writes `call.routing`, `call.usage` and `call.servedBy`; if a
+ * fallback model serves, also `call.model` and `call.request`.
  *
  * If no line is left, it refuses with `no_candidate`, `region_denied`, `unsupported_feature`, `context_too_long`,
  * `upstream_rate_limited` or `circuit_open`. If lines were tried, it refuses with the outcome of the attempts
@@ -68,22 +70,28 @@ export function route(options: RouteOptions): RequestHandler {
     const { call, request, res } = routed
     if (!call.pin && request.references.length > 0) refuseUnpinned(request)
     call.routing = newTrace(settings)
-    const list = candidatesFor(call, request)
-    const adapter = new RequestAdapter(request)
+    let served = routed
     let decided: DecidingAttempt<AnswerEnd> | undefined
     try {
-      decided = await tryCandidates(
-        call,
-        list,
-        settings,
-        { request, prepare: (candidate) => adapter.faultFor(candidate) },
-        (candidate, context) => attemptOn(candidate, adapter.for(candidate), context, routed),
-      )
+      decided = await tryModels(call, request, settings, (own) => {
+        served = own === request ? routed : { ...routed, request: own }
+        return choiceFor(served)
+      })
     } catch (error) {
       if (!isEstimable(error, call, request)) throw error
       return answerEstimate(call, request, res)
     }
-    if (decided) await finishCall(routed, decided)
+    if (decided) await finishCall(served, decided)
+  }
+
+  function choiceFor(routed: RoutedCall): ModelChoice<AnswerEnd> {
+    const { call, request } = routed
+    const adapter = new RequestAdapter(request)
+    return {
+      list: candidatesFor(call, request),
+      asked: { request, prepare: (candidate) => adapter.faultFor(candidate) },
+      attempt: (candidate, context) => attemptOn(candidate, adapter.for(candidate), context, routed),
+    }
   }
 
   function candidatesFor(call: Call, { model, operation, resource }: CallRequest): CandidateList {

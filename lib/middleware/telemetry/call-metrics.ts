@@ -203,7 +203,7 @@ export class CallMetrics {
     const { eliminations, retries, withheldRetries } = this.#tallies
     for (const { line, reason } of eliminated)
       eliminations.counts.with(ATTRIBUTE.line, line).with(ATTRIBUTE.reason, reason).add(1)
-    for (const attempt of attempts) this.#recordAttempt(attempt, operation, model)
+    for (const attempt of attempts) this.#recordAttempt(attempt, operation, attempt.model ?? model)
     if (attempts.length > 1) retries.counts.with(ATTRIBUTE.model, model).add(attempts.length - 1)
     if (retryBudgetSpent) withheldRetries.counts.with(ATTRIBUTE.model, model).add(1)
   }

@@ -45,11 +45,7 @@ const CODES: readonly (readonly [EliminationReason, ErrorCode])[] = [
   ['circuit_open', 'circuit_open'],
 ]
 
-/**
- * Removes the lines that cannot serve a call, and notes the reason of each.
- *
- * @throws {GatewayError} with the code of the filter that removed the last line; `no_candidate` if there was no line.
- */
+/** Returns the lines that can serve a call, and notes why each of the others cannot. */
 export function filterCandidates(
   candidates: readonly Candidate[],
   call: FilteredCall,
@@ -65,10 +61,7 @@ export function filterCandidates(
       kept ??= candidates.slice(0, i)
     } else kept?.push(candidate)
   }
-  const left = kept ?? candidates
-  if (left.length === 0)
-    throw noCandidateError(candidates, eliminated, call.principal?.accountId ?? '', undefined, asked.request)
-  return left
+  return kept ?? candidates
 }
 
 /** Returns the first filter that removes a candidate; undefined if none does. */
@@ -107,15 +100,16 @@ function removalOf(
 /** Applies the filters that read the request. */
 function removalByRequest(
   { line, missing, contextWindow }: Candidate,
-  { operation, features, windowTokens, maxOutputTokens }: CallRequest,
+  { operation, model, features, windowTokens, maxOutputTokens }: CallRequest,
   asked: FilteredRequest,
 ): Elimination | undefined {
   const fault = asked.unfit?.(line)
   if (fault?.code === 'no_candidate') return removal(line, 'protocol', missingEndpointOf(line, operation))
   if (!asked.unfit && missing !== undefined) return removal(line, 'protocol', missing)
   if (fault) return removal(line, 'feature', `${line.protocol} has no words for ${fault.param ?? 'it'}`)
-  if (line.features && features.size > 0) {
-    const lacking = [...features].filter((feature) => !line.features?.has(feature))
+  if (features.size > 0) {
+    const owners = [line, model].flatMap(({ features: own }) => own ?? [])
+    const lacking = [...features].filter((feature) => owners.some((own) => !own.has(feature)))
     if (lacking.length > 0) return removal(line, 'feature', `lacks ${lacking.join(', ')}`)
   }
   if (contextWindow !== undefined) {

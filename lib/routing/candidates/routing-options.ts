@@ -20,7 +20,7 @@ export interface RoutingOptions {
   catalog: Catalog | ((call?: Call) => Catalog)
   /** The order in which lines are tried: a name, or a function of your own. Defaults to `priority`. */
   strategy?: StrategyName | Strategy
-  /** Most lines tried for one call. Defaults to 3. */
+  /** Most lines tried for one call, of each of its models. Defaults to 3. */
   maxAttempts?: number
   /** The region this gateway runs in, for the trace. Defaults to `local`. */
   region?: string

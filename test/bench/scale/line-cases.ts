@@ -86,6 +86,7 @@ function chatCall(model: Model): Call {
     operation: chatCompletions,
     body: { raw, json: JSON.parse(raw.toString()) as Record<string, unknown> },
     model,
+    fallbacks: [],
     stream: false,
     features: new Set(),
     estimatedInputTokens: 44,

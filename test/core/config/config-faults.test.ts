@@ -19,6 +19,13 @@ function faultsOf(source: unknown, env: Record<string, string> = {}): readonly s
 const line = (extra: object) => configWith({ lines: [{ ...LINE, ...extra }] })
 const key = (extra: object) => configWith({ keys: [{ ...KEY, ...extra }] })
 const model = (extra: object) => configWith({ models: [{ ...MODEL, ...extra }] })
+const others = [
+  { id: 'other', kind: 'chat' },
+  { id: 'images', kind: 'image' },
+  { id: 'vectors', kind: 'embedding' },
+]
+const following = (fallbacks: unknown, extra: object = {}) =>
+  configWith({ models: [{ ...MODEL, fallbacks, ...extra }, ...others] })
 const account = (extra: object) => configWith({ accounts: [{ ...ACCOUNT, ...extra }] })
 const twice = (tier: object) => ({ tiers: [tier, tier] })
 
@@ -39,6 +46,12 @@ const single: [path: string, source: unknown][] = [
   ['urlSigningSecret', configWith({ urlSigningSecret: 'short' })],
   ['models', configWith({ models: undefined, lines: [{ ...LINE, models: {} }] })],
   ['models', configWith({ models: [] })],
+  ['models[0].fallbacks', following('other')],
+  ['models[0].fallbacks[1]', following(['other', 'none'])],
+  ['models[0].fallbacks[0]', following([MODEL.id, 'other'])],
+  ['models[0].fallbacks[1]', following(['other', 'other'])],
+  ['models[0].fallbacks[0]', following(['images', 'other'])],
+  ['models[0].fallbacks', following(['vectors'], { kind: 'embedding' })],
   ['lines', configWith({ lines: [] })],
   ['lines[0].endpoints', line({ endpoints: [] })],
   ['lines[0].endpoints', line({ endpoints: 'responses' })],

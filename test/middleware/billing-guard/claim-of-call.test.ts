@@ -133,7 +133,14 @@ describe('the money for a call', () => {
       const catalog = price(each)
       const model = catalog.models.get('chat')
       const request = {
-        ...{ operation: chatCompletions, model, estimatedInputTokens: 4, answers: 1, webSearches: 0 },
+        ...{
+          operation: chatCompletions,
+          model,
+          fallbacks: [],
+          estimatedInputTokens: 4,
+          answers: 1,
+          webSearches: 0,
+        },
       }
       const catalogOf = (call: Call) => {
         seen.push(call)

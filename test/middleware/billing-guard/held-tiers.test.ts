@@ -30,9 +30,10 @@ function held(catalog: Catalog, json: object, estimatedInputTokens: number): str
   const request = {
     operation: OPERATIONS.find(({ name }) => name === 'chat.completions'),
     model: catalog.models.get('chat') as Model,
+    fallbacks: [],
     ...{ estimatedInputTokens, maxOutputTokens: 7, answers: 1, webSearches: 0 },
     body: { raw: Buffer.from('{}'), json },
-  } as CallRequest
+  } as unknown as CallRequest
   return formatAmount(new WorstCase().of(catalog, request, null))
 }
 

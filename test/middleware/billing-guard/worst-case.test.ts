@@ -27,6 +27,7 @@ function held(catalog: Catalog, request: Partial<CallRequest> = {}, principal?: 
   const asked = {
     operation,
     model: catalog.models.get('chat') as Model,
+    fallbacks: [],
     estimatedInputTokens: 41,
     maxOutputTokens: 256,
     answers: 1,

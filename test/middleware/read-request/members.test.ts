@@ -411,8 +411,10 @@ describe('a request that names further models for the upstream to fall back to',
     },
   }))
 
+  const TAKES_MODELS = ['/v1/chat/completions', '/v1/responses']
+
   for (const [path, body] of Object.entries(BODIES))
-    for (const member of ['models', 'fallbacks'])
+    for (const member of TAKES_MODELS.includes(path) ? ['fallbacks'] : ['models', 'fallbacks'])
       it(`is refused, and not sent: ${member} of ${path}`, async () => {
         for (const value of [['dear-model'], 'dear-model', []]) {
           const response = await gateway.post(path, { ...body, [member]: value })
@@ -428,6 +430,7 @@ describe('a request that names further models for the upstream to fall back to',
     const { model } = chatBody()
     for (const more of [
       { models: null },
+      { models: [] },
       { models: [model] },
       { fallbacks: null },
       { fallbacks: 'default' },
@@ -437,10 +440,24 @@ describe('a request that names further models for the upstream to fall back to',
       assert.equal(response.status, 200)
       assert.doesNotMatch(String(upstream.requests.at(-1)?.raw), /"models"/)
     }
-    for (const models of [[model, 'dear-model'], [model, 7], {}]) {
-      const { param } = await refusalOf(await gateway.post('/v1/chat/completions', chatBody({ models })))
-      assert.equal(param, 'models')
-    }
+  })
+
+  it('is refused where a name in "models" is none of a model of its kind', async () => {
+    const { model } = chatBody()
+    const sent = upstream.requests.length
+    for (const path of TAKES_MODELS)
+      for (const [models, named] of [
+        [[model, 'dear-model'], 'models[1]'],
+        [['vectors'], 'models[0]'],
+        [[model, 7], 'models[1]'],
+        [{}, 'models'],
+      ] as const) {
+        const response = await gateway.post(path, { ...BODIES[path], models })
+        assert.equal((await refusalOf(response)).param, named)
+      }
+    const variant = await gateway.post('/v1/chat/completions', chatBody({ Models: [model] }))
+    assert.equal((await refusalOf(variant)).param, 'Models')
+    assert.equal(upstream.requests.length, sent)
     const both = chatBody({ models: [model], fallbacks: ['dear-model'] })
     assert.equal((await refusalOf(await gateway.post('/v1/chat/completions', both))).param, 'fallbacks')
   })

@@ -88,6 +88,7 @@ export function routedCall({
     operation,
     body: { json, raw: Buffer.from(JSON.stringify(json)) },
     model: catalog.models.get('chat'),
+    fallbacks: [],
     stream: false,
     answers: 1,
     units: 0,

@@ -45,7 +45,7 @@ function placedOf(attempts: readonly Attempt[]): Placed[] {
   })
 }
 
-function eliminatedRow({ line, reason, detail }: Elimination, session: Session): HTMLElement {
+function eliminatedRow({ line, model, reason, detail }: Elimination, session: Session): HTMLElement {
   return h(
     'li',
     { class: 'eliminated' },
@@ -53,6 +53,7 @@ function eliminatedRow({ line, reason, detail }: Elimination, session: Session):
       'div',
       { class: 'line' },
       h('strong', {}, recordLink(session, 'line', line)),
+      model !== undefined && h('span', { class: 'muted' }, `for ${model}`),
       badge('off', 'eliminated'),
     ),
     h('div', { class: 'why' }, h('span', { class: 'mono' }, reason), detail !== '' && h('span', {}, detail)),
@@ -62,7 +63,8 @@ function eliminatedRow({ line, reason, detail }: Elimination, session: Session):
 function attemptRow({ attempt, at }: Placed, number: number, span: number, session: Session): HTMLElement {
   const {
     line,
-    upstream_model: model,
+    model,
+    upstream_model: upstreamModel,
     outcome,
     upstream_status: status,
     timeout_phase: phase,
@@ -77,7 +79,11 @@ function attemptRow({ attempt, at }: Placed, number: number, span: number, sessi
       { class: 'line' },
       h('span', { class: 'num muted' }, `${number}.`),
       h('strong', {}, recordLink(session, 'line', line)),
-      h('span', { class: 'muted' }, `as ${model}`),
+      h(
+        'span',
+        { class: 'muted' },
+        model === undefined ? `as ${upstreamModel}` : `for ${model}, as ${upstreamModel}`,
+      ),
       badge(toneOf(outcome), `${status ?? 'no status'} ${ended}`),
     ),
     bar(attempt, at, span),

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { editMembers, isJsonObject, type MemberEdits, memberText } from '../../json/index.ts'
 import type { UpstreamEdit } from '../operation.ts'
 
-/** Members that are for the gateway. `models` is let in only if it names nothing but the model. */
+/** Members that are for the gateway. */
 const OWN_MEMBERS = ['provider', 'models']
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../json/index.ts'
 import { cacheControl, checkedAs, listOf, schemaNamed, texts } from '../body/body-schema.ts'
+import { furtherModels } from '../body/further-models.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
 const calledFunction = z.looseObject({
@@ -160,6 +161,7 @@ const passedOn = z.looseObject({
 /** The members of a chat completion request that the gateway reads; unknown members pass through unchanged. */
 const judged = z.looseObject({
   model: z.string().min(1),
+  models: furtherModels.nullish(),
   messages: listOf(message, 1),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),

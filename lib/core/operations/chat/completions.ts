@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { furtherModels } from '../body/further-models.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
 import { prefixOf, sizeOf, textOrTokens } from '../metering/text-or-tokens.ts'
@@ -13,6 +14,7 @@ const choices = z.int().min(1).max(128).nullish()
 /** The members of a completion request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
+  models: furtherModels.nullish(),
   prompt: textOrTokens,
   suffix: z.string().nullish(),
   stream: z.boolean().nullish(),

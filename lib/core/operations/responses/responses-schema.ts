@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { checkedAs, listOf, schemaNamed, texts } from '../body/body-schema.ts'
+import { furtherModels } from '../body/further-models.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
 const text = z.looseObject({ text: z.string() })
@@ -151,6 +152,7 @@ const passedOn = z.looseObject({
 const judged = z
   .looseObject({
     model: z.string().min(1),
+    models: furtherModels.nullish(),
     input: z.union([z.string(), listOf(item)], { error: 'must be a string or a list of items' }).nullish(),
     instructions: z.union([z.string(), listOf(item)], { error: 'must be a string' }).nullish(),
     previous_response_id: z.string().min(1).max(1024).nullish(),
