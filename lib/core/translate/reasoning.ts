@@ -148,8 +148,8 @@ export function isOwnDetail(detail: JsonObject): boolean {
  * an Anthropic-style line would refuse the blocks.
  */
 export function thinkingBlocks(message: JsonObject): JsonObject[] {
-  const { reasoning_details: details } = message
-  if (!Array.isArray(details)) return []
+  if (!Array.isArray(message.reasoning_details)) return []
+  const details = joinedDetails(message.reasoning_details)
   const { text: reasoning } = reasoningOrDetails(message)
   const lengths = lengthsOf(details, reasoning)
   if (!lengths) return []
@@ -165,6 +165,24 @@ export function thinkingBlocks(message: JsonObject): JsonObject[] {
     at += length
   }
   return at === reasoning.length ? blocks : []
+}
+
+/** Joins the pieces of one text, which some clients send back as they came in a stream. The last has the signature. */
+function joinedDetails(details: readonly unknown[]): readonly unknown[] {
+  const joined: unknown[] = []
+  for (const detail of details) {
+    const last = joined.at(-1)
+    if (isJsonObject(last) && isJsonObject(detail) && isPieceBefore(last, detail)) {
+      const text = `${nonEmptyString(last.text) ?? ''}${nonEmptyString(detail.text) ?? ''}`
+      joined[joined.length - 1] = { ...detail, text }
+    } else joined.push(detail)
+  }
+  return joined
+}
+
+function isPieceBefore(last: JsonObject, { type, index }: JsonObject): boolean {
+  const isText = type === 'reasoning.text' && last.type === type
+  return isText && typeof index === 'number' && last.index === index && (last.signature ?? null) === null
 }
 
 /**

@@ -10,14 +10,26 @@ import { ANTHROPIC } from './frameworks/anthropic-sdk.ts'
 import { CLAUDE_CODE } from './frameworks/claude-code.ts'
 import { CODEX } from './frameworks/codex.ts'
 import type { Framework } from './frameworks/framework.ts'
+import { GROQ } from './frameworks/groq-sdk.ts'
 import { LANGCHAIN } from './frameworks/langchain.ts'
 import { AGENTS } from './frameworks/openai-agents.ts'
 import { OPENAI } from './frameworks/openai-sdk.ts'
+import { OPENROUTER } from './frameworks/openrouter-sdk.ts'
 import { LINES, type LineKind, startLineGateway } from './gateways.ts'
 import { pageOf } from './page.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 
-const FRAMEWORKS = [...OPENAI, ...ANTHROPIC, ...AI_SDK, ...LANGCHAIN, ...AGENTS, ...CLAUDE_CODE, ...CODEX]
+const FRAMEWORKS = [
+  ...OPENAI,
+  ...ANTHROPIC,
+  ...AI_SDK,
+  ...OPENROUTER,
+  ...GROQ,
+  ...LANGCHAIN,
+  ...AGENTS,
+  ...CLAUDE_CODE,
+  ...CODEX,
+]
 const PAGE = fileURLToPath(new URL('../../../docs/clients.md', import.meta.url))
 const LINE_KINDS = Object.keys(LINES) as LineKind[]
 /** The cells that came out as is expected of them. */

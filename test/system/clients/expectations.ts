@@ -65,11 +65,23 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     // Of the caller's own protocol, the answer is relayed as it is, and these do not send its signature back.
-    clients: ['@ai-sdk/openai `.chat` chat', '@langchain/openai chat', '@openai/agents chat'],
+    clients: [
+      '@ai-sdk/openai `.chat` chat',
+      '@langchain/openai chat',
+      '@openai/agents chat',
+      '@openrouter/ai-sdk-provider chat',
+      'groq-sdk chat',
+    ],
     lines: ['gemini'],
     scenarios: ['tools'],
     refused: BY_PROVIDER,
     because: 'is missing a thought_signature',
+  },
+  {
+    clients: ['@openrouter/sdk chat'],
+    lines: ['gemini'],
+    scenarios: ['tools'],
+    refused: 'Response validation failed',
   },
 ]
 
@@ -94,6 +106,9 @@ const FORGETFUL: Readonly<Record<string, readonly LineKind[]>> = {
   '@ai-sdk/openai-compatible chat': ['anthropic'],
   '@langchain/openai chat': ['open-models', 'anthropic'],
   '@openai/agents chat': ['open-models', 'anthropic'],
+  // It drops `reasoning_content`.
+  '@openrouter/sdk chat': ['open-models'],
+  'groq-sdk chat': ['open-models', 'anthropic'],
 }
 
 export const forgets = (framework: Framework, line: LineKind): boolean =>

@@ -119,13 +119,13 @@ Claude Code assumes a window of 1,000,000 tokens for a model whose name it does 
 ## Others
 
 Tried by hand in earlier versions, with a question, several tools and a stream: Kilo Code, Continue, Mastra, LlamaIndex, LangGraph, Genkit,
-and the SDKs of Groq, Together and Mistral. To know:
+and the SDKs of Together and Mistral. To know:
 
-- \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`; \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
+- \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`. \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
 - \`@mistralai/mistralai\`, \`@ai-sdk/xai\` \`.chat\`: a streamed tool call must come in one piece, as from lines of Mistral's and xAI's. On others
   use \`@ai-sdk/mistral\`, \`@ai-sdk/xai\` \`.responses\`
 - \`cohere-ai\`: \`CohereClient\`. \`CohereClientV2\` calls \`/v2/rerank\`, which is not served
-- \`@openrouter/ai-sdk-provider\` 3.1.0: with \`baseURL\`, all of the table above works, but for the loop of tools with Gemini³
+- \`@openrouter/sdk\` refuses plain answers without \`system_fingerprint\`, which some providers leave out
 - \`portkey-ai\`, \`@openrouter/sdk\`: see [from Portkey and OpenRouter](from-portkey-openrouter.md)
 
 ## After a refusal

@@ -1,6 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { createOpenRouter } from '@openrouter/ai-sdk-provider'
 import {
   generateText,
   isStepCount,
@@ -79,6 +80,9 @@ const compatible = ({ url, apiKey, headers, isSet }: Place) =>
     supportsStructuredOutputs: isSet,
   })
 
+const openRouter = ({ url, apiKey, headers }: Place) =>
+  createOpenRouter({ baseURL: `${url}/v1`, apiKey, headers })
+
 const framework = (
   name: string,
   speaks: Framework['speaks'],
@@ -91,4 +95,5 @@ export const AI_SDK: readonly Framework[] = [
   framework('@ai-sdk/openai `.chat`', 'chat', GPT, (place) => openai(place).chat(place.model)),
   framework('@ai-sdk/anthropic', 'messages', CLAUDE, (place) => anthropic(place)(place.model)),
   framework('@ai-sdk/openai-compatible', 'chat', GPT, (place) => compatible(place)(place.model)),
+  framework('@openrouter/ai-sdk-provider', 'chat', GPT, (place) => openRouter(place).chat(place.model)),
 ]

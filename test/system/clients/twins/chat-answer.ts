@@ -35,6 +35,8 @@ export function chatCompletion(said: Said, turn: number, usage: Usage, signed: b
     id: `chatcmpl-${randomUUID()}`,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     usage: usageOf(usage),
+    // Some providers leave it out, which one client does not accept.
+    ...(!signed && { system_fingerprint: null }),
   })
 }
 
