@@ -1,4 +1,12 @@
-import { chatCompletions, messages, type Operation, responses } from '../../lib/core/operations/index.ts'
+import {
+  chatCompletions,
+  messages,
+  type Operation,
+  rerank,
+  responses,
+  videos,
+  videoTasks,
+} from '../../lib/core/operations/index.ts'
 import type { Path } from './member-faults.ts'
 
 /** Requests of each protocol that use the members which lines of other protocols understand. */
@@ -269,6 +277,75 @@ export const REQUESTS: readonly {
   { operation: chatCompletions, request: CHAT_REQUEST },
   { operation: messages, request: MESSAGE_REQUEST },
   { operation: responses, request: RESPONSE_REQUEST },
+]
+
+const RERANK_REQUEST = {
+  model: 'rerank',
+  query: 'green apple',
+  documents: ['a red apple', { text: 'a green apple' }],
+  top_n: 2,
+  stream: false,
+  return_documents: true,
+  rank_fields: ['text'],
+  max_tokens_per_doc: 512,
+  max_chunks_per_doc: 5,
+  truncation: true,
+  instruction: 'Find the apple.',
+  user: 'user-1',
+}
+
+const VIDEO_REQUEST = {
+  model: 'video',
+  prompt: 'a cat that runs',
+  seconds: '8',
+  size: '1280x720',
+  input_reference: { image_url: 'https://a.test/b.png' },
+  user: 'user-1',
+}
+
+const TASK_REQUEST = {
+  model: 'video',
+  content: [
+    { type: 'text', text: 'a cat that runs' },
+    { type: 'image_url', image_url: { url: 'https://a.test/b.png' }, role: 'reference_image' },
+    { type: 'video_url', video_url: { url: 'https://a.test/b.mp4' }, role: 'reference_video' },
+    { type: 'audio_url', audio_url: { url: 'https://a.test/b.mp3' }, role: 'reference_audio' },
+    { type: 'draft_task', draft_task: { id: 'cgt-1' } },
+  ],
+  resolution: '720p',
+  ratio: '16:9',
+  duration: 5,
+  frames: 121,
+  framespersecond: 24,
+  seed: 7,
+  camera_fixed: false,
+  watermark: false,
+  generate_audio: true,
+  draft: false,
+  service_tier: 'default',
+  execution_expires_after: 3600,
+  callback_url: 'https://a.test/done',
+  return_last_frame: false,
+  safety_identifier: 'user-2',
+}
+
+/** Requests for other things than texts, with all members that the gateway knows, and those that must be there. */
+export const OTHER_REQUESTS: readonly {
+  readonly operation: Operation
+  readonly request: Record<string, unknown>
+  readonly required: RegExp
+}[] = [
+  {
+    operation: rerank,
+    request: RERANK_REQUEST,
+    required: /^(?:model|query|documents(?:\[\d\])?|rank_fields\[\d\])$/,
+  },
+  { operation: videos, request: VIDEO_REQUEST, required: /^(?:model|prompt|input_reference\.image_url)$/ },
+  {
+    operation: videoTasks,
+    request: TASK_REQUEST,
+    required: /^(?:model|content(?:\[\d\](?:\.(?:type|text|\w+_url(?:\.url)?|draft_task(?:\.id)?))?)?)$/,
+  },
 ]
 
 const FREE_FORM: ReadonlySet<unknown> = new Set(['parameters', 'schema', 'input_schema', 'logit_bias'])

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
+import { checkedAs, texts } from './body/body-schema.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
 import { jsonText } from './metering/token-estimate.ts'
@@ -27,10 +28,29 @@ const documents = z
     if (list.length === 0) context.addIssue({ code: 'custom', message: 'must not be empty' })
     const at = list.findIndex((item) => typeof item !== 'string' && !isJsonObject(item))
     if (at >= 0) context.addIssue({ code: 'custom', message: 'must be a string or an object', path: [at] })
+    const textAt = list.findIndex(hasOtherText)
+    if (textAt >= 0) context.addIssue({ code: 'custom', message: 'must be a string', path: [textAt, 'text'] })
   })
 
+/** Whether the text of a document has a wrong type. A document without a text has other fields. */
+function hasOtherText(item: Document): boolean {
+  return isJsonObject(item) && typeof (item.text ?? '') !== 'string'
+}
+
+/** Members of some rerankers that are passed on, and that the gateway does not judge a request by. */
+const passedOn = z.looseObject({
+  top_k: z.int().nullish(),
+  return_documents: z.boolean().nullish(),
+  rank_fields: texts.nullish(),
+  max_tokens_per_doc: z.int().nullish(),
+  max_chunks_per_doc: z.int().nullish(),
+  truncation: z.boolean().nullish(),
+  instruction: z.string().nullish(),
+  user: z.string().nullish(),
+})
+
 /** The members of a rerank request that the gateway reads; unknown members pass through unchanged. */
-const schema = z.looseObject({
+const judged = z.looseObject({
   model: z.string().min(1),
   query: z.string().min(1),
   documents,
@@ -39,7 +59,9 @@ const schema = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-type RerankBody = z.output<typeof schema>
+const schema = checkedAs(judged, () => passedOn)
+
+type RerankBody = z.output<typeof judged>
 
 /** Sorts documents by their relevance to a query: `POST /v1/rerank`, in the form that hosted rerankers share. */
 export const rerank: Operation = {

@@ -390,7 +390,7 @@ describe('a part of a body', () => {
     const accepts = (members: Json) =>
       videoTasks.schema.safeParse({ model: 'm', content: [{ type: 'text', text: 'a' }], ...members }).success
     const fit = [
-      { content: [{ type: 'text', text: null, role: null, image_url: null }] },
+      { content: [{ type: 'text', text: 'a', role: null, image_url: null }] },
       { content: [{ type: 'image_url', image_url: { url: 'u' }, role: 'first_frame' }] },
       { resolution: '720p', ratio: '16:9', seed: -1, provider: {} },
       { resolution: null, ratio: null, seed: null, duration: null, frames: null, provider: null },
@@ -398,6 +398,7 @@ describe('a part of a body', () => {
     for (const members of fit) assert.equal(accepts(members), true, JSON.stringify(members))
     const unfit = [
       { content: [{}] },
+      { content: [{ type: 'text', text: null }] },
       { content: [{ type: 'text', text: 7 }] },
       { content: [{ type: 'text', role: 7 }] },
       { content: [{ type: 'image_url', image_url: {} }] },

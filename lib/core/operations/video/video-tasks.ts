@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { listOf } from '../body/body-schema.ts'
+import { checkedAs, listOf, schemaNamed } from '../body/body-schema.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
@@ -19,17 +19,44 @@ const MAX_CHOSEN_SECONDS = 12
 /** The frame rate of all lines of this protocol. */
 const FRAMES_PER_SECOND = 24
 
-const part = z.looseObject({
-  type: z.string(),
-  text: z.string().nullish(),
-  image_url: z.looseObject({ url: z.string().min(1) }).nullish(),
-  role: z.string().nullish(),
+const address = z.looseObject({ url: z.string().min(1) })
+
+const PARTS: Readonly<Record<string, z.ZodType>> = {
+  text: z.looseObject({ text: z.string() }),
+  image_url: z.looseObject({ image_url: address }),
+  video_url: z.looseObject({ video_url: address }),
+  audio_url: z.looseObject({ audio_url: address }),
+  draft_task: z.looseObject({ draft_task: z.looseObject({ id: z.string().min(1) }) }),
+}
+
+const part = checkedAs(
+  z.looseObject({
+    type: z.string(),
+    text: z.string().nullish(),
+    image_url: address.nullish(),
+    role: z.string().nullish(),
+  }),
+  ({ type }) => schemaNamed(PARTS, type),
+)
+
+/** Members that are passed on, and that the gateway does not judge a request by. */
+const passedOn = z.looseObject({
+  callback_url: z.string().nullish(),
+  return_last_frame: z.boolean().nullish(),
+  service_tier: z.string().nullish(),
+  execution_expires_after: z.int().nullish(),
+  generate_audio: z.boolean().nullish(),
+  draft: z.boolean().nullish(),
+  camera_fixed: z.boolean().nullish(),
+  watermark: z.boolean().nullish(),
+  framespersecond: z.int().nullish(),
+  safety_identifier: z.string().nullish(),
 })
 
 /**
  * The members of a task that the gateway reads; unknown members pass through unchanged to a line of the same protocol.
  */
-const schema = z.looseObject({
+const judged = z.looseObject({
   model: z.string().min(1),
   content: listOf(part, 1),
   resolution: z.string().nullish(),
@@ -40,8 +67,10 @@ const schema = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
+const schema = checkedAs(judged, () => passedOn)
+
 /** The body of `POST /api/v3/contents/generations/tasks`. */
-export type VideoTaskBody = z.output<typeof schema>
+export type VideoTaskBody = z.output<typeof judged>
 
 /** Task-style video: `POST /api/v3/contents/generations/tasks`. */
 export const videoTasks: Operation = {

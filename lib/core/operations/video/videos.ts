@@ -43,6 +43,7 @@ const schema = z.looseObject({
   seconds,
   size,
   input_reference: inputReference.nullish(),
+  user: z.string().nullish(),
   provider: providerConstraintSchema.nullish(),
 })
 
