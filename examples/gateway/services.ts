@@ -19,6 +19,7 @@ import { TaskSettler } from 'express-model-gateway/video'
 import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
 import type { WatchedStores } from './stores/stores.ts'
+import { logSigns } from './telemetry/sign-log.ts'
 
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
@@ -65,11 +66,16 @@ export function createServices(options: ServicesOptions) {
     })
   const figures = (): readonly LineFigures[] => catalog().lines.map((line) => lines.figures(line))
 
+  const watchedLines = () =>
+    catalog().lines.map((line) => {
+      const { availability, failure } = lines.reading(line)
+      return { id: line.id, down: availability === 'down', failure }
+    })
+  const endSigns = logSigns(watchedLines, logger)
   const watch = new WebhookWatch({
     outbox: stores.outbox,
     source: stores.watchSource,
-    lines: () =>
-      catalog().lines.map((line) => ({ id: line.id, down: lines.reading(line).availability === 'down' })),
+    lines: watchedLines,
     logger,
   })
   const webhooks = new WebhookSender({
@@ -144,6 +150,7 @@ export function createServices(options: ServicesOptions) {
     },
     /** Ends the connections to upstreams and writes what is queued. Call it when all calls have ended. */
     async close(): Promise<void> {
+      endSigns()
       for (const polled of [switches, budgets, sharing]) polled?.close()
       await watch.close()
       await webhooks.close()

@@ -11,6 +11,7 @@ it('the figures of a line that was not used are none, and looking at them makes 
     inFlight: 0,
     connections: 0,
     availability: 'unknown',
+    failure: null,
     circuit: 'closed',
     circuitChanges: { closed: 0, open: 0, half_open: 0 },
   }

@@ -16,8 +16,8 @@ export interface Certified {
 export interface OwnAuthority {
   readonly ca: string
   readonly caFile: string
-  /** Certifies a server by its names and addresses, or a client. */
-  certify(name: string, names?: readonly string[]): Certified
+  /** Certifies a server by its names and addresses, or a client, for two days or for as many, which may have passed. */
+  certify(name: string, names?: readonly string[], days?: number): Certified
 }
 
 /** Makes an authority in a folder that is removed at the end. */
@@ -43,7 +43,7 @@ export function ownAuthority(cleanUp: CleanUp): OwnAuthority {
   return {
     ca: readFileSync(at('ca.pem'), 'utf8'),
     caFile: at('ca.pem'),
-    certify(name, names = []) {
+    certify(name, names = [], days = 2) {
       const [keyFile, request, certFile, extra] = ['key', 'csr', 'pem', 'ext'].map((end) =>
         at(`${name}.${end}`),
       ) as [string, string, string, string]
@@ -51,7 +51,7 @@ export function ownAuthority(cleanUp: CleanUp): OwnAuthority {
       writeFileSync(extra, alternatives.length > 0 ? `subjectAltName=${alternatives.join(',')}\n` : '\n')
       openssl('req', ...newKey, '-keyout', keyFile, '-out', request, '-subj', `/CN=${name}`)
       const by = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial']
-      openssl('x509', '-req', '-in', request, ...by, '-out', certFile, '-days', '2', '-extfile', extra)
+      openssl('x509', '-req', '-in', request, ...by, '-out', certFile, '-days', `${days}`, '-extfile', extra)
       return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8'), certFile, keyFile }
     },
   }

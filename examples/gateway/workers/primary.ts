@@ -180,7 +180,10 @@ export class Workers {
     const serving = this.#serving.get(worker)
     this.#serving.delete(worker)
     if (this.#stopping || (how.code === 0 && !serving)) return
-    this.#options.logger.error({ worker: worker.process.pid, ...how }, 'a worker died')
+    // The system kills a process that takes more memory than there is.
+    const hint =
+      how.signal === 'SIGKILL' ? { hint: 'if nobody has killed it, the machine is short of memory' } : {}
+    this.#options.logger.error({ worker: worker.process.pid, ...how, ...hint }, 'a worker died')
     const isStable = serving && performance.now() - serving.since >= MIN_UPTIME_MS
     this.#earlyExits = isStable ? 0 : this.#earlyExits + 1
     if (this.#started) void this.#fill()

@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '../attempt/failure.ts'
+import type { AttemptEnd, Failure } from '../attempt/failure.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 import type { BreakerAttempt, Verdict } from './account-breaker.ts'
 import type { LineState, ModelState } from './line-state.ts'
@@ -42,8 +42,8 @@ export class AttemptReport {
     } else if (end.kind === 'abandoned') this.abort()
     else {
       const { code, retryAfterMs, fault } = end.failure
-      if (fault === 'line') this.#failOnLine()
-      else if (fault === 'model') this.#failOnModel()
+      if (fault === 'line') this.#failOnLine(reasonOf(end.failure))
+      else if (fault === 'model') this.#failOnModel(reasonOf(end.failure))
       // The line refused because of the request or its own limits, so it could be reached.
       else this.#reportUnlessKnown('success', 'none')
       if (code === 'upstream_rate_limited') return this.#candidate.rest.rest(retryAfterMs)
@@ -60,20 +60,20 @@ export class AttemptReport {
     return [this.#candidate.state, this.#candidate.modelState]
   }
 
-  #failOnLine(): void {
+  #failOnLine(reason: string): void {
     if (this.#reported === 'success') this.#failAfterSuccess()
     else {
       this.#reportUnlessKnown('failure', 'none')
-      for (const { streak } of this.#both) streak.failed(this.#account)
+      for (const { streak } of this.#both) streak.failed(this.#account, reason)
     }
   }
 
-  #failOnModel(): void {
+  #failOnModel(reason: string): void {
     if (this.#reported === 'success') this.#failAfterSuccess()
     else {
       // The line could be reached, and takes our key.
       this.#reportUnlessKnown('success', 'failure')
-      this.#candidate.modelState.streak.failed(this.#account)
+      this.#candidate.modelState.streak.failed(this.#account, reason)
     }
   }
 
@@ -95,4 +95,13 @@ export class AttemptReport {
     state.circuit.end(this.#onLine, this.#account, line)
     modelState.circuit.end(this.#onModel, this.#account, model)
   }
+}
+
+const MAX_REASON_LENGTH = 100
+
+/** Returns why an attempt failed. Of the upstream's own words it has the names of the error: its message may quote the request. */
+function reasonOf({ code, detail, error }: Failure): string {
+  if (!error) return detail ?? code
+  const names = [...new Set([error.type, error.code])].filter((name) => name !== '').join(': ')
+  return names.slice(0, MAX_REASON_LENGTH) || code
 }

@@ -22,6 +22,7 @@ export class FailureStreak {
   /** The account of all failures; undefined if there are several. */
   #account: string | undefined
   #brokeOff = false
+  #failure: string | undefined
   #servedAt = -Infinity
 
   /** When an attempt last succeeded, on the monotonic clock. */
@@ -38,6 +39,11 @@ export class FailureStreak {
     return this.#account
   }
 
+  /** Why the last attempt failed; undefined after one that succeeded. */
+  get failure(): string | undefined {
+    return this.#failure
+  }
+
   /** Notes the first output of an answer. It is no success where answers break off afterwards. */
   began(): void {
     if (!this.#brokeOff) this.served()
@@ -45,11 +51,14 @@ export class FailureStreak {
 
   served(): void {
     this.#failures = 0
+    this.#failure = undefined
     this.#brokeOff = false
     this.#servedAt = performance.now()
   }
 
-  failed(account: string): void {
+  /** @param failure why, in words that do not quote the request. */
+  failed(account: string, failure: string): void {
+    this.#failure = failure
     this.#account = this.#failures === 0 || this.#account === account ? account : undefined
     this.#failures++
   }
@@ -57,7 +66,7 @@ export class FailureStreak {
   /** Notes an answer that broke off after its first output. */
   brokeOff(account: string): void {
     this.#brokeOff = true
-    this.failed(account)
+    this.failed(account, 'the answer broke off')
   }
 }
 

@@ -19,6 +19,7 @@ const UNUSED: LineReading = {
   inFlight: 0,
   connections: 0,
   availability: 'unknown',
+  failure: null,
   circuit: 'closed',
   circuitChanges: { closed: 0, open: 0, half_open: 0 },
 }

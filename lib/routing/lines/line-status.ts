@@ -2,7 +2,7 @@ import type { Line } from '../../core/catalog/index.ts'
 import type { CircuitState } from './account-breaker.ts'
 import { type Availability, availabilityOf } from './availability.ts'
 import type { Circuit } from './circuit.ts'
-import type { LineState } from './line-state.ts'
+import type { LineState, ModelState } from './line-state.ts'
 
 /** The part of a line that callers see. It holds no address, no secret, and nothing about the use by others. */
 export interface LineOutline {
@@ -67,6 +67,8 @@ export interface LineReading {
   /** Open connections; those of one request only are left out. */
   readonly connections: number
   readonly availability: Availability
+  /** Why the last attempt failed, without the upstream's words; null if it did not. */
+  readonly failure: string | null
   readonly circuit: CircuitState
   /** How often the circuit has entered each state. */
   readonly circuitChanges: Readonly<Record<CircuitState, number>>
@@ -124,9 +126,14 @@ export function readingOf(state: LineState): LineReading {
     inFlight,
     connections,
     availability: availabilityOf(state),
+    failure: state.streak.failure ?? failureOf(state.models.values()),
     circuit: worstState(state),
     circuitChanges: changes,
   }
+}
+
+function failureOf(models: Iterable<ModelState>): string | null {
+  return [...models].flatMap(({ streak }) => streak.failure ?? [])[0] ?? null
 }
 
 const WORST_FIRST = ['open', 'half_open', 'closed'] as const

@@ -19,6 +19,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
     inFlight: 3,
     connections: 2,
     availability: 'down' as const,
+    failure: null,
     circuit: 'half_open' as const,
     circuitChanges: { closed: 1, open: 2, half_open: 4 },
   }

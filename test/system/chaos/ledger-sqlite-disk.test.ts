@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 import { watchHeldUp } from '../../support/held-up.ts'
+import { BALLAST, fillDisk, mayMount, smallDisk } from '../../support/small-disk.ts'
 import { until } from '../../support/until.ts'
 import { endInGoodOrder, readBooks, startPaidGateway, untilCharged } from './ledger-gateway.ts'
 import {
@@ -48,42 +49,10 @@ const UNWRITABLE: Disk = {
 const FULL: Disk = {
   name: 'that is full',
   says: /database or disk is full/,
-  async open(t) {
-    const { path, remove } = await temporaryFolder()
-    const disk = join(path, 'disk')
-    mkdirSync(disk)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'gateway', disk])
-    t.after(async () => {
-      // Also while the gateway of a test that failed still has it open.
-      execFileSync('umount', ['-l', disk])
-      await remove()
-    })
-    return disk
-  },
-  fill(folder) {
-    const file = openSync(join(folder, 'ballast'), 'w')
-    try {
-      for (let bytes = 64 * 1024; bytes >= 1; ) {
-        try {
-          writeSync(file, Buffer.alloc(bytes))
-        } catch (error) {
-          assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC')
-          bytes /= 2
-        }
-      }
-    } finally {
-      closeSync(file)
-    }
-  },
-  makeRoom: (folder) => rmSync(join(folder, 'ballast')),
+  open: (t) => smallDisk(t),
+  fill: (folder) => fillDisk(folder),
+  makeRoom: (folder) => rmSync(join(folder, BALLAST)),
 }
-
-/** A disk of a test's own needs rights that not everybody has who may run tests; the other one is for all. */
-function mayMount(): boolean {
-  const tried = 'd=$(mktemp -d) && mount -t tmpfs -o size=1m gateway "$d" && umount "$d" && rmdir "$d"'
-  return spawnSync('sh', ['-c', tried], { stdio: 'ignore' }).status === 0
-}
-
 async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   const folder = await disk.open(t)
   const upstream = await startUnhurriedUpstream()

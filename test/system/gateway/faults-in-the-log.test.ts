@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import {
+  chat,
+  type GatewayProcess,
+  type LogLine,
+  post,
+  runToExit,
+  temporaryFolder,
+} from '../../support/gateway-process.ts'
+import { type OwnAuthority, ownAuthority } from '../../support/own-authority.ts'
+import { freePort } from '../../support/postgres-process.ts'
+import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { fillDisk, mayMount, smallDisk } from '../../support/small-disk.ts'
+import { until, untilAsync } from '../../support/until.ts'
+import { type FileGateway, startFileGateway } from './file-gateway.ts'
+
+const PAGE = readFileSync('docs/troubleshooting.md', 'utf8')
+const WITHOUT_MOUNT = mayMount() ? false : 'this user may not mount a disk'
+const CLOCK = resolve('test/system/chaos/set-clock.ts')
+
+/** Waits for a line of the log that the page names. */
+async function logs(gateway: GatewayProcess, msg: RegExp, fits = (_line: LogLine) => true) {
+  let found: LogLine | undefined
+  await until(() => {
+    found = gateway.logged.find((line) => msg.test(line.msg) && fits(line))
+    return found !== undefined
+  }, `${msg} in the log`)
+  return found as LogLine
+}
+
+/** Fails unless the section of the page on faults has each of these words. */
+function assertNamed(...words: readonly string[]): void {
+  const section = PAGE.slice(PAGE.indexOf('\n## Faults and their signs'))
+  for (const word of words) assert.ok(section.includes(word), `the page does not name ${word}`)
+}
+
+const line = (baseUrl: string, more: object = {}) => ({
+  id: 'one',
+  provider: 'p',
+  protocol: 'openai',
+  baseUrl,
+  models: { 'chat-small': 'u' },
+  ...more,
+})
+
+const isUp = (availability: string, text: string): boolean =>
+  text.includes(
+    `model_gateway_line_availability{model_gateway_line="one",model_gateway_availability="${availability}"} 1`,
+  )
+
+/** Calls a line until it is down; returns its gateway and the reason in the log. */
+async function downLine(
+  t: TestContext,
+  lineOf: (authority: OwnAuthority) => Promise<object>,
+): Promise<FileGateway & { readonly reason: string }> {
+  const lines = [await lineOf(ownAuthority(t))]
+  const server = await startFileGateway(t, {}, { lines })
+  const { gateway } = server
+  for (let calls = 0; calls < 6; calls++) await (await post(gateway.url, chat())).arrayBuffer()
+  const down = await logs(gateway, /^a line is down/)
+  assert.deepEqual([down.level, down.line], [50, 'one'])
+  const metrics = async () => (await fetch(`${gateway.url}/metrics`)).text()
+  await untilAsync(async () => isUp('down', await metrics()), 'the metric')
+  return { ...server, reason: `${down.reason}` }
+}
+
+/** Starts an HTTPS server, which answers nothing of use. */
+async function startSecure(t: TestContext, { cert, key }: { cert: string; key: string }): Promise<string> {
+  const server = createServer({ cert, key }, (_req, res) => res.end()).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}
+
+describe('a fault is found in the log, and the page on troubleshooting names the line', {
+  concurrency: 2,
+}, () => {
+  it('the key at a provider was rotated', async (t) => {
+    const error = { type: 'invalid_request_error', code: 'invalid_api_key', message: 'no' }
+    const upstream = await startUpstream((res, { headers }) => {
+      if (headers.authorization === 'Bearer sk-new') chatAnswer(res)
+      else answerJson(res, 401, { error })
+    })
+    t.after(() => upstream.close())
+    const lineWith = (apiKey: string) => line(`${upstream.url}/v1`, { apiKey })
+    const { reason, gateway, config, write } = await downLine(t, async () => lineWith('sk-former'))
+    assert.equal(reason, 'invalid_request_error: invalid_api_key')
+    await write({ ...config, lines: [lineWith('sk-new')] })
+    await logs(gateway, /^a line is no longer down/)
+    assert.equal((await post(gateway.url, chat())).status, 200)
+    assertNamed('a line is down', 'invalid_api_key')
+  })
+
+  it('nobody that the gateway trusts has signed the certificate of a provider', async (t) => {
+    const { reason } = await downLine(t, async ({ certify }) =>
+      line(await startSecure(t, certify('provider', ['127.0.0.1']))),
+    )
+    assert.equal(reason, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE')
+    assertNamed('UNABLE_TO_VERIFY_LEAF_SIGNATURE')
+  })
+
+  it('the certificate of a provider has expired', async (t) => {
+    const { reason } = await downLine(t, async ({ certify, caFile }) => {
+      const expired = certify('provider', ['127.0.0.1'], -1)
+      return line(await startSecure(t, expired), { tls: { ca: `file:${caFile}` } })
+    })
+    assert.equal(reason, 'CERT_HAS_EXPIRED')
+    assertNamed('CERT_HAS_EXPIRED')
+  })
+
+  it('the name of a provider does not resolve', async (t) => {
+    const { reason } = await downLine(t, async () => line('http://provider.invalid/v1'))
+    assert.match(reason, /^(ENOTFOUND|EAI_AGAIN): getaddrinfo$/)
+    assertNamed('ENOTFOUND')
+  })
+
+  it('a changed config has faults, or a secret of it is gone', async (t) => {
+    const folder = await temporaryFolder()
+    t.after(() => folder.remove())
+    const secret = join(folder.path, 'key')
+    await writeFile(secret, 'sk-of-the-provider')
+    const server = await startFileGateway(t)
+    const { gateway, config, upstream } = server
+    await server.write({ ...config, models: [{ id: 'chat-small', kind: 'chta' }] })
+    const refused = /^config not reloaded, all stays as it is$/
+    await logs(gateway, refused, ({ fault }) => /^models\[0\]\.kind: /.test(`${fault}`))
+    await server.write({ ...config, lines: [line(`${upstream.url}/v1`, { apiKey: `file:${secret}` })] })
+    await logs(gateway, /^config reloaded$/)
+    await rm(secret)
+    await logs(gateway, refused, ({ fault }) => /^lines\[0\]\.apiKey: .*key/.test(`${fault}`))
+    await server.write({ ...config, lines: [line(`${upstream.url}/v1`, { apiKey: 'env:OF_NOBODY' })] })
+    await logs(gateway, refused, ({ fault }) => /^lines\[0\]\.apiKey: .*OF_NOBODY/.test(`${fault}`))
+    assert.equal((await post(gateway.url, chat())).status, 200)
+    assertNamed('config not reloaded')
+  })
+
+  it('the file of the ADMIN_TOKEN is gone', async (t) => {
+    const folder = await temporaryFolder()
+    t.after(() => folder.remove())
+    const file = join(folder.path, 'token')
+    await writeFile(file, 'admin-token-of-the-tests')
+    const { gateway, admin } = await startFileGateway(t, { ADMIN_TOKEN: `file:${file}` })
+    await rm(file)
+    // It is read again when an operator uses it, once a second.
+    const hasAsked = async () => {
+      await admin('/lines')
+      return gateway.logged.some(({ msg }) => msg === 'a secret stays as it was')
+    }
+    await untilAsync(hasAsked, 'the line')
+    await logs(gateway, /^a secret stays as it was$/, ({ fault }) => /^ADMIN_TOKEN: /.test(`${fault}`))
+    assertNamed('a secret stays as it was')
+  })
+
+  it('the disk of SQLite is full', { skip: WITHOUT_MOUNT }, async (t) => {
+    const disk = await smallDisk(t)
+    const { gateway } = await startFileGateway(t, { DATABASE_URL: `sqlite:${join(disk, 'gateway.db')}` })
+    assert.equal((await post(gateway.url, chat())).status, 200)
+    fillDisk(disk)
+    const isRefused = async () => (await post(gateway.url, chat())).status === 503
+    await untilAsync(isRefused, 'the refusal')
+    const { store, err } = await logs(gateway, /^store is away$/)
+    assert.equal(store, 'database')
+    assert.match((err as Error).message, /database or disk is full/)
+    const { status, reason } = (await (await fetch(`${gateway.url}/readyz`)).json()) as Record<string, string>
+    assert.deepEqual([status, reason], ['unavailable', 'ledger'])
+    assertNamed('database or disk is full')
+  })
+
+  it('the disk of SQLite is read-only', { skip: WITHOUT_MOUNT }, async (t) => {
+    const disk = await smallDisk(t, ['ro'])
+    const { code, stderr } = await runToExit({ DATABASE_URL: `sqlite:${join(disk, 'gateway.db')}` })
+    assert.equal(code, 1)
+    assert.match(stderr, /^DATABASE_URL: the database cannot be opened \(.*\)\n$/)
+    assertNamed('the database cannot be opened')
+  })
+
+  it('the machine is out of memory, and the system kills a worker', async (t) => {
+    const { gateway } = await startFileGateway(t, { WORKERS: '1' })
+    const { pid } = await logs(gateway, /^database opened$/)
+    process.kill(Number(pid), 'SIGKILL')
+    const died = await logs(gateway, /^a worker died$/)
+    assert.deepEqual([died.level, died.signal], [50, 'SIGKILL'])
+    assert.match(`${died.hint}`, /short of memory/)
+    assertNamed('a worker died', 'SIGKILL')
+  })
+
+  it('the clock of the machine jumps', async (t) => {
+    const folder = await temporaryFolder()
+    t.after(() => folder.remove())
+    const CLOCK_FILE = join(folder.path, 'clock')
+    await writeFile(CLOCK_FILE, '0')
+    const { gateway } = await startFileGateway(t, { CLOCK_FILE, NODE_OPTIONS: `--import=${CLOCK}` })
+    await writeFile(CLOCK_FILE, '3600000')
+    const { byMs } = await logs(gateway, /^the clock of this machine was set/)
+    assert.ok(Math.abs(Number(byMs) - 3_600_000) < 60_000, `${byMs}`)
+    assertNamed('the clock of this machine was set')
+  })
+
+  it('nobody that the gateway trusts has signed the certificate of Redis', {
+    skip: WITHOUT_REDIS,
+  }, async (t) => {
+    const { certFile, keyFile } = ownAuthority(t).certify('redis', ['127.0.0.1'])
+    const port = await freePort()
+    const tls = ['--tls-port', `${port}`, '--tls-cert-file', certFile, '--tls-key-file', keyFile]
+    const redis = await startRedis({ settings: [...tls, '--tls-auth-clients', 'no'] })
+    t.after(() => redis.close())
+    const { gateway } = await startFileGateway(t, { REDIS_URL: `rediss://127.0.0.1:${port}` })
+    const { store, reason } = await logs(gateway, /^store is away$/)
+    assert.equal(store, 'redis')
+    assert.match(`${reason}`, /certificate/)
+    assert.equal((await post(gateway.url, chat())).status, 200)
+    assertNamed('`reason`')
+  })
+})
