@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
+import { parseAmount } from '../../../lib/core/catalog/index.ts'
 import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { configWith } from '../../core/config/config.ts'
@@ -44,8 +45,8 @@ async function start(t: TestContext, env: Environment): Promise<GatewayProcess> 
   return gateway
 }
 
-/** Uses all that is kept: charges, entries, claims, keys, switches, tickets. */
-async function assertServes({ url }: GatewayProcess, run: string): Promise<void> {
+/** Uses all that is kept: charges, entries, claims, keys, switches, tickets. Returns what its call was charged. */
+async function assertServes({ url }: GatewayProcess, run: string): Promise<bigint> {
   const key = { 'idempotency-key': run }
   const first = await post(url, chat(), key)
   assert.equal(first.status, 200, await first.text())
@@ -75,6 +76,17 @@ async function assertServes({ url }: GatewayProcess, run: string): Promise<void>
   await admin('GET', '/calls?limit=5')
   await admin('PATCH', '/lines/demo-us', { enabled: true })
   assert.deepEqual((await admin('GET', '/ledger/check')).violations, [])
+  return parseAmount(entry.billing?.charged ?? '')
+}
+
+/** Returns what the account of the demo was charged today, as a process sums it up. */
+async function usageOf({ url }: GatewayProcess): Promise<bigint> {
+  const today = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+  const response = await fetch(`${url}/admin/usage?from=${today}&group_by=account&account=demo`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  })
+  const { data } = await jsonOf<{ data: { charged: string }[] }>(response)
+  return data.reduce((sum, { charged }) => sum + parseAmount(charged), 0n)
 }
 
 it('the command migrates, and reports what it cannot undo', async (t) => {
@@ -122,15 +134,19 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
       t.after(() => folder.remove())
       const url = name === 'SQLite' ? `sqlite:${join(folder.path, 'gateway.db')}` : await databaseUrl(t)
       const running = await start(t, { DATABASE_URL: url })
-      await assertServes(running, 'before')
+      let charged = await assertServes(running, 'before')
       await addTo(t, url)
-      await assertServes(running, 'while-running')
+      charged += await assertServes(running, 'while-running')
+      assert.equal(await usageOf(running), charged)
       assert.deepEqual(
         running.logged.filter(({ level }) => Number(level) > 30),
         [],
       )
       const workers = await start(t, { DATABASE_URL: url, WORKERS: '2' })
-      await assertServes(workers, 'started-later')
+      charged += await assertServes(workers, 'started-later')
+      charged += await assertServes(running, 'beside-them')
+      // At once, in processes of either time.
+      for (const each of [running, workers]) assert.equal(await usageOf(each), charged)
       const warned = () => workers.logged.filter(({ level }) => Number(level) > 30)
       for (const line of warned()) assert.deepEqual([line.level, line.migrations], [40, [LATER]])
       const pids = warned().map(({ pid }) => pid)
