@@ -16,6 +16,7 @@ export { imageEdits } from './images/image-edits.ts'
 export { imageGenerations } from './images/image-generations.ts'
 export { MAX_TOKENS_PER_IMAGE } from './images/images-answer.ts'
 export { messages } from './messages/messages.ts'
+export { estimatorFor } from './metering/sampled-estimate.ts'
 export { contextReason, estimateTokens, windowNeeded } from './metering/token-estimate.ts'
 export type {
   AnswerReading,

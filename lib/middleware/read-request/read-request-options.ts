@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { EarlyRefuser } from '../../core/call/index.ts'
 import { budgetOf } from '../../core/memory/index.ts'
-import { estimateTokens, type Operation, type TokenEstimator } from '../../core/operations/index.ts'
+import { estimatorFor, type Operation, type TokenEstimator } from '../../core/operations/index.ts'
 import {
   aFunction,
   aNumber,
@@ -88,6 +88,7 @@ export function readRequestSettings(options: ReadRequestOptions) {
   checkOptions('readRequest', options, RULES)
   const { catalog, operation, model, before = [], estimateTokens: own } = options
   const { bodyLimitBytes = 20 * 1024 * 1024, bodyBudgetBytes } = options
+  const ownEstimate = own && checkedFunction('readRequest: "estimateTokens"', AN_ESTIMATE, own)
   return {
     catalogOf: catalogFrom(catalog),
     operation:
@@ -96,7 +97,8 @@ export function readRequestSettings(options: ReadRequestOptions) {
         : operation,
     modelOf: model && checkedFunction('readRequest: "model"', A_MODEL, model),
     before,
-    estimate: own ? checkedFunction('readRequest: "estimateTokens"', AN_ESTIMATE, own) : estimateTokens,
+    /** Returns the estimator of a request by the characters of its texts. */
+    estimatorFor: ownEstimate ? () => ownEstimate : estimatorFor,
     bounds: { bodyLimitBytes, budget: budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes) },
   }
 }

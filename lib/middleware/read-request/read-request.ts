@@ -21,7 +21,7 @@ import {
 } from '../../core/operations/index.ts'
 import { settled } from '../../core/options/index.ts'
 import { MAX_BYTES_AT_ONCE } from '../../core/timing/index.ts'
-import { factsInTurns } from './facts-in-turns.ts'
+import { factsInTurns, factsOf } from './body-facts.ts'
 import { fallbacksOf, otherKind, takesModels, withFirstModel } from './fallback-models.ts'
 import { readBody, turnOf } from './read-body.ts'
 import { type ReadRequestOptions, readRequestSettings } from './read-request-options.ts'
@@ -44,7 +44,7 @@ function isOwnPath({ route }: Request): boolean {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
-  const { catalogOf, operation: given, modelOf, before, estimate, bounds } = readRequestSettings(options)
+  const { catalogOf, operation: given, modelOf, before, estimatorFor, bounds } = readRequestSettings(options)
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -68,14 +68,14 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     // Other calls go on between the steps of a large body.
     if (isSmall) {
       checkBody(call, operation, body.json)
-      acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
+      acceptFacts(call, operation, body, factsOf(operation, body, estimatorFor), req)
       return
     }
     const nextTurn = (): Promise<void> => turnOf(call)
     await nextTurn()
     checkBody(call, operation, body.json)
     await nextTurn()
-    const facts = await factsInTurns(operation, body, estimate, nextTurn)
+    const facts = await factsInTurns(operation, body, estimatorFor, nextTurn)
     acceptFacts(call, operation, body, facts, req)
     await nextTurn()
   }

@@ -6,7 +6,7 @@ import {
   messages,
   type Operation,
 } from '../../../lib/core/operations/index.ts'
-import { factsInTurns } from '../../../lib/middleware/read-request/facts-in-turns.ts'
+import { factsInTurns } from '../../../lib/middleware/read-request/body-facts.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { cpuMsOf } from '../../support/cpu-time.ts'
 import { chatBody, messageBody, startGateway, type TestGateway } from '../../support/gateway.ts'
@@ -232,7 +232,7 @@ async function measured(lengths: readonly number[], lag = () => {}) {
     turns.push(0)
   }
   const raw = Buffer.from(JSON.stringify(json))
-  const facts = await factsInTurns(chatCompletions, { json, raw }, estimate, nextTurn)
+  const facts = await factsInTurns(chatCompletions, { json, raw }, () => estimate, nextTurn)
   const atOnce = chatCompletions.facts(json, raw, (text) => text.length)
   return { facts, atOnce, turns }
 }

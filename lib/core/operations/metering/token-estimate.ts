@@ -149,13 +149,18 @@ const bytes = Buffer.from(units.buffer)
  */
 export function estimateTokens(text: string): number {
   if (text.length === 0) return 0
+  return Math.max(1, Math.floor(tokensIn(text) + (text.length <= SHORT ? 1 - SHORT_ROUND_UP_FROM : 0.5)))
+}
+
+/** Returns the same with its fraction. */
+export function tokensIn(text: string): number {
   let tokens = 0
   for (let start = 0; start < text.length; start += WINDOW) {
     const window = text.length > WINDOW ? text.slice(start, start + WINDOW) : text
     bytes.write(window, 'utf16le')
     tokens += scanTokens(units, window.length)
   }
-  return Math.max(1, Math.floor(tokens + (text.length <= SHORT ? 1 - SHORT_ROUND_UP_FROM : 0.5)))
+  return tokens
 }
 
 /**
