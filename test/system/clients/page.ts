@@ -118,8 +118,13 @@ Claude Code assumes a window of 1,000,000 tokens for a model whose name it does 
 
 ## Others
 
-Tried by hand in earlier versions, with a question, several tools and a stream: Kilo Code, Continue, Mastra, LlamaIndex, LangGraph, Genkit,
-and the SDKs of Together and Mistral. To know:
+Run by hand against the same stand-ins, on all three, with a question, tools and a stream:
+
+- Claude Agent SDK 0.3.332: the variables of Claude Code in \`env\`
+- Mastra, \`@mastra/core\` 1.71.0, also with a schema: \`model: { id: "gateway/MODEL", url: "…/v1", apiKey }\`
+- LlamaIndex, \`@llamaindex/openai\` 0.4.23: \`baseURL\`, and \`temperature: 1\` for OpenAI's reasoning models
+
+In earlier versions: Kilo Code, Continue, LangGraph, Genkit, and the SDKs of Together and Mistral. To know:
 
 - \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`. \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
 - \`@mistralai/mistralai\`, \`@ai-sdk/xai\` \`.chat\`: a streamed tool call must come in one piece, as from lines of Mistral's and xAI's. On others
