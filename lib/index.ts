@@ -21,6 +21,7 @@ export { type BillingGuardOptions, billingGuard } from './middleware/billing-gua
 export { CallLogWriter, callLog, MemoryCallStore } from './middleware/call-log/index.ts'
 export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './middleware/error-envelope/index.ts'
 export { type ForwardOptions, forward } from './middleware/forward/index.ts'
+export { type GuardOptions, guard } from './middleware/guard/index.ts'
 export { type IdempotencyOptions, idempotency } from './middleware/idempotency/index.ts'
 export {
   ipSubject,

@@ -32,6 +32,7 @@ import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azur
 import { browserAccess } from './browser-access.ts'
 import type { ProviderSettings } from './config/environment.ts'
 import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
+import { guardsOf } from './guards.ts'
 import { mountManagement, operatorAccess } from './management.ts'
 import { listOf, type Openings, type OwnStores, passAnswered } from './openings.ts'
 import { isForCallers, isForOperators, mountOpenPages, mountOperatorPages } from './pages.ts'
@@ -178,14 +179,15 @@ export function assemble(parts: GatewayParts): Assembly {
   app.use(CALLERS, connections.admit)
   if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
-  const afterRead = [...read, references, idempotency, rateLimit, billingGuard, route]
+  const guards = live.following('guards', (given) => guardsOf(given, catalog))
+  const afterRead = [...read, references, guards, idempotency, rateLimit, billingGuard, route]
   app.post(MODEL_CALLS, readRequest(bodies), afterRead)
   app.post(DEPLOYMENT_CALLS, readRequest({ ...bodies, ...OF_DEPLOYMENT }), afterRead)
 
   // Beside it: stored responses, videos, what callers look up, and what is passed on unread.
   const limitOfLookups = limitLookups({ store: stores.limits, onStoreError, lookupsPerMinute })
   app.use(LOOKUP_PATHS, limitOfLookups)
-  app.all(STORED_RESPONSE_PATH, unlessLookup(rateLimit), storedResponse({ kept, catalog }), route)
+  app.all(STORED_RESPONSE_PATH, unlessLookup(rateLimit), storedResponse({ kept, catalog }), guards, route)
   const readVideo = readRequest({ ...bodies, operation: video.operationOf })
   app.post(
     VIDEO_CREATE_PATHS,
@@ -193,6 +195,7 @@ export function assemble(parts: GatewayParts): Assembly {
     readVideo,
     read,
     references,
+    guards,
     idempotency,
     rateLimit,
     video.create,

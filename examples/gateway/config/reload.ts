@@ -6,7 +6,7 @@ import type { Catalog } from 'express-model-gateway/catalog'
 import type { LoadedConfig } from 'express-model-gateway/config'
 
 /** The members of a config that a running gateway can replace. */
-type Replaceable = Pick<LoadedConfig, 'catalog' | 'routing' | 'passThrough'>
+type Replaceable = Pick<LoadedConfig, 'catalog' | 'routing' | 'passThrough' | 'guards'>
 
 /** The members of a config whose changes need a restart. */
 const RESTART_MEMBERS = [
@@ -70,7 +70,7 @@ export class LiveConfig {
   }
 
   /** Returns a middleware that is created again whenever a member of the config, or the routing, changes. */
-  following<Member extends 'routing' | 'passThrough'>(
+  following<Member extends 'routing' | 'passThrough' | 'guards'>(
     member: Member,
     make: (value: Replaceable[Member], routing: Replaceable['routing']) => RequestHandler,
   ): RequestHandler {

@@ -43,6 +43,8 @@ export interface CallLogEntry {
   readonly usage: UsageSummary | null
   readonly billing: BillingSummary | null
   readonly limit: LimitSummary | null
+  /** The decisions of guards; absent if there were none. */
+  readonly guards?: readonly GuardSummary[]
   readonly idempotency_key: string | null
   readonly original_request_id: string | null
   readonly response_body: string | null
@@ -86,6 +88,15 @@ export interface UsageSummary {
 }
 
 export type UsageCounts = Omit<UsageSummary, 'source' | 'reported'>
+
+/** The decision of a guard about what went in or out; never the text. */
+export interface GuardSummary {
+  readonly guard: string
+  readonly on: 'input' | 'output'
+  readonly decision: 'allowed' | 'replaced' | 'refused' | 'failed'
+  readonly checks: number
+  readonly duration_ms: number
+}
 
 /** The limit that refused a call. */
 export interface LimitSummary {
@@ -182,6 +193,11 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     original_request_id: idempotency?.originalRequestId ?? null,
     response_body: idempotency && bodyOf(idempotency, ending),
   }
+  if (call.guards.length > 0)
+    entry.guards = call.guards.map(({ durationMs, ...guard }) => ({
+      ...guard,
+      duration_ms: Math.round(durationMs),
+    }))
   if (idempotency && idempotency.partsApart > 0) entry.response_body_parts = idempotency.partsApart
   if (routing && !isShort(routing)) entry.routing = cutTrace(entry, routing)
   else if (entry.request?.provider && bytesWithLabels(entry) > MAX_ENTRY_BYTES)

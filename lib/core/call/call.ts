@@ -7,6 +7,7 @@ import { clientAddress } from '../client-address/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import type { Operation } from '../operations/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
+import type { AnswerFilter, GuardTrace } from './answer-filter.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
 import { isHeldBack, LAST_BYTES } from './held-answer.ts'
 import { consoleLogger, type Logger } from './logger.ts'
@@ -136,6 +137,12 @@ export class Call {
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
+  /** What checks the answer before the caller gets it. Written by `guard`. */
+  readonly answerFilters: AnswerFilter[] = []
+  /** Set by `route`, which passes its answers through the filters itself. */
+  filtersAnswer = false
+  /** The decisions of guards. Written by `guard`. */
+  readonly guards: GuardTrace[] = []
   /** The error that {@link refuse} made last. */
   refusal: GatewayError | null = null
   /**

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AnswerFilter } from './answer-filter.ts'
+import { FilteredAnswer } from './filtered-answer.ts'
 import { http } from './node-http.ts'
 
 /*
@@ -19,6 +21,10 @@ interface SharedState {
   /** Whether a holder receives what is sent: then the end of a declared length is the end of the answer to all holders. */
   isWatched: boolean
   beforeLastByte: BeforeLastByte | undefined
+  /** Checks what is sent before any holder receives it; undefined if nothing does. */
+  filtered: FilteredAnswer | undefined
+  /** The holder that was added last: it receives first what is sent. */
+  outermost: unknown
 }
 
 /** Of the whole process: two copies of this package may hold the same answer. */
@@ -53,8 +59,11 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     isHeldBack: false,
     isWatched: false,
     beforeLastByte: undefined,
+    filtered: undefined,
+    outermost: undefined,
   }
   res[SHARED] = shared
+  shared.outermost = holder
   if (holder.onSend) shared.isWatched = true
   let state: 'open' | 'waiting' | 'released' = 'open'
   let sentBytes = 0
@@ -164,8 +173,69 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     return write.apply(res, given)
   }
 
-  res.write = heldWrite as ServerResponse['write']
-  res.end = heldEnd as ServerResponse['end']
+  const filtering = (): FilteredAnswer | undefined =>
+    shared.outermost === holder && shared.filtered?.isOpen ? shared.filtered : undefined
+  const writeBytes = (bytes: Buffer): boolean => heldWrite(bytes, 'utf8')
+  const endWith = (bytes?: Buffer): unknown => (bytes ? heldEnd(bytes, 'utf8') : (heldEnd as () => unknown)())
+  res.write = ((...given: Parameters<ServerResponse['write']>) => {
+    const filtered = filtering()
+    if (!filtered) return heldWrite(...given)
+    const callback = given.findLast((each: unknown) => typeof each === 'function')
+    if (callback) queueMicrotask(callback as () => void)
+    return filtered.write(bytesOf(given), writeBytes)
+  }) as ServerResponse['write']
+  res.end = ((...given: EndArguments) => {
+    const filtered = filtering()
+    if (!filtered) return heldEnd(...given)
+    const callback = (given as unknown[]).findLast((each) => typeof each === 'function')
+    if (callback) res.once('finish', callback as () => void)
+    return filtered.end(bytesOf(given), writeBytes, endWith)
+  }) as ServerResponse['end']
+}
+
+/**
+ * Passes what a handler of the app sends through a filter, before any holder receives it.
+ *
+ * @param next receives the error if the answer, or the rest of it, must not be sent: Express's `next`.
+ */
+export function filterAnswer(
+  res: HeldAnswer,
+  filter: () => AnswerFilter | undefined,
+  next: (error: unknown) => void,
+): void {
+  if (res[SHARED]?.filtered) return
+  holdEnd(res, { beforeEnd: () => undefined }, next)
+  const { writeHead, flushHeaders } = res
+  ;(res[SHARED] as SharedState).filtered = new FilteredAnswer(res, filter, next)
+  const isOpen = (): boolean => res[SHARED]?.filtered?.isOpen === true
+  // The head waits for the first bytes that may go out.
+  res.writeHead = ((...given: unknown[]) => {
+    if (!isOpen()) return writeHead.apply(res, given as Parameters<ServerResponse['writeHead']>)
+    const [status, ...more] = given as [number, ...unknown[]]
+    res.statusCode = status
+    const headers = more.findLast((each) => typeof each === 'object' && each !== null)
+    for (const [name, value] of headerPairs(headers)) res.setHeader(name, value)
+    return res
+  }) as ServerResponse['writeHead']
+  res.flushHeaders = () => {
+    if (!isOpen()) flushHeaders.call(res)
+  }
+}
+
+/** Lets an error be written in place of what a filter does not let pass. */
+export function unfiltered(res: HeldAnswer, write: () => void): void {
+  const filtered = res[SHARED]?.filtered
+  if (filtered) filtered.pausedFor(write)
+  else write()
+}
+
+/** Returns headers as `writeHead` takes them: an object, or a flat list. */
+function headerPairs(headers: unknown): readonly [string, string | number | string[]][] {
+  if (!Array.isArray(headers)) return Object.entries((headers ?? {}) as Record<string, string>)
+  return headers.flatMap((name, i) => (i % 2 === 0 ? [[String(name), headers[i + 1]] as const] : [])) as [
+    string,
+    string,
+  ][]
 }
 
 /**

@@ -1,3 +1,4 @@
+export { type AnswerFilter, type GuardTrace, joinedFilter, type StreamFilter } from './answer-filter.ts'
 export { readAttribution, readTags, userOf } from './attribution.ts'
 export {
   amountOf,
@@ -33,7 +34,7 @@ export {
   type UsageSummary,
   withLateCharge,
 } from './call-log-entry.ts'
-export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './held-answer.ts'
+export { filterAnswer, holdEnd, holdLastByte, holdLastByteOf, isHeldBack, unfiltered } from './held-answer.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export {

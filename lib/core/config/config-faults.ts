@@ -36,7 +36,7 @@ type Known = Readonly<Record<'account' | 'model' | 'line', Missing>>
  * more than an origin and a path.
  */
 export function crossFaults(config: ConfigParts): string[] {
-  const { accounts = [], keys = [], models = [], lines = [], passThrough = [] } = config
+  const { accounts = [], keys = [], models = [], lines = [], passThrough = [], guards = [] } = config
   const known = {
     account: missingIn('account', config.accounts),
     model: missingIn('model', config.models, 1),
@@ -49,6 +49,10 @@ export function crossFaults(config: ConfigParts): string[] {
     ...duplicates('models', models, 'id'),
     ...duplicates('lines', lines, 'id'),
     ...duplicates('passThrough', passThrough, 'path'),
+    ...duplicates('guards', guards, 'name'),
+    ...guards.flatMap((guard, i) =>
+      missing(`guards[${i}].moderation.line`, guard?.moderation?.line, known.line),
+    ),
     ...models.flatMap((model, i) => tierFaults(`models[${i}].price`, model?.price)),
     ...models.flatMap((model, i) => fallbackFaults(`models[${i}].fallbacks`, model ?? {}, models, known)),
     ...lines.flatMap((line, i) =>

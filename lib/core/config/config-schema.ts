@@ -11,6 +11,7 @@ import { isUsualTier } from '../catalog/service-tier.ts'
 import { WELL_FORMED } from '../json/index.ts'
 import { accessMembers } from './access-members.ts'
 import { dialectMembers } from './dialect-members.ts'
+import { guardMembers } from './guard-members.ts'
 import { serviceMembers } from './service-members.ts'
 
 const id = z
@@ -246,6 +247,7 @@ export const configSchema = z.strictObject({
   lines: z.array(line).min(1),
   routing: routing.prefault({}),
   ...serviceMembers,
+  ...guardMembers,
   lookupsPerMinute: count
     .min(1)
     .default(600)

@@ -112,6 +112,14 @@ const limit = {
   retry_after: z.number().describe('In seconds.'),
 } satisfies Members<Part<'limit'>>
 
+const guard = {
+  guard: z.string().describe('Its name.'),
+  on: z.enum(['input', 'output']),
+  decision: z.enum(['allowed', 'replaced', 'refused', 'failed']),
+  checks: z.int().describe('How many texts or windows it has checked.'),
+  duration_ms: z.number(),
+} satisfies Members<NonNullable<CallLogEntry['guards']>[number]>
+
 const entry = {
   id: z.string(),
   object: z.literal('call'),
@@ -136,6 +144,10 @@ const entry = {
   usage: z.looseObject(usage).nullable(),
   billing: z.looseObject(billing).nullable(),
   limit: z.looseObject(limit).nullable().describe('The limit that refused it.'),
+  guards: z
+    .array(z.looseObject(guard))
+    .optional()
+    .describe('The decisions of guards about what went in and out.'),
   idempotency_key: text,
   original_request_id: text.describe('Of a replay: the call that ran.'),
   response_body: text,

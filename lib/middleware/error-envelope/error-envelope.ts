@@ -9,6 +9,7 @@ import {
   noteEnvelopeUsed,
   prepareEnvelope,
   quietLogger,
+  unfiltered,
 } from '../../core/call/index.ts'
 import { type GatewayError, isUnforeseen, noAnswerReason, toGatewayError } from '../../core/errors/index.ts'
 import { aLogger, checkOptions } from '../../core/options/index.ts'
@@ -74,6 +75,11 @@ export function unknownPath(options: Record<string, never> = {}): RequestHandler
 }
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
+  // What follows is the error itself, which no guard holds back.
+  unfiltered(res, () => writeEnvelope(req, res, call, error))
+}
+
+function writeEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
   const body = prepareEnvelope(res, call, error)
   const sent = req.method === 'HEAD' ? undefined : body
   // Where the caller has left nobody reads it, but `idempotency` keeps it for a repetition.
@@ -112,7 +118,8 @@ const LAST_BYTES_MS = 5000
 function endBroken(res: Response, call: Call, error: GatewayError): void {
   if (res.destroyed || res.writableEnded) return
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
-  if (isEventStream) res.write(call.protocol.streamError(error, call.id, call.nextEventNumber))
+  if (isEventStream)
+    unfiltered(res, () => res.write(call.protocol.streamError(error, call.id, call.nextEventNumber)))
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
   if (res.socket) cutOff(res.socket)
   // Pipelined: another answer of the connection goes out first.

@@ -60,6 +60,7 @@ export function route(options: RouteOptions): RequestHandler {
       next(new TypeError('route: there is no call.request; mount readRequest before route'))
       return
     }
+    call.filtersAnswer = true
     const release = call.hold()
     serve({ call, request, inbound: req.headers, res, disconnect })
       .catch((error: unknown) => refuse(call, next, error))

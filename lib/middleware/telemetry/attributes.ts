@@ -21,6 +21,8 @@ export const ATTRIBUTE = {
   reason: 'model_gateway.reason',
   limitKind: 'model_gateway.limit.kind',
   limitLevel: 'model_gateway.limit.level',
+  guard: 'model_gateway.guard',
+  direction: 'model_gateway.direction',
   usageSource: 'model_gateway.usage.source',
   availability: 'model_gateway.availability',
   circuitState: 'model_gateway.circuit.state',

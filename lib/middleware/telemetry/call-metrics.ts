@@ -1,5 +1,13 @@
 import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
-import type { AttemptRecord, Call, Elimination, Finish, LimitRefusal, Usage } from '../../core/call/index.ts'
+import type {
+  AttemptRecord,
+  Call,
+  Elimination,
+  Finish,
+  GuardTrace,
+  LimitRefusal,
+  Usage,
+} from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
 import { ATTRIBUTE, OTHER } from './attributes.ts'
@@ -67,6 +75,7 @@ export class CallFacts {
   charged: bigint | null = null
   limit: LimitRefusal | null = null
   idempotency: IdempotencyOutcome | undefined = undefined
+  guards: readonly GuardTrace[] = NONE
   eliminated: readonly Elimination[] = NONE
   attempts: readonly AttemptRecord[] = NONE
   retryBudgetSpent = false
@@ -85,6 +94,7 @@ export class CallFacts {
     this.charged = billing ? billing.charged : null
     this.limit = call.limit
     this.idempotency = call.idempotency ? idempotencyOutcome(call) : undefined
+    this.guards = call.guards.length > 0 ? call.guards : NONE
     this.eliminated = routing ? routing.eliminated : NONE
     this.attempts = routing ? routing.attempts : NONE
     this.retryBudgetSpent = routing?.retryBudgetSpent === true
@@ -94,6 +104,7 @@ export class CallFacts {
   clear(): void {
     this.usage = null
     this.limit = null
+    this.guards = NONE
     this.eliminated = NONE
     this.attempts = NONE
   }
@@ -174,7 +185,7 @@ export class CallMetrics {
 
   #record(facts: CallFacts): void {
     const { operation, model, provider, error, status, finish, ms, usage, charged } = facts
-    const { calls, charges, limitRefusals, idempotency } = this.#tallies
+    const { calls, charges, guards, limitRefusals, idempotency } = this.#tallies
     calls.counts
       .with(ATTRIBUTE.operation, operation)
       .with(ATTRIBUTE.model, model)
@@ -186,6 +197,12 @@ export class CallMetrics {
       const { kind, level } = facts.limit
       limitRefusals.counts.with(ATTRIBUTE.limitKind, kind).with(ATTRIBUTE.limitLevel, level).add(1)
     }
+    for (const { guard, on, decision } of facts.guards)
+      guards.counts
+        .with(ATTRIBUTE.guard, guard)
+        .with(ATTRIBUTE.direction, on)
+        .with(ATTRIBUTE.outcome, decision)
+        .add(1)
     if (facts.idempotency) idempotency.counts.with(ATTRIBUTE.outcome, facts.idempotency).add(1)
     if (charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(charged))
     if (!operation) return

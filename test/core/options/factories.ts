@@ -53,6 +53,26 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       logger: console,
     },
   },
+  guard: {
+    needs: { input: () => 'allow' },
+    takes: {
+      input: () => 'allow',
+      output: () => 'allow',
+      name: 'g',
+      windowChars: 1,
+      timeoutMs: 1,
+      onError: 'allow',
+      skip: () => true,
+    },
+  },
+  patterns: {
+    needs: { refuse: [/a/] },
+    takes: { refuse: [/a/], mask: ['b'], replacement: '', reason: 'r', limitMs: 1 },
+  },
+  moderation: {
+    needs: { baseUrl: 'http://127.0.0.1:1/v1' },
+    takes: { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k', model: 'm', headers: {}, fetch: () => {} },
+  },
   references: {
     needs: { kept: new UpstreamResources() },
     takes: { kept: new UpstreamResources() },

@@ -6,6 +6,7 @@ import * as root from '../../../lib/index.ts'
 import * as management from '../../../lib/management/index.ts'
 import * as beginning from '../../../lib/middleware/begin-call/index.ts'
 import * as forwarding from '../../../lib/middleware/forward/index.ts'
+import * as guarding from '../../../lib/middleware/guard/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import { FACTORIES, NOT_MOUNTED } from './factories.ts'
@@ -18,7 +19,7 @@ import {
   faultOf,
 } from './mistakes.ts'
 
-const toolkit = { ...root, ...beginning, ...forwarding, ...responses, ...management }
+const toolkit = { ...root, ...beginning, ...forwarding, ...guarding, ...responses, ...management }
 
 type Factory = (options?: unknown) => unknown
 

@@ -11,7 +11,20 @@ describe('the figures of a call beside its use', () => {
       endedCall({ billing: { charged: 1_500_000_000n } }),
       endedCall({ billing: { charged: null } }),
       endedCall({ limit: { kind: 'rpm', level: 'key' }, idempotency: { claim: { state: 'completed' } } }),
+      endedCall({
+        guards: [{ guard: 'cards', on: 'input', decision: 'replaced', checks: 2, durationMs: 1 }],
+      }),
     )
+    assert.deepEqual(points('model_gateway.guards'), [
+      [
+        {
+          'model_gateway.guard': 'cards',
+          'model_gateway.direction': 'input',
+          'model_gateway.outcome': 'replaced',
+        },
+        1,
+      ],
+    ])
     assert.deepEqual(points('model_gateway.charges'), [[{ 'gen_ai.request.model': 'chat' }, 1.5]])
     assert.deepEqual(points('model_gateway.limit.refusals'), [
       [{ 'model_gateway.limit.kind': 'rpm', 'model_gateway.limit.level': 'key' }, 1],

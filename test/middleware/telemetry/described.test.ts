@@ -35,6 +35,7 @@ async function eventfulScrape(t: TestContext): Promise<Scrape> {
         { id: 'limited', account: 'acme', secret: 'sk-limited', limits: { rpm: 1 } },
       ],
       metrics: { labels: ['account'] },
+      guards: [{ name: 'house', patterns: { mask: ['never said'] } }],
       models: ['chat', 'slow'].map((id) => ({ id, kind: 'chat', price: { perRequest: '0.01' } })),
     },
   })

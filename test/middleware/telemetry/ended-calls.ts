@@ -36,6 +36,7 @@ export const endedCall = (members: object = {}) =>
     billing: null,
     limit: null,
     idempotency: null,
+    guards: [],
     ...members,
   }) as unknown as Call
 

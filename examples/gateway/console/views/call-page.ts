@@ -56,6 +56,7 @@ export function callSections(call: Call, session: Session): Child {
         billingSection(call),
       ),
     ),
+    call.guards && section('Guards', guards(call.guards)),
     section('Answer', answer(call)),
   ]
 }
@@ -85,6 +86,16 @@ function request(call: Call, session: Session): HTMLElement {
           ['Provider constraint', constraint(parameters.provider)],
         ] as const)),
   ])
+}
+
+/** What guards decided, with how long they took. */
+function guards(decisions: NonNullable<Call['guards']>): Child {
+  return facts(
+    decisions.map(({ guard, on, decision, checks, duration_ms: ms }) => [
+      `${guard}, ${on}`,
+      `${decision}, ${count(checks)} ${checks === 1 ? 'check' : 'checks'} in ${count(ms)} ms`,
+    ]),
+  )
 }
 
 function constraint(provider: unknown): Child {

@@ -1,6 +1,13 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { AnswerBytes, AttemptRecord, Call, CallRequest } from '../../../core/call/index.ts'
-import type { GatewayError } from '../../../core/errors/index.ts'
+import {
+  type AnswerBytes,
+  type AttemptRecord,
+  type Call,
+  type CallRequest,
+  joinedFilter,
+  type StreamFilter,
+} from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
 import { BodyCollector } from '../../../core/memory/index.ts'
 import {
   type AnswerReading,
@@ -92,6 +99,11 @@ export interface StreamPart {
   readonly keptAtHead: number
   /** Milliseconds from its first byte to its end. */
   readonly durationMs: number
+  /**
+   * Checks the last events, and sends the head if nothing was sent yet. Returns what the caller has not got yet. Absent if no
+   * filter checks the answer.
+   */
+  readonly checkEnd?: ((tail: Buffer) => Promise<Buffer>) | undefined
 }
 
 const EVENT_STREAM = 'text/event-stream'
@@ -124,6 +136,9 @@ interface Relaying {
   readonly events: TranslatedEvents | undefined
   readonly relay: StreamRelay
   readonly caller: CallerStream
+  /** Checks what the caller gets; undefined if nothing does. */
+  readonly filter: StreamFilter | undefined
+  isCommitted: boolean
 }
 
 /**
@@ -304,16 +319,35 @@ function beginRelay(attempt: RunningAttempt, { headers }: AnswerHead): Relaying 
     )
   const ids = translator ? undefined : UniqueIds.for(operation, request.body.json)
   const relay = new StreamRelay(reader, operation.streamTerminator ?? '', events, headers, ids)
-  attempt.relaying = { reader, events, relay, caller: new CallerStream(call, res, exchange) }
+  const caller = new CallerStream(call, res, exchange)
+  const filter = joinedFilter(call.answerFilters)?.stream()
+  attempt.relaying = { reader, events, relay, caller, filter, isCommitted: false }
   return attempt.relaying
 }
 
 /** Passes on what can go out. Returns the end of the attempt if the head must not be sent. */
 async function passOn(attempt: RunningAttempt): Promise<AnswerEnd | undefined> {
-  const { relay, caller } = attempt.relaying as Relaying
+  const relaying = attempt.relaying as Relaying
+  const { relay, caller, filter } = relaying
   if (!relay.committed) return undefined
-  if (!caller.hasBegun) {
+  if (!relaying.isCommitted) {
+    relaying.isCommitted = true
     commit(attempt)
+  }
+  let pieces = relay.take()
+  if (filter) {
+    try {
+      pieces = [await filter.push(Buffer.concat(pieces))].filter(({ length }) => length > 0)
+    } catch (error) {
+      // What was not checked before its caller left is kept nowhere.
+      if (attempt.routed.call.left) return undefined
+      if (!(error instanceof GatewayError)) throw error
+      attempt.exchange.abandon()
+      return { ...abandoned(attempt), endedBy: error }
+    }
+    if (pieces.length === 0) return undefined
+  }
+  if (!caller.hasBegun) {
     try {
       await caller.begin(relay.atCommit, attempt.candidate.line.id)
     } catch (error) {
@@ -321,8 +355,18 @@ async function passOn(attempt: RunningAttempt): Promise<AnswerEnd | undefined> {
       return { ...abandoned(attempt), refusedHead: { error } }
     }
   }
-  await caller.write(relay.take())
+  await caller.write(pieces)
   return undefined
+}
+
+/** Returns what checks the end of a stream; undefined if nothing does. */
+function endCheckOf({ filter, caller, relay }: Relaying, line: string): StreamPart['checkEnd'] {
+  if (!filter) return undefined
+  return async (tail) => {
+    const rest = await filter.end(tail)
+    if (!caller.hasBegun) await caller.begin(relay.atCommit, line)
+    return rest
+  }
 }
 
 /** Commits the call to the line at its first output: no other line can be tried from here on. */
@@ -382,13 +426,14 @@ function failed(attempt: RunningAttempt, failure: Failure): BrokenEnd {
   }
 }
 
-function streamPartOf({ relaying, exchange }: RunningAttempt): StreamPart | undefined {
+function streamPartOf({ relaying, exchange, candidate }: RunningAttempt): StreamPart | undefined {
   if (!relaying) return undefined
   const { reader, events, caller } = relaying
   return {
     reader,
     nextEventNumber: (events ?? reader).nextEventNumber,
     keptAtHead: caller.keptAtHead,
+    checkEnd: endCheckOf(relaying, candidate.line.id),
     durationMs: exchange.durationMs - (exchange.firstByteMs ?? 0),
   }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { AnswerBytes, Call, CallOutcome } from '../../../core/call/index.ts'
+import { type AnswerBytes, type Call, type CallOutcome, joinedFilter } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import type { DecidingAttempt } from '../../../routing/try-candidates.ts'
@@ -22,17 +22,51 @@ const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'complete
  */
 export async function finishCall(
   routed: RoutedCall,
-  { candidate, result: end }: DecidingAttempt<AnswerEnd>,
+  { candidate, result }: DecidingAttempt<AnswerEnd>,
 ): Promise<void> {
-  const { call } = routed
+  const { call, res } = routed
+  let end: AnswerEnd = result
   if (end.kind === 'abandoned' && end.refusedHead) throw end.refusedHead.error
   meter(routed, end, candidate)
   warnBounded(call, candidate)
+  if (end.kind === 'served') {
+    try {
+      end = await checked(routed, end)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      // What was produced is charged, although its caller must not have it.
+      await call.settle({ outcome: refusedOutcome(error, res.headersSent), unsent: null })
+      throw error
+    }
+  }
   if (end.kind === 'served') await keepAnswer(call, end, candidate)
-  await settle(call, end)
+  await settle(call, end, res.headersSent)
   if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
   if (end.kind === 'served') send(routed, end)
   else if (end.endedBy) throw end.endedBy
+}
+
+/** Passes the answer through the filters of the call. Throws if the caller must not have it. */
+async function checked({ call, request }: RoutedCall, end: ServedEnd): Promise<ServedEnd> {
+  if (end.stream)
+    return end.stream.checkEnd ? { ...end, unsent: await end.stream.checkEnd(bytesOf(end.unsent)) } : end
+  const filter = joinedFilter(call.answerFilters)
+  // Other answers are vectors, images and ranks.
+  if (!filter || request.model.kind !== 'chat') return end
+  return { ...end, unsent: await filter.whole(bytesOf(end.unsent).toString(), 'application/json') }
+}
+
+function bytesOf(answer: AnswerBytes): Buffer {
+  if (Buffer.isBuffer(answer)) return answer
+  return typeof answer === 'string' ? Buffer.from(answer) : Buffer.concat(answer)
+}
+
+/** Returns the outcome of a call whose answer, or the rest of it, its caller must not have. */
+function refusedOutcome({ status, code }: GatewayError, isBegun: boolean): CallOutcome {
+  if (code === 'client_closed_request') return { status, errorCode: code, finish: 'interrupted' }
+  return isBegun
+    ? { status: 200, errorCode: code, finish: 'interrupted' }
+    : { status, errorCode: code, finish: 'failed' }
 }
 
 /** Records the usage of the call and the speed of the line. */
@@ -77,10 +111,10 @@ async function keepAnswer(call: Call, { stream, reading }: ServedEnd, { line }: 
 }
 
 /** Settles the call. If that fails, the unsent bytes still belong to the answer that an Idempotency-Key stores. */
-async function settle(call: Call, end: AnswerEnd): Promise<void> {
+async function settle(call: Call, end: AnswerEnd, isBegun: boolean): Promise<void> {
   const unsent = end.kind === 'served' ? end.unsent : null
   try {
-    await call.settle({ outcome: outcomeOf(end, call.left), unsent })
+    await call.settle({ outcome: outcomeOf(end, call.left, isBegun), unsent })
   } catch (error) {
     if (unsent !== null) call.idempotency?.keep(unsent)
     throw error
@@ -88,9 +122,9 @@ async function settle(call: Call, end: AnswerEnd): Promise<void> {
 }
 
 /** Returns the outcome of a call whose answer has ended so. */
-function outcomeOf(end: AnswerEnd, left: boolean): CallOutcome {
-  const code =
-    end.kind === 'failed' ? end.failure.code : end.kind === 'abandoned' ? end.endedBy?.code : undefined
+function outcomeOf(end: AnswerEnd, left: boolean, isBegun: boolean): CallOutcome {
+  if (end.kind === 'abandoned' && end.endedBy) return refusedOutcome(end.endedBy, isBegun)
+  const code = end.kind === 'failed' ? end.failure.code : undefined
   if (code) return { status: 200, errorCode: code, finish: 'interrupted' }
   return left ? { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' } : COMPLETED
 }

@@ -1,0 +1,142 @@
+import type { ServerResponse } from 'node:http'
+import type { AnswerFilter, StreamFilter } from './answer-filter.ts'
+
+type Write = (bytes: Buffer) => unknown
+type End = (bytes?: Buffer) => unknown
+
+/** A larger answer is not collected for a filter, and is not sent. */
+const MAX_WHOLE_BYTES = 64 * 1024 * 1024
+
+/** The answer of a handler of the app on its way through a filter. */
+export class FilteredAnswer {
+  readonly #res: ServerResponse
+  readonly #filterOf: () => AnswerFilter | undefined
+  readonly #next: (error: unknown) => void
+  #state: 'new' | 'whole' | 'stream' | 'passing' | 'refused' = 'new'
+  #isPaused = false
+  #whole: Buffer[] = []
+  #size = 0
+  #stream: StreamFilter | undefined
+  /** What was written is checked one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #hasEnded = false
+
+  constructor(res: ServerResponse, filterOf: () => AnswerFilter | undefined, next: (error: unknown) => void) {
+    this.#res = res
+    this.#filterOf = filterOf
+    this.#next = next
+  }
+
+  /** Whether what is written now comes here first. */
+  get isOpen(): boolean {
+    return !this.#isPaused && this.#state !== 'passing'
+  }
+
+  write(bytes: Uint8Array, write: Write): boolean {
+    this.#decide()
+    if (this.#state === 'passing') return write(Buffer.from(bytes)) !== false
+    if (this.#state === 'whole') this.#collect(Buffer.from(bytes))
+    else if (this.#state === 'stream') {
+      const copy = Buffer.from(bytes)
+      this.#queue(async (stream) => this.#send(await stream.push(copy), write))
+    }
+    return true
+  }
+
+  end(bytes: Uint8Array, write: Write, end: End): ServerResponse {
+    this.#decide()
+    const last = Buffer.from(bytes)
+    if (this.#state === 'passing') end(last)
+    else if (!this.#hasEnded) {
+      this.#hasEnded = true
+      if (this.#state === 'stream')
+        this.#queue(async (stream) => {
+          this.#send(await stream.end(last), write)
+          if (this.#state === 'stream') this.pausedFor(() => void end())
+        })
+      else if (this.#state === 'whole') {
+        this.#collect(last)
+        void this.#endWhole(end)
+      }
+    }
+    return this.#res
+  }
+
+  /** Lets what `write` writes pass. */
+  pausedFor(write: () => void): void {
+    this.#isPaused = true
+    try {
+      write()
+    } finally {
+      this.#isPaused = false
+    }
+  }
+
+  #decide(): void {
+    if (this.#state !== 'new') return
+    const filter = this.#filterOf()
+    const type = String(this.#res.getHeader('content-type') ?? '').toLowerCase()
+    const isText = type === '' || /^(text\/|application\/([\w.+-]+\+)?json\b)/.test(type)
+    if (!filter || this.#res.statusCode >= 400 || !isText) {
+      this.#state = 'passing'
+      return
+    }
+    if (this.#res.hasHeader('content-encoding')) {
+      this.#refuse(
+        new TypeError('guard: the answer is compressed before it is checked; mount compression before guard'),
+      )
+      return
+    }
+    this.#stream = type.startsWith('text/event-stream') ? filter.stream() : undefined
+    this.#state = this.#stream ? 'stream' : 'whole'
+  }
+
+  #collect(bytes: Buffer): void {
+    this.#size += bytes.length
+    if (this.#size > MAX_WHOLE_BYTES) this.#refuse(new Error('guard: the answer is too large to be checked'))
+    else this.#whole.push(bytes)
+  }
+
+  async #endWhole(end: End): Promise<void> {
+    const res = this.#res
+    const given = Buffer.concat(this.#whole).toString()
+    this.#whole = []
+    const type = String(res.getHeader('content-type') ?? '')
+    try {
+      const text = (await this.#filterOf()?.whole(given, type)) ?? given
+      if (this.#state !== 'whole') return
+      const bytes = Buffer.from(text)
+      if (res.hasHeader('content-length')) res.setHeader('content-length', bytes.length)
+      // Of another content.
+      if (text !== given) res.removeHeader('etag')
+      this.pausedFor(() => void end(bytes))
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  #queue(run: (stream: StreamFilter) => Promise<void>): void {
+    this.#turn = this.#turn.then(async () => {
+      if (this.#state !== 'stream' || !this.#stream) return
+      try {
+        await run(this.#stream)
+      } catch (error) {
+        this.#refuse(error)
+      }
+    })
+  }
+
+  #send(bytes: Buffer, write: Write): void {
+    if (bytes.length > 0 && this.#state === 'stream') this.pausedFor(() => void write(bytes))
+  }
+
+  /** Whatever the handler still writes is dropped. */
+  #refuse(error: unknown): void {
+    if (this.#state === 'refused') return
+    this.#state = 'refused'
+    const res = this.#res
+    if (!res.headersSent)
+      for (const name of ['content-length', 'content-type', 'etag']) res.removeHeader(name)
+    this.pausedFor(() => this.#next(error))
+  }
+}

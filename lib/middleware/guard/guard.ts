@@ -1,0 +1,153 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type AnswerFilter, type Call, callOf, filterAnswer, joinedFilter } from '../../core/call/index.ts'
+import { isJsonObject, parseKeepingIntegers } from '../../core/json/index.ts'
+import {
+  aFunction,
+  aString,
+  aWholeNumber,
+  checkedFunction,
+  checkOptions,
+  type OptionRules,
+  oneOf,
+  someMilliseconds,
+} from '../../core/options/index.ts'
+import { Checker, type CheckerOptions, type GuardFunction } from './checker.ts'
+import { dropLogprobs, textsOf } from './texts.ts'
+import { WindowStream } from './window-stream.ts'
+
+/** Options of {@link guard}. */
+export interface GuardOptions {
+  /** Checks what callers send, before anything is counted or held. Defaults to no check. */
+  input?: GuardFunction
+  /** Checks what they are answered, before they get it. Defaults to no check. */
+  output?: GuardFunction
+  /** The name of the guard in the call log, metrics and logs. Defaults to `guard`. */
+  name?: string
+  /**
+   * After how many characters of a stream `output` is asked. It gets them with the half window before them, so that a match of up
+   * to half a window is found wherever it lies. Defaults to 500.
+   */
+  windowChars?: number
+  /** How long a check may take, in milliseconds. Defaults to 5000. */
+  timeoutMs?: number
+  /** What becomes of a text whose check failed or took too long. Defaults to `refuse`. */
+  onError?: 'refuse' | 'allow'
+  /** Whether a request is not checked. Defaults to none. */
+  skip?: (req: Request, call: Call) => boolean
+}
+
+const RULES: OptionRules<GuardOptions> = {
+  input: aFunction("a function of a text that returns 'allow', { refuse } or { replace }"),
+  output: aFunction("a function of a text that returns 'allow', { refuse } or { replace }"),
+  name: aString(),
+  windowChars: aWholeNumber('a whole number of characters, at least 1', 1),
+  timeoutMs: someMilliseconds,
+  onError: oneOf('refuse', 'allow'),
+  skip: aFunction('a function of the request that returns whether it is not checked'),
+}
+
+const A_BOOLEAN = { be: 'true or false', accepts: (value: unknown) => typeof value === 'boolean' }
+
+/**
+ * Checks what goes in and out, and refuses it with `content_filtered` or replaces parts of it. Requires `readRequest` or a parser
+ * such as `express.json()` before it. Writes `call.guards`.
+ *
+ * A refused request is counted and charged nowhere behind the guard. A refused answer is charged for what was produced. After the
+ * first bytes of a stream were sent, a refusal ends it with the error event of the protocol.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.use(express.json(), guard({ input: (text) => (text.includes('secret') ? { refuse: 'a secret' } : 'allow') }))
+ * @example
+ * app.post('/v1/chat/completions', readRequest({ catalog }), guard({ output: patterns({ mask: [/\d{16}/] }) }), route({ catalog }))
+ */
+export function guard(options: GuardOptions = {}): RequestHandler {
+  checkOptions('guard', options, RULES)
+  const { input, output, name = 'guard', windowChars = 500, timeoutMs = 5000, onError = 'refuse' } = options
+  if (!input && !output)
+    throw new TypeError(
+      'guard: give "input" or "output", such as guard({ input: patterns({ refuse: [/…/] }) })',
+    )
+  const skip = options.skip && checkedFunction('guard: "skip"', A_BOOLEAN, options.skip)
+  const settings: CheckerOptions = { name, timeoutMs, onError }
+
+  return function guard(req: Request, res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    try {
+      if (skip?.(req, call)) {
+        next()
+        return
+      }
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (output) {
+      call.answerFilters.push(filterBy(output, call))
+      filterAnswer(res, () => (call.filtersAnswer ? undefined : joinedFilter(call.answerFilters)), next)
+    }
+    if (!input) {
+      next()
+      return
+    }
+    checkInput(req, new Checker(input, call, 'input', settings), call).then(() => next(), next)
+  }
+
+  function filterBy(check: GuardFunction, call: Call): AnswerFilter {
+    const checker = new Checker(check, call, 'output', settings)
+    return {
+      whole: (answer, type) => checkWhole(answer, type, checker),
+      stream: () => new WindowStream(checker, windowChars),
+    }
+  }
+}
+
+async function checkInput(req: Request, checker: Checker, call: Call): Promise<void> {
+  const { request } = call
+  const body: unknown = request ? request.body.json : req.body
+  if (body === undefined) {
+    if (hasBody(req))
+      throw new TypeError('guard: the body was not read; mount readRequest or express.json() before guard')
+    return
+  }
+  if (typeof body === 'string') {
+    const replaced = await checker.check(body)
+    if (replaced !== undefined) req.body = replaced
+    return
+  }
+  const raw = request?.body.raw
+  // A copy, which may be changed. What no number can hold stays as it was written.
+  const json = raw && raw.length > 0 ? parseKeepingIntegers(raw.toString()) : structuredClone(body)
+  const model = isJsonObject(json) ? json.model : undefined
+  if (!(await checker.checkAll(textsOf(json)))) return
+  if (request && isJsonObject(json)) {
+    const isForm = request.body.raw.length === 0
+    const text = JSON.stringify({ ...json, ...(model !== undefined && { model: request.body.json.model }) })
+    call.request = {
+      ...request,
+      body: { raw: isForm ? request.body.raw : Buffer.from(text), json: JSON.parse(text) },
+    }
+  }
+  if (req.body !== undefined) req.body = request ? call.request?.body.json : json
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+async function checkWhole(answer: string, type: string, checker: Checker): Promise<string> {
+  if (answer === '') return answer
+  const json = type.includes('json') || type === '' ? parsed(answer) : undefined
+  if (typeof json !== 'object' || json === null) return (await checker.check(answer)) ?? answer
+  if (!(await checker.checkAll(textsOf(json)))) return answer
+  dropLogprobs(json)
+  return JSON.stringify(json)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseKeepingIntegers(text)
+  } catch {
+    return undefined
+  }
+}

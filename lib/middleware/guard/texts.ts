@@ -1,0 +1,80 @@
+import { GatewayError } from '../../core/errors/index.ts'
+import { isJsonObject } from '../../core/json/index.ts'
+
+/** A text of a body or an answer, and how to replace it. */
+export interface Text {
+  readonly text: string
+  /** @throws {GatewayError} if the replaced text is not what must stand there. */
+  set(text: string): void
+}
+
+/** Members whose strings are names and keys of the protocols, or data, and no text that people or models write. */
+const NO_TEXT: ReadonlySet<string> = new Set([
+  ...['type', 'role', 'id', 'model', 'object', 'status', 'index', 'stop_reason', 'finish_reason'],
+  ...['tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'response_id', 'previous_response_id', 'file_id'],
+  ...['media_type', 'format', 'detail', 'data', 'file_data', 'b64_json', 'encrypted_content', 'signature'],
+  ...['service_tier', 'system_fingerprint', 'logprobs', 'event_id', 'obfuscation', 'provider', '$schema'],
+])
+
+/** Arguments of tools that are objects rather than their JSON. */
+const TOOL_USES: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use'])
+
+const MAX_DEPTH = 200
+
+/** Returns the texts of a JSON value, in their order. Arguments of tools are one text, their JSON. */
+export function textsOf(json: unknown): Text[] {
+  const found: Text[] = []
+  walk(json, found, 0)
+  return found
+}
+
+function walk(value: unknown, found: Text[], depth: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth > MAX_DEPTH)
+    throw new GatewayError('invalid_request', { message: 'The body has too many levels to be checked.' })
+  const members = value as Record<string, unknown>
+  const isToolUse = TOOL_USES.has(members.type)
+  for (const [name, member] of Object.entries(members)) {
+    if (!Array.isArray(value) && NO_TEXT.has(name)) continue
+    if (typeof member === 'string') {
+      if (member !== '' && !member.startsWith('data:')) found.push(textMember(members, name))
+    } else if (isToolUse && name === 'input' && isJsonObject(member)) {
+      if (Object.keys(member).length > 0) found.push(jsonMember(members, name))
+    } else walk(member, found, depth + 1)
+  }
+}
+
+function textMember(members: Record<string, unknown>, name: string): Text {
+  return {
+    text: members[name] as string,
+    set(text) {
+      members[name] = text
+    },
+  }
+}
+
+function jsonMember(members: Record<string, unknown>, name: string): Text {
+  return {
+    text: JSON.stringify(members[name]),
+    set(text) {
+      try {
+        members[name] = JSON.parse(text)
+      } catch {
+        throw new GatewayError('content_filtered', {
+          message: 'The arguments of a tool contain what is not allowed.',
+        })
+      }
+    },
+  }
+}
+
+/** Removes the texts of single tokens, which repeat a text that was replaced. */
+export function dropLogprobs(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
+  const members = value as Record<string, unknown>
+  for (const [name, member] of Object.entries(members)) {
+    if (name === 'logprobs' && typeof member === 'object' && !Array.isArray(value))
+      members[name] = Array.isArray(member) ? [] : null
+    else dropLogprobs(member, depth + 1)
+  }
+}
