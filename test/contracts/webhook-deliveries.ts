@@ -48,7 +48,7 @@ export function webhookDeliveriesContract(
     it('are told, and recorded, with all but their secrets', async () => {
       const [begin, turn, end] = [originOf('ada'), originOf('eve'), originOf('ada')]
       const id = 'wh'
-      const settings = { events: ['line.up', 'line.down'] as const, description: 'é "mine"' }
+      const settings = { format: 'slack', events: ['line.up', 'line.down'], description: 'é "mine"' } as const
       const url = 'https://hooks.example:8443/a?token=b'
       const made = await store.create({ id, url, ...settings, secret: newWebhookSecret() }, begin)
       const webhook = { id, url, ...settings, createdAt: begin.at, disabledAt: null, dropped: 0 }
