@@ -41,7 +41,7 @@ const TABLES = [
   'webhook_events: id text*, type text!, subject text!, at bigint!, data text!, addressed integer!',
   'webhook_positions: last bigint!',
   'webhook_states: subject text*, state text!, at bigint!',
-  'webhooks: id text*, url text!, events text, description text, secret text!, old_secret text, old_secret_until bigint, disabled_at bigint, dropped bigint!, created_at bigint!',
+  'webhooks: id text*, url text!, events text, description text, secret text!, old_secret text, old_secret_until bigint, disabled_at bigint, dropped bigint!, created_at bigint!, format text!',
 ]
 
 /** The indexes that lists and searches are read from, and the rows that are left out of them. */
