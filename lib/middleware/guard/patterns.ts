@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { FairQueue } from '../../core/fair-queue/index.ts'
 import {
   anArray,
   aString,
@@ -15,9 +16,9 @@ export interface PatternsOptions {
   refuse?: readonly (RegExp | string)[]
   /** Matches are replaced. Defaults to none. */
   mask?: readonly (RegExp | string)[]
-  /** What takes the place of a match of `mask`. Defaults to `[removed]`. */
+  /** The text in place of a match of `mask`. Defaults to `[removed]`. */
   replacement?: string
-  /** What the caller is told of a refusal. Defaults to `it matches a pattern`. */
+  /** The reason in the message of a refusal. Defaults to `it matches a pattern`. */
   reason?: string
   /** How long the patterns may take with one text, in milliseconds. Defaults to 1000. */
   limitMs?: number
@@ -44,7 +45,7 @@ interface Job {
   readonly replacement: string
 }
 
-/** What the thread found: a match that is refused, or the masked text. */
+/** The result of the thread: a match that is refused, or the masked text. */
 type Found = { readonly refused: true } | { readonly text: string }
 
 /**
@@ -62,8 +63,9 @@ export function patterns(options: PatternsOptions = {}): GuardFunction {
   const mask = patternsOf('mask', options.mask)
   if (refuse.length + mask.length === 0) throw new TypeError('patterns: give "refuse" or "mask"')
 
-  return async function patterns(text): Promise<Decision> {
-    const found = await thread.run({ text, refuse, mask, replacement }, limitMs)
+  return async function patterns(text, call): Promise<Decision> {
+    const sharer = call.principal?.accountId ?? call.clientIp ?? ''
+    const found = await thread.run(sharer, { text, refuse, mask, replacement }, limitMs)
     if ('refused' in found) return { refuse: reason }
     return found.text === text ? 'allow' : { replace: found.text }
   }
@@ -103,23 +105,23 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** Runs expressions in a thread, one text after the other. */
+/** Runs expressions in a thread, one text after the other, of one account after the other. */
 class PatternThread {
   #worker: Worker | undefined
-  readonly #waiting: Waiting[] = []
+  readonly #waiting = new FairQueue<Waiting>({})
   #current: Waiting | undefined
   #cancel: (() => void) | undefined
 
-  run(job: Job, limitMs: number): Promise<Found> {
+  run(account: string, job: Job, limitMs: number): Promise<Found> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ job, limitMs, resolve, reject })
+      this.#waiting.add(account, { job, limitMs, resolve, reject })
       this.#next()
     })
   }
 
   #next(): void {
     if (this.#current) return
-    this.#current = this.#waiting.shift()
+    this.#current = this.#waiting.take(1)[0]
     const worker = this.#worker
     if (!this.#current) {
       // An idle thread keeps no process alive.
@@ -164,7 +166,10 @@ class PatternThread {
     const current = this.#current
     this.#cancel?.()
     this.#current = undefined
-    if (current) end(current)
+    if (current) {
+      this.#waiting.done([current])
+      end(current)
+    }
     this.#next()
   }
 }

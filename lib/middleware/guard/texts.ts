@@ -8,13 +8,19 @@ export interface Text {
   set(text: string): void
 }
 
-/** Members whose strings are names and keys of the protocols, or data, and no text that people or models write. */
+/** Strings of these members are names and keys of the protocols, or data, and no text that people or models write. */
 const NO_TEXT: ReadonlySet<string> = new Set([
   ...['type', 'role', 'id', 'model', 'object', 'status', 'index', 'stop_reason', 'finish_reason'],
   ...['tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'response_id', 'previous_response_id', 'file_id'],
   ...['media_type', 'format', 'detail', 'data', 'file_data', 'b64_json', 'encrypted_content', 'signature'],
-  ...['service_tier', 'system_fingerprint', 'logprobs', 'event_id', 'obfuscation', 'provider', '$schema'],
+  ...['service_tier', 'system_fingerprint', 'event_id', 'obfuscation', '$schema'],
 ])
+
+/** Nothing in these members is a text: logprobs repeat one, and no line gets the constraint of providers. */
+const NO_TEXTS: ReadonlySet<string> = new Set(['logprobs', 'provider'])
+
+/** A file may stand in these members in place of its address. */
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'video_url', 'audio_url', 'file_url'])
 
 /** Arguments of tools that are objects rather than their JSON. */
 const TOOL_USES: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use'])
@@ -35,13 +41,20 @@ function walk(value: unknown, found: Text[], depth: number): void {
   const members = value as Record<string, unknown>
   const isToolUse = TOOL_USES.has(members.type)
   for (const [name, member] of Object.entries(members)) {
-    if (!Array.isArray(value) && NO_TEXT.has(name)) continue
+    if (!Array.isArray(value) && NO_TEXTS.has(name)) continue
     if (typeof member === 'string') {
-      if (member !== '' && !member.startsWith('data:')) found.push(textMember(members, name))
+      if (isText(name, member, members.type)) found.push(textMember(members, name))
     } else if (isToolUse && name === 'input' && isJsonObject(member)) {
       if (Object.keys(member).length > 0) found.push(jsonMember(members, name))
     } else walk(member, found, depth + 1)
   }
+}
+
+/** @param type that of the object whose member it is. */
+function isText(name: string, text: string, type: unknown): boolean {
+  if (text === '' || (ADDRESSES.has(name) && text.startsWith('data:'))) return false
+  // A document of Anthropic's protocol may be plain text.
+  return !NO_TEXT.has(name) || (name === 'data' && type === 'text')
 }
 
 function textMember(members: Record<string, unknown>, name: string): Text {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { callOf, errorEnvelope, type GuardOptions, guard } from '../../../lib/index.ts'
+import { type Call, callOf, errorEnvelope, type GuardOptions, guard } from '../../../lib/index.ts'
 import { patterns } from '../../../lib/middleware/guard/index.ts'
 import { serveApp } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
@@ -72,6 +72,42 @@ describe('guard in front of a handler of the app', () => {
         { role: 'assistant', tool_calls: [{ function: { name: 'pay', arguments: '{"card":"[removed]"}' } }] },
       ],
     })
+  })
+
+  const SECRET_PLACES: readonly (readonly [string, unknown])[] = [
+    ['a text that begins as a data URL does', { messages: [{ content: 'data: a secret' }] }],
+    ['a document that is plain text', { content: [{ source: { type: 'text', data: 'a secret' } }] }],
+    [
+      'the schema of a tool, below a member that is named as data is',
+      { tools: [{ parameters: { properties: { data: { description: 'a secret' } } } }] },
+    ],
+    ['a list of texts', { input: ['', 'a secret'] }],
+  ]
+  for (const [place, body] of SECRET_PLACES)
+    it(`finds what is not allowed in ${place}, in a request and in an answer`, async (t) => {
+      const { send } = await appWith(t, { input: noSecrets }, (_req, res) => res.json({}))
+      assert.equal((await send(body)).status, 400)
+      const answering = await appWith(t, { output: noSecrets }, (_req, res) => res.json(body))
+      assert.equal((await answering.send({})).status, 400)
+    })
+
+  it('finds it in a stream whose text begins as a data URL does', async (t) => {
+    const { send } = await appWith(t, { output: noSecrets }, (_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.write(
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'data: a secret' } }] })}\n\n`,
+      )
+      res.end('data: [DONE]\n\n')
+    })
+    assert.equal((await send({})).status, 400)
+  })
+
+  it('reads no file as a text', async (t) => {
+    const { send } = await appWith(t, { input: noSecrets }, (_req, res) => res.json({}))
+    const url = 'data:image/png;base64,secret'
+    const image = { type: 'image_url', image_url: { url } }
+    const source = { type: 'base64', media_type: 'image/png', data: 'secret' }
+    assert.equal((await send({ messages: [{ content: [image, { type: 'image', source }] }] })).status, 200)
   })
 
   it('checks a JSON answer, and declares the length of what takes its place', async (t) => {
@@ -227,4 +263,17 @@ describe('guard in front of a handler of the app', () => {
     assert.throws(() => guard({}), /give "input" or "output"/)
     assert.throws(() => patterns({ refuse: ['('] }), /not valid/)
   })
+})
+
+it('patterns that take long on the texts of one account delay another account by at most two of them', async () => {
+  const check = patterns({ refuse: [/(a+)+b/], limitMs: 300 })
+  const ended: string[] = []
+  const ask = (accountId: string, text: string): Promise<unknown> =>
+    Promise.resolve(check(text, { principal: { accountId } } as Call))
+      .catch(() => {})
+      .then(() => ended.push(accountId))
+  const slow = Array.from({ length: 6 }, () => ask('slow', 'a'.repeat(40)))
+  await ask('other', 'hello')
+  assert.ok(ended.filter((account) => account === 'slow').length <= 2, `${ended}`)
+  await Promise.all(slow)
 })
