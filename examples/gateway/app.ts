@@ -50,7 +50,7 @@ export interface GatewayParts
     Pick<Openings, 'use' | 'strategy'> {
   readonly config: LoadedConfig
   readonly stores: Stores
-  /** Those of them that the app has brought. */
+  /** The stores that the app has brought. */
   readonly own?: OwnStores | undefined
   readonly logger: Logger
   readonly readiness: Readiness

@@ -102,7 +102,7 @@ export const OPENINGS = {
     .optional(),
 }
 
-/** What the module of `--use` exports: the places of `use` and the other openings, side by side. */
+/** The exports of the module of `--use`: the places of `use` and the other openings, side by side. */
 const MODULE = z.strictObject({
   ...optional(PLACES, isFunctions, 'must be a middleware, or a list of them'),
   strategy: OPENINGS.strategy,

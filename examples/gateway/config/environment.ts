@@ -370,7 +370,7 @@ export function configOf(
   { region }: Pick<Settings, 'region'>,
   env: Variables = process.env,
 ): LoadedConfig {
-  // What the file holds is checked here.
+  // loadConfig checks the content of the file.
   return loadConfig({ ...(source as GatewayConfig), ...(region !== undefined && { region }) }, env)
 }
 

@@ -72,7 +72,7 @@ async function finish(parts: Parts, req: Request, res: Response): Promise<void> 
   const { clientIp, logger, id, startedAt } = callOf(req)
   const [, secret] =
     new RegExp(`(?:^|;) *${cookieName(req)}=([\\w-]{43})(?:;|$)`).exec(req.headers.cookie ?? '') ?? []
-  // Nobody began to sign in here: nothing is tried, so nothing can be guessed.
+  // No sign-in was begun here: nothing is tried, so nothing can be guessed.
   if (secret === undefined) return back(res, '../../console', 'failed')
   res.clearCookie(cookieName(req), cookieOptions(req))
   if (guesses.pauseOf(clientIp) > 0) return back(res, '../../console', 'slow_down')

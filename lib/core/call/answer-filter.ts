@@ -53,7 +53,7 @@ export function joinedFilter(filters: readonly AnswerFilter[]): AnswerFilter | u
   }
 }
 
-/** What a guard decided about a call. Written by `guard`; it never has the text. */
+/** The decision of a guard about a call. Written by `guard`; it never has the text. */
 export interface GuardTrace {
   readonly guard: string
   readonly on: 'input' | 'output'

@@ -137,7 +137,7 @@ export class Call {
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
-  /** What checks the answer before the caller gets it. Written by `guard`. */
+  /** The filters that check the answer before the caller gets it. Written by `guard`. */
   readonly answerFilters: AnswerFilter[] = []
   /** Set by `route`, which passes its answers through the filters itself. */
   filtersAnswer = false

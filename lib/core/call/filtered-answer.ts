@@ -17,7 +17,7 @@ export class FilteredAnswer {
   #whole: Buffer[] = []
   #size = 0
   #stream: StreamFilter | undefined
-  /** What was written is checked one after the other. */
+  /** Writes are checked one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #hasEnded = false
 
@@ -130,7 +130,7 @@ export class FilteredAnswer {
     if (bytes.length > 0 && this.#state === 'stream') this.pausedFor(() => void write(bytes))
   }
 
-  /** Whatever the handler still writes is dropped. */
+  /** Further writes of the handler are dropped. */
   #refuse(error: unknown): void {
     if (this.#state === 'refused') return
     this.#state = 'refused'

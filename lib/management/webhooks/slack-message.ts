@@ -1,6 +1,6 @@
 import type { WebhookEvent, WebhookEventType } from './webhook-event.ts'
 
-/** What the sentences read of an event's data; each type has some of it. */
+/** The members of an event's data that the sentences read; each type has some of them. */
 type Data = Readonly<Record<string, string | number | null | undefined>>
 
 /** An event in words: a sentence, and the view of the console that shows more. */

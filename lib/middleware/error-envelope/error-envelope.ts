@@ -75,7 +75,7 @@ export function unknownPath(options: Record<string, never> = {}): RequestHandler
 }
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
-  // What follows is the error itself, which no guard holds back.
+  // The error follows, which no guard holds back.
   unfiltered(res, () => writeEnvelope(req, res, call, error))
 }
 

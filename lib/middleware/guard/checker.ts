@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/errors/index.ts'
 import { timeLimit } from '../../core/timing/index.ts'
 import type { Text } from './texts.ts'
 
-/** What a guard decides about a text: it may pass, must not, or passes as another text. */
+/** The decision of a guard about a text: it may pass, must not, or passes as another text. */
 export type Decision = 'allow' | { readonly refuse: string } | { readonly replace: string }
 
 /** Checks a text of a call. */

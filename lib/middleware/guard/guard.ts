@@ -30,7 +30,7 @@ export interface GuardOptions {
   windowChars?: number
   /** How long a check may take, in milliseconds. Defaults to 5000. */
   timeoutMs?: number
-  /** What becomes of a text whose check failed or took too long. Defaults to `refuse`. */
+  /** Whether a text is refused or passes if its check failed or took too long. Defaults to `refuse`. */
   onError?: 'refuse' | 'allow'
   /** Whether a request is not checked. Defaults to none. */
   skip?: (req: Request, call: Call) => boolean

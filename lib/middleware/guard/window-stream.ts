@@ -8,7 +8,7 @@ import { dropLogprobs, type Text, textsOf } from './texts.ts'
 
 /** A text that comes in pieces, such as the content of a choice or the arguments of a tool. */
 interface Channel {
-  /** What has come and was not sent. */
+  /** The part that has come and was not sent. */
   text: string
   /** How much of it was checked. */
   checked: number
@@ -253,6 +253,6 @@ function inPlace(value: unknown, place: string, depth = 0): Delta[] {
   })
 }
 
-/** What repeats the text token by token is not checked, and dropped with the text. */
+/** Members that repeat the text token by token. They are not checked, and are dropped with the text. */
 const NO_DELTA: ReadonlySet<string> = new Set(['logprobs'])
 const MAX_DEPTH = 20

@@ -17,7 +17,7 @@ export function callTallies(meter: Meter) {
     tokens: tally('tokens', '{token}', 'Tokens that calls used'),
     charges: tally('charges', 'USD', 'What calls were charged', IN_USD),
     limitRefusals: tally('limit.refusals', '{call}', 'Calls that a limit refused'),
-    guards: tally('guards', '{call}', 'What guards decided about the input and output of calls'),
+    guards: tally('guards', '{call}', 'Decisions of guards about the input and output of calls'),
     idempotency: tally('idempotency', '{call}', 'What became of calls with an Idempotency-Key'),
   }
 }

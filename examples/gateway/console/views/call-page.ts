@@ -88,7 +88,7 @@ function request(call: Call, session: Session): HTMLElement {
   ])
 }
 
-/** What guards decided, with how long they took. */
+/** The decisions of guards, with their durations. */
 function guards(decisions: NonNullable<Call['guards']>): Child {
   return facts(
     decisions.map(({ guard, on, decision, checks, duration_ms: ms }) => [

@@ -339,7 +339,7 @@ async function passOn(attempt: RunningAttempt): Promise<AnswerEnd | undefined> {
     try {
       pieces = [await filter.push(Buffer.concat(pieces))].filter(({ length }) => length > 0)
     } catch (error) {
-      // What was not checked before its caller left is kept nowhere.
+      // An answer that was not checked before its caller left is kept nowhere.
       if (attempt.routed.call.left) return undefined
       if (!(error instanceof GatewayError)) throw error
       attempt.exchange.abandon()

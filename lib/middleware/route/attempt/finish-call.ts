@@ -34,7 +34,7 @@ export async function finishCall(
       end = await checked(routed, end)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      // What was produced is charged, although its caller must not have it.
+      // The output is charged, although its caller must not have it.
       await call.settle({ outcome: refusedOutcome(error, res.headersSent), unsent: null })
       throw error
     }
