@@ -18,13 +18,16 @@ const assertIsText = (log: string): void => {
 
 const headers = { authorization: `Bearer ${KEY}` }
 
+/** The lines of the ready message, which are no log. */
+const READY = /^(?:express-model-gateway is ready at http|Console: http|Sign in )/
+
 /** Each line of the log is one object that this program has written, without anything that is not text. */
 async function assertLogHolds(requestId: string): Promise<void> {
   await until(() => gateway.stdout.includes(requestId), 'the line of the call')
   assertIsText(gateway.stdout)
   const lines = gateway.stdout
     .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('express-model-gateway'))
+    .filter((line) => line !== '' && !READY.test(line))
   for (const line of lines) {
     const { msg } = JSON.parse(line) as { msg: unknown }
     assert.notEqual(msg, 'forged')
