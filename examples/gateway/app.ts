@@ -180,7 +180,7 @@ export function assemble(parts: GatewayParts): Assembly {
   if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
   const guards = live.following('guards', (given) => guardsOf(given, catalog))
-  const afterRead = [...read, references, guards, idempotency, rateLimit, billingGuard, route]
+  const afterRead = [...read, guards, idempotency, references, rateLimit, billingGuard, route]
   app.post(MODEL_CALLS, readRequest(bodies), afterRead)
   app.post(DEPLOYMENT_CALLS, readRequest({ ...bodies, ...OF_DEPLOYMENT }), afterRead)
 
@@ -194,9 +194,9 @@ export function assemble(parts: GatewayParts): Assembly {
     video.findSource,
     readVideo,
     read,
-    references,
     guards,
     idempotency,
+    references,
     rateLimit,
     video.create,
   )
