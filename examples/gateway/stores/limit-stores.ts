@@ -57,10 +57,12 @@ export async function openLimitStores(
     const { fault: reason } = connection
     logger.error({ ...fields, address, ...(reason !== undefined && { reason }) }, message)
   }
+  let isClosed = false
   const joined = serverLog({
     server: 'redis',
     effect: EFFECTS[onStoreError],
     ask: () => limits.ping(),
+    isClosed: () => isClosed,
     logger: { ...logger, error },
   })
   const limits = new RedisLimitStore({ redis, logger: joined })
@@ -73,6 +75,7 @@ export async function openLimitStores(
     tried: connection.tried.then(() => limits.ping()).catch(() => {}),
     ping: () => limits.ping(),
     async close() {
+      isClosed = true
       await limits.close()
       redis.disconnect()
     },

@@ -128,7 +128,14 @@ export async function openDurableStores(
 ): Promise<DurableStores> {
   const opened: Promise<Database>[] = []
   let write = async (): Promise<void> => {}
-  const joined = serverLog({ server: 'database', effect: EFFECT, ask: () => write(), logger })
+  let isClosed = false
+  const joined = serverLog({
+    server: 'database',
+    effect: EFFECT,
+    ask: () => write(),
+    isClosed: () => isClosed,
+    logger,
+  })
   const inMemory = url === 'memory:'
   const open: Handles['open'] = (of24, options = {}) => {
     if (inMemory && opened[0]) return opened[0]
@@ -139,6 +146,7 @@ export async function openDurableStores(
     return opening
   }
   const destroy = async (): Promise<void> => {
+    isClosed = true
     for (const opening of (await Promise.allSettled(opened)).toReversed())
       if (opening.status === 'fulfilled') await opening.value.destroy()
   }

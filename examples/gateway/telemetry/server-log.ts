@@ -21,6 +21,8 @@ export interface ServerLogOptions {
   readonly effect: string
   /** Rejects while the server does not do what its users need. */
   readonly ask: () => Promise<unknown>
+  /** Whether the gateway has closed its connections, so that no answer means nothing any more. */
+  readonly isClosed: () => boolean
   readonly logger: Logger
 }
 
@@ -42,7 +44,7 @@ interface Line {
  * away and one when it is back. When a user reports that it gets no answer, the server is asked: if it answers, such as where
  * somebody has locked a table, the line of the user is logged as it is.
  */
-export function serverLog({ server, effect, ask, logger }: ServerLogOptions): Logger {
+export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOptions): Logger {
   /** Lines that wait for the answer of the server. */
   let held: Line[] = []
   let isAsking = false
@@ -65,7 +67,7 @@ export function serverLog({ server, effect, ask, logger }: ServerLogOptions): Lo
   async function follow(): Promise<void> {
     isAsking = true
     while (held.length > 0) {
-      const fault = await faultOf(ask)
+      const fault = await currentFault()
       if (fault !== undefined) await outage(fault)
       for (const line of held.splice(0)) write(line)
     }
@@ -83,8 +85,9 @@ export function serverLog({ server, effect, ask, logger }: ServerLogOptions): Lo
       isAway = true
       for (const line of held.splice(0)) join(line)
       do await sleep(ASK_MS, undefined, { ref: false })
-      while ((await faultOf(ask)) !== undefined)
+      while ((await currentFault()) !== undefined)
       isAway = false
+      if (isClosed()) return
       logger.warn({ store: server, forMs: Date.now() - since }, BACK)
     }
   }
@@ -95,10 +98,16 @@ export function serverLog({ server, effect, ask, logger }: ServerLogOptions): Lo
     let fault: unknown
     for (let ms = 0; fault === undefined && ms < FAILS_WITHIN_MS; ms += ASK_MS) {
       await sleep(ASK_MS, undefined, { ref: false })
-      fault = await faultOf(ask)
+      fault = await currentFault()
     }
     isSettling = false
     return fault
+  }
+
+  async function currentFault(): Promise<unknown> {
+    if (isClosed()) return undefined
+    const fault = await faultOf(ask)
+    return isClosed() ? undefined : fault
   }
 
   function join({ message, fields }: Line): void {
