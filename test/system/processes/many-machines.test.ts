@@ -135,7 +135,10 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
   const books = (await check.json()) as { violations: unknown[] }
   assert.deepEqual(books.violations, [])
   for (const gateway of fleet) gateway.kill('SIGTERM')
-  for (const gateway of fleet) assert.equal((await gateway.exited).code, 0)
+  for (const gateway of fleet) {
+    const { code, stderr } = await gateway.exited
+    assert.equal(code, 0, stderr)
+  }
 
   // A call whose charge was confirmed too late was refused, and its charge is taken back.
   const charges = await postgres.query(
