@@ -25,9 +25,7 @@ const READY = /^(?:express-model-gateway is ready at http|Console: http|Sign in 
 async function assertLogHolds(requestId: string): Promise<void> {
   await until(() => gateway.stdout.includes(requestId), 'the line of the call')
   assertIsText(gateway.stdout)
-  const lines = gateway.stdout
-    .split('\n')
-    .filter((line) => line !== '' && !READY.test(line))
+  const lines = gateway.stdout.split('\n').filter((line) => line !== '' && !READY.test(line))
   for (const line of lines) {
     const { msg } = JSON.parse(line) as { msg: unknown }
     assert.notEqual(msg, 'forged')
