@@ -36,4 +36,6 @@ general_settings: { master_key: sk-of-the-operator }`)
     fallback.requests.map(({ json, headers }) => [json.model, headers.authorization]),
     [['three', 'Bearer sk-3']],
   )
+  assert.equal(await ask('alias'), 200)
+  assert.equal(fallback.requests.length, 2)
 })

@@ -99,16 +99,6 @@ describe('the prices of LiteLLM', () => {
     )
   })
 
-  test('of a fallback without tiers are not those of the model', () => {
-    const { config } = convert(`model_list:
-  - model_name: a
-    litellm_params: { model: openai/x, input_cost_per_token: 1e-6, input_cost_per_token_above_200k_tokens: 2e-6 }
-  - { model_name: b, litellm_params: { model: groq/y, input_cost_per_token: 3e-6 } }
-router_settings: { fallbacks: [{ a: [b] }] }`)
-    const fallback = config.lines.find(({ id }) => id === 'groq-fallback')
-    assert.deepEqual(fallback?.price, { inputPerMillion: '3', tiers: [] })
-  })
-
   const SHIFTED: readonly [value: number, shift: number, text: string | undefined, isRounded: boolean][] = [
     [0, 6, '0', false],
     [1.5e-7, 6, '0.15', false],

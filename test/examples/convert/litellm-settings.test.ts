@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { convert, notesOn } from './converted.ts'
+import { type Config, convert, notesOn } from './converted.ts'
 
 describe('several deployments of LiteLLM', () => {
   test('with one address and key are one line', () => {
@@ -103,52 +103,68 @@ describe('the settings of LiteLLM', () => {
   - { model_name: c, litellm_params: { model: xai/z, input_cost_per_token: 3e-6 } }
 `
 
-  test('a fallback is a line that comes last, at its own price', () => {
-    const { config } = convert(`${MODELS}
-router_settings: { fallbacks: [{ a: [b, c] }] }`)
+  const fallbacksOf = ({ models }: Config): unknown => models.map(({ id, fallbacks }) => [id, fallbacks])
+
+  test('fallbacks are fallback models, and no lines', () => {
+    const { config, notes } = convert(`${MODELS}
+router_settings: { routing_strategy: latency-based-routing, fallbacks: [{ a: [b, c, b, a] }, { b: c }] }`)
+    assert.deepEqual(fallbacksOf(config), [
+      ['a', ['b', 'c']],
+      ['b', ['c']],
+      ['c', undefined],
+    ])
     assert.deepEqual(
-      config.lines
-        .filter(({ models }) => 'a' in models)
-        .map(({ id, priority, weight, models, price }) => [id, priority, weight, models.a, price]),
+      config.lines.map(({ id, models }) => [id, models]),
       [
-        ['openai', undefined, undefined, 'x', undefined],
-        ['groq-fallback', 1, 0, 'y', { inputPerMillion: '0', outputPerMillion: '0' }],
-        ['xai-fallback', 2, 0, 'z', { inputPerMillion: '3', outputPerMillion: '0' }],
+        ['openai', { a: 'x' }],
+        ['groq', { b: 'y' }],
+        ['xai', { c: 'z' }],
       ],
     )
-    assert.deepEqual(config.routing, { strategy: 'weighted', maxAttempts: 3 })
-  })
-
-  test('a call can reach the last of the fallbacks', () => {
-    const { config } = convert(`${MODELS}
-litellm_settings: { num_retries: 1, fallbacks: [{ a: [b, c] }] }`)
-    assert.deepEqual(config.routing, { strategy: 'weighted', maxAttempts: 3 })
+    assert.deepEqual(config.routing, { strategy: 'latency', maxAttempts: 3 })
+    assert.deepEqual(
+      notes.filter((note) => note.includes('fallback')),
+      [],
+    )
   })
 
   test('default fallbacks are those of each model without others', () => {
     const { config } = convert(`${MODELS}
 litellm_settings: { default_fallbacks: [c], fallbacks: [{ a: [b] }] }`)
-    const fallbacks = config.lines.filter(({ weight }) => weight === 0)
-    assert.deepEqual(
-      fallbacks.map(({ models }) => models),
-      [{ a: 'y' }, { b: 'z' }],
-    )
+    assert.deepEqual(fallbacksOf(config), [
+      ['a', ['b']],
+      ['b', ['c']],
+      ['c', undefined],
+    ])
   })
 
-  test('an alias is a model on the same lines, fallbacks included', () => {
+  test('models of two kinds, and embeddings, are no fallbacks', () => {
+    const { config, notes } = convert(`${MODELS}
+  - { model_name: e, litellm_params: { model: openai/x }, model_info: { mode: embedding } }
+  - { model_name: f, litellm_params: { model: openai/y }, model_info: { mode: embedding } }
+litellm_settings: { fallbacks: [{ a: [e, b] }, { e: [f] }] }`)
+    assert.deepEqual(config.models[0]?.fallbacks, ['b'])
+    assert.deepEqual(
+      config.models.slice(1).flatMap(({ fallbacks }) => fallbacks ?? []),
+      [],
+    )
+    assert.match(notesOn(notes, 'litellm_settings.fallbacks[0].a').join(), /not of one kind/)
+    assert.match(notesOn(notes, 'litellm_settings.fallbacks[1].e').join(), /"embedding"/)
+  })
+
+  test('an alias is a model on the same lines, with the same fallbacks', () => {
     const { config, notes } = convert(`${MODELS}
 router_settings:
   fallbacks: [{ a: [other] }]
   model_group_alias: { again: a, other: { model: b, hidden: true }, lost: nowhere, c: a }`)
     const serving = (model: string): string[] =>
       config.lines.filter(({ models }) => model in models).map(({ id }) => id)
-    assert.deepEqual(serving('again'), ['openai', 'groq-fallback'])
+    assert.deepEqual(serving('again'), ['openai'])
     assert.deepEqual(serving('other'), ['groq'])
     assert.deepEqual(serving('c'), ['xai'])
-    assert.deepEqual(config.models.find(({ id }) => id === 'again')?.price, {
-      inputPerMillion: '1',
-      outputPerMillion: '2',
-    })
+    const again = config.models.find(({ id }) => id === 'again')
+    assert.deepEqual(again?.price, { inputPerMillion: '1', outputPerMillion: '2' })
+    assert.deepEqual(again?.fallbacks, ['b'])
     for (const name of ['lost', 'c', 'other.hidden'])
       assert.equal(notesOn(notes, `router_settings.model_group_alias.${name}`).length, 1, name)
   })
@@ -160,7 +176,7 @@ router_settings:
     ['{ routing_strategy: cost-based-routing }', 'price', false],
     ['{ routing_strategy: least-busy }', 'weighted', true],
     ['{ routing_strategy: usage-based-routing-v2 }', 'weighted', true],
-    ['{ routing_strategy: latency-based-routing, fallbacks: [{ a: [b] }] }', 'weighted', true],
+    ['{ routing_strategy: latency-based-routing, fallbacks: [{ a: [b] }] }', 'latency', false],
   ]
   for (const [settings, strategy, isTold] of STRATEGIES)
     test(`${settings} is ${strategy}`, () => {
@@ -237,7 +253,12 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
     [
       'litellm_settings: { context_window_fallbacks: [{ a: [b] }] }',
       'litellm_settings.context_window_fallbacks',
-      /contextWindow/,
+      /not taken.*contextWindow/,
+    ],
+    [
+      'router_settings: { content_policy_fallbacks: [{ a: [b] }] }',
+      'router_settings.content_policy_fallbacks',
+      /not taken/,
     ],
     ['router_settings: { redis_host: h }', 'router_settings.redis_host', /REDIS_URL/],
     ['router_settings: { something_new: 1 }', 'router_settings.something_new', /no counterpart/],

@@ -1,7 +1,7 @@
 import { isAddressOrBlock } from 'express-model-gateway/catalog'
 import { type Deployment, isId, type LineDefaults, readDeployment, readUnsupported } from './deployments.ts'
 import { GENERAL_HINTS, MODULE_HINTS, ROUTER_HINTS, TOP_HINTS } from './hints.ts'
-import { addFallback, type Groups, groupByModel, toLines, toModel } from './lines.ts'
+import { type Groups, groupByModel, toLines, toModel } from './lines.ts'
 import { type Context, isMapping, type Mapping, Members, Notes } from './members.ts'
 
 /** A config of this gateway, made of LiteLLM's. */
@@ -36,14 +36,11 @@ export function convertLitellm(
     .map((entry, i) => readDeployment(entry, `model_list[${i}]`, defaults, context))
     .filter((deployment): deployment is Deployment => deployment !== undefined)
   const groups = groupByModel(deployments, context)
-  const aliases = readAliases(settings.router, context)
-  const fallbacks = readFallbacks(settings)
-  addFallbacks(groups, fallbacks, aliases, context)
-  addAliases(groups, aliases, context)
-  const isOrdered = fallbacks.length > 0 || deployments.some(({ order }) => order !== undefined)
-  const strategy = settings.readStrategy(isOrdered)
+  const aliases = addAliases(groups, readAliases(settings.router, context), context)
+  const fallbacks = fallbacksOf(readFallbacks(settings), groups, aliases, context)
+  const strategy = settings.readStrategy(deployments.some(({ order }) => order !== undefined))
   const access = settings.readAccess()
-  const attempts = settings.readAttempts()
+  const maxAttempts = Math.min(MAX_ATTEMPTS, settings.readAttempts() ?? USUAL_ATTEMPTS)
   settings.tellRest()
 
   const models = [...groups].map(([id, candidates]) => toModel(id, candidates))
@@ -58,17 +55,17 @@ export function convertLitellm(
     )
   const config = {
     ...access,
-    models: models.map(({ id, kind, maxOutputTokens, facts }) => ({ id, kind, maxOutputTokens, ...facts })),
+    models: models.map(({ id, kind, maxOutputTokens, facts }) => ({
+      id,
+      kind,
+      maxOutputTokens,
+      ...facts,
+      fallbacks: fallbacks.get(id),
+    })),
     lines: lines.map(({ line }) => line),
-    routing: { strategy, maxAttempts: attemptsFor(groups, attempts) },
+    routing: { strategy, maxAttempts },
   }
   return { config, from: lines.map(({ from }) => from), notes: context.notes.lines }
-}
-
-/** A call must be able to reach the lines of fallbacks, which come after all others. */
-function attemptsFor(groups: Groups, attempts: number = USUAL_ATTEMPTS): number {
-  const reached = [...groups.values()].filter((lines) => lines.some(({ isFallback }) => isFallback))
-  return Math.min(MAX_ATTEMPTS, Math.max(attempts, ...reached.map(({ length }) => length)))
 }
 
 function variablesOf({ environment_variables: variables }: Mapping): Record<string, string> {
@@ -107,8 +104,7 @@ class Settings {
     const given = this.router.text('routing_strategy') ?? 'simple-shuffle'
     const strategy = STRATEGIES.get(given)
     if (strategy !== undefined && (strategy === WEIGHTED || !isOrdered)) return strategy
-    const why =
-      strategy === undefined ? 'has no counterpart' : 'cannot try lines last, as order and fallbacks need it'
+    const why = strategy === undefined ? 'has no counterpart' : 'cannot try lines last, as order needs it'
     this.router.note('routing_strategy', `${strategy ?? given} ${why}; "${WEIGHTED}" is taken`)
     return WEIGHTED
   }
@@ -212,18 +208,20 @@ function readAliases(router: Members, { notes }: Context): Aliases {
   return aliases
 }
 
-/** Adds a model for each alias, on the lines of the model that it stands for. */
-function addAliases(groups: Groups, aliases: Aliases, { notes }: Context): void {
-  for (const [alias, target] of aliases) {
+/** Adds a model for each alias, on the lines of the model that it stands for. Returns the aliases that have become models. */
+function addAliases(groups: Groups, given: Aliases, { notes }: Context): Aliases {
+  const aliases = new Map<string, string>()
+  for (const [alias, target] of given) {
     const lines = groups.get(target)
     if (!lines) notes.add(pathOf(alias), `no line was made for ${target}; left out`)
     else if (groups.has(alias)) notes.add(pathOf(alias), 'is a model itself; the alias is left out')
-    else
-      groups.set(
-        alias,
-        lines.map((line) => ({ ...line, model: alias })),
-      )
+    else {
+      const copies = lines.map((line) => ({ ...line, model: alias }))
+      groups.set(alias, copies)
+      aliases.set(alias, aliases.get(target) ?? target)
+    }
   }
+  return aliases
 }
 
 function pathOf(alias: string): string {
@@ -253,24 +251,51 @@ function readFallbacks(settings: Settings): Fallback[] {
   return [...fallbacks, { path, model: '*', targets: usual.list('default_fallbacks') }]
 }
 
-/** Adds the lines of fallbacks to the models that fall back. */
-function addFallbacks(
+/** The kinds of models that can have fallbacks. */
+const KINDS_WITH_FALLBACKS: ReadonlySet<string> = new Set(['chat', 'image', 'rerank'])
+
+/** Returns the fallbacks of each model that has some. An alias has those of the model that it stands for. */
+function fallbacksOf(
+  given: readonly Fallback[],
   groups: Groups,
-  fallbacks: readonly Fallback[],
   aliases: Aliases,
-  context: Context,
-): void {
+  { notes }: Context,
+): ReadonlyMap<string, readonly string[]> {
   const real = (name: string): string => aliases.get(name) ?? name
-  const named = new Set(fallbacks.map(({ model }) => real(model)))
-  for (const { path, model, targets } of fallbacks) {
-    const models = model === '*' ? [...groups.keys()].filter((id) => !named.has(id)) : [real(model)]
-    for (const one of models) {
-      if (!groups.has(one)) context.notes.add(path, `no line was made for ${one}, so it has no fallbacks`)
-      else
-        for (const target of targets)
-          if (typeof target !== 'string')
-            context.notes.add(path, 'a fallback must be the name of a model; this one is left out')
-          else if (real(target) !== one) addFallback(groups, one, real(target), path, context)
-    }
+  const kindOf = (model: string): string | undefined => groups.get(model)?.[0]?.served.kind
+  const named = new Set(given.map(({ model }) => real(model)))
+  const byModel = new Map<string, string[]>()
+
+  /** Returns why a model cannot be the fallback of another one; undefined if it can. */
+  function faultOf(model: string, fallback: string): string | undefined {
+    const kind = kindOf(model) as string
+    if (!groups.has(fallback)) return `no line was made for ${fallback}, so nothing falls back to it`
+    if (kindOf(fallback) !== kind)
+      return `${model} and ${fallback} are not of one kind, so nothing falls back to ${fallback}`
+    return KINDS_WITH_FALLBACKS.has(kind)
+      ? undefined
+      : `${model} is of the kind "${kind}", which has no fallbacks`
   }
+
+  function add(model: string, target: unknown, path: string): void {
+    const fallback = typeof target === 'string' ? real(target) : undefined
+    const own = byModel.get(model) ?? []
+    if (fallback === real(model) || (fallback !== undefined && own.includes(fallback))) return
+    const fault =
+      fallback === undefined
+        ? 'a fallback must be the name of a model; this one is left out'
+        : faultOf(model, fallback)
+    if (fallback === undefined || fault !== undefined) notes.add(path, `${fault}`)
+    else byModel.set(model, [...own, fallback])
+  }
+
+  for (const { path, model, targets } of given) {
+    const models = [...groups.keys()].filter((id) =>
+      model === '*' ? !named.has(real(id)) : real(id) === real(model),
+    )
+    if (models.length === 0 && model !== '*')
+      notes.add(path, `no line was made for ${real(model)}, so it has no fallbacks`)
+    for (const one of models) for (const target of targets) add(one, target, path)
+  }
+  return byModel
 }

@@ -11,7 +11,6 @@ const REDIS = 'set REDIS_URL to count limits of callers for several machines'
 const CACHE = 'answers are not cached'
 const TELEMETRY =
   'metrics and traces go to OTEL_EXPORTER_OTLP_ENDPOINT, or are at /metrics; each call is in the call log'
-const OTHER_MODELS = 'a call falls back to the lines of its model: give the model a line of the other one'
 const OWN_DATABASE = 'is not read: this gateway has a database of its own: set DATABASE_URL'
 
 /** By member of `litellm_params`. */
@@ -47,8 +46,10 @@ export const ROUTER_HINTS: Readonly<Record<string, string>> = {
   redis_url: REDIS,
   enable_pre_call_checks: 'is always on: lines whose contextWindow is too small are left out',
   enable_pre_call_check: 'is always on: lines whose contextWindow is too small are left out',
-  context_window_fallbacks: `${OTHER_MODELS}, with its contextWindow: lines that are too small are left out`,
-  content_policy_fallbacks: 'a refusal of the provider goes to the caller',
+  context_window_fallbacks:
+    'is not taken: add these models to the fallbacks of the model, and set its contextWindow: a call that is too long for it goes to them. They serve calls after its failures, too',
+  content_policy_fallbacks: 'is not taken: a refusal of the provider goes to the caller',
+  max_fallbacks: 'a call can go to each of the fallbacks of its model',
   retry_policy: 'the outcome of an attempt decides whether another line is tried',
   model_group_retry_policy: 'the outcome of an attempt decides whether another line is tried',
   allowed_fails_policy: "a line's circuit counts failures of the line, whatever they are",

@@ -6,7 +6,6 @@ export interface Candidate extends Deployment {
   readonly priority: number
   /** undefined = any but 0: there is no other line to share with. */
   readonly weight: number | undefined
-  readonly isFallback: boolean
 }
 
 /** The lines of each model, by id, in the order of the file. */
@@ -35,7 +34,6 @@ export function groupByModel(deployments: readonly Deployment[], { notes }: Cont
         ...one,
         priority: orders.indexOf(orderOf(one)),
         weight: first.includes(one) ? weights.get(one) : 0,
-        isFallback: false,
       })),
     )
   }
@@ -57,30 +55,6 @@ function weightsOf(deployments: readonly Deployment[]): Map<Deployment, number |
   return new Map(deployments.map((one, i) => [one, isAlone ? undefined : weightAt(i)]))
 }
 
-/** Lets a model use the lines of another one after all of its own, where those have the same kind. */
-export function addFallback(
-  groups: Groups,
-  model: string,
-  target: string,
-  path: string,
-  context: Context,
-): void {
-  const own = groups.get(model)
-  const others = groups.get(target)?.filter(({ isFallback }) => !isFallback)
-  if (!own || !others) {
-    context.notes.add(path, `no line was made for ${target}, so nothing falls back to it`)
-    return
-  }
-  if (own[0]?.served.kind !== others[0]?.served.kind) {
-    context.notes.add(path, `${model} and ${target} are not of one kind, so nothing falls back to ${target}`)
-    return
-  }
-  const priority = 1 + Math.max(...own.map((one) => one.priority))
-  own.push(
-    ...others.map((one) => ({ ...one, model, lineId: undefined, priority, weight: 0, isFallback: true })),
-  )
-}
-
 /** A model of the config, and its lines without what the model says for them. */
 interface GroupedModel {
   readonly id: string
@@ -94,16 +68,15 @@ const FACTS = ['price', 'contextWindow', 'features'] as const
 
 /** Returns a model with the facts that all its lines share. Each line keeps those that differ. */
 export function toModel(id: string, candidates: readonly Candidate[]): GroupedModel {
-  const own = candidates.filter(({ isFallback }) => !isFallback)
   const shared: Facts = Object.fromEntries(
-    FACTS.map((fact) => [fact, own[0]?.facts[fact]] as const).filter(([fact, value]) =>
-      own.every(({ facts }) => isSame(facts[fact], value)),
+    FACTS.map((fact) => [fact, candidates[0]?.facts[fact]] as const).filter(([fact, value]) =>
+      candidates.every(({ facts }) => isSame(facts[fact], value)),
     ),
   )
-  const outputs = own.flatMap(({ maxOutputTokens }) => maxOutputTokens ?? [])
+  const outputs = candidates.flatMap(({ maxOutputTokens }) => maxOutputTokens ?? [])
   return {
     id,
-    kind: (own[0] as Candidate).served.kind,
+    kind: (candidates[0] as Candidate).served.kind,
     maxOutputTokens: outputs.length > 0 ? Math.min(...outputs) : undefined,
     facts: shared,
     candidates: candidates.map((one) => ({ ...one, facts: without(shared, one.facts) })),
@@ -111,14 +84,10 @@ export function toModel(id: string, candidates: readonly Candidate[]): GroupedMo
 }
 
 function without(shared: Facts, { price, contextWindow, features }: Facts): Facts {
-  // A line's prices replace the model's one by one: those that it lacks would be the model's.
-  const free = Object.fromEntries(
-    Object.keys(shared.price ?? {}).map((name) => [name, name === 'tiers' ? [] : '0']),
-  )
   return {
-    price: isSame(price, shared.price) ? undefined : { ...free, ...price },
-    contextWindow: contextWindow === shared.contextWindow ? undefined : contextWindow,
-    features: isSame(features, shared.features) ? undefined : features,
+    price: shared.price ? undefined : price,
+    contextWindow: shared.contextWindow === undefined ? contextWindow : undefined,
+    features: shared.features ? undefined : features,
   }
 }
 
@@ -146,8 +115,8 @@ export function toLines(models: readonly GroupedModel[]): ConvertedLine[] {
   const drafts: Draft[] = []
   for (const { candidates } of models) {
     for (const candidate of candidates) {
-      const { lineId, settings, facts, priority, isFallback, model, upstreamModel, served, path } = candidate
-      const key = JSON.stringify([lineId, settings, facts, priority, isFallback])
+      const { lineId, settings, facts, priority, model, upstreamModel, served, path } = candidate
+      const key = JSON.stringify([lineId, settings, facts, priority])
       let draft = drafts.find(
         (one) => one.key === key && !one.models.has(model) && fits(one.weight, candidate.weight),
       )
@@ -181,12 +150,8 @@ function fits(one: number | undefined, other: number | undefined): boolean {
   return one === other || (one === undefined && other !== 0) || (other === undefined && one !== 0)
 }
 
-function newId(
-  { lineId, settings, isFallback }: Candidate,
-  ids: ReadonlySet<string>,
-  taken: Set<string>,
-): string {
-  const base = lineId ?? (isFallback ? `${settings.provider}-fallback` : settings.provider)
+function newId({ lineId, settings }: Candidate, ids: ReadonlySet<string>, taken: Set<string>): string {
+  const base = lineId ?? settings.provider
   let id = base
   for (let i = 2; taken.has(id) || (id !== lineId && ids.has(id)); i++) id = `${base}-${i}`
   taken.add(id)
