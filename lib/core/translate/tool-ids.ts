@@ -183,13 +183,29 @@ export function plainToolId(id: unknown, most = Number.POSITIVE_INFINITY): unkno
 }
 
 /**
- * Gives the tool calls of a conversation the ids that an Anthropic-style line gets, which accepts none twice. They depend on
+ * Gives the tool calls of a conversation the ids that a line gets which accepts no other ones, and none twice. They depend on
  * nothing but the calls before, so that the beginning of a conversation stays the same.
  */
-export class MessageIds {
+export class UniqueLineIds {
+  readonly #accepted: RegExp
+  readonly #derive: (id: string) => string
   readonly #taken = new Set<string>()
   /** The line's ids of the calls of the last turn, by the caller's. */
   #calls = new Map<string, string[]>()
+
+  /**
+   * @param accepted the ids that the line accepts.
+   * @param derive returns an id that the line accepts, always the same for the same id.
+   */
+  constructor(accepted: RegExp, derive: (id: string) => string) {
+    this.#accepted = accepted
+    this.#derive = derive
+  }
+
+  /** Returns those for an Anthropic-style line. */
+  static forMessages(): UniqueLineIds {
+    return new UniqueLineIds(MESSAGE_ID, derivedId)
+  }
 
   /** Begins a turn of the assistant. Its calls may have the ids of earlier ones. */
   beginTurn(): void {
@@ -206,7 +222,7 @@ export class MessageIds {
   /** Returns the id of the call that has a result. Of several calls with one id, each has a result in their order. */
   idOfResult(given: string): string {
     const [id, ...others] = this.#calls.get(given) ?? []
-    if (id === undefined) return messageToolId(withoutSeal(given))
+    if (id === undefined) return this.#first(withoutSeal(given))
     if (others.length > 0) this.#calls.set(given, others)
     return id
   }
@@ -214,15 +230,15 @@ export class MessageIds {
   #free(plain: string): string {
     const own = carriedId(plain)
     for (const id of [own, plain])
-      if (id !== undefined && MESSAGE_ID.test(id) && !this.#taken.has(id)) return id
-    let id = derivedId(plain)
-    for (let n = 1; this.#taken.has(id); n++) id = derivedId(`${plain}:${n}`)
+      if (id !== undefined && this.#accepted.test(id) && !this.#taken.has(id)) return id
+    let id = this.#derive(plain)
+    for (let n = 1; this.#taken.has(id); n++) id = this.#derive(`${plain}:${n}`)
     return id
   }
-}
 
-function messageToolId(plain: string): string {
-  return MESSAGE_ID.test(plain) ? plain : derivedId(plain)
+  #first(plain: string): string {
+    return this.#accepted.test(plain) ? plain : this.#derive(plain)
+  }
 }
 
 /** OpenAI's longest name of a function. */

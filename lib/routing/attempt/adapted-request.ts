@@ -1,7 +1,7 @@
 import type { CallRequest, RequestBody } from '../../core/call/index.ts'
 import { DEFAULT_MAX_TOKENS, type Line, type UnsupportedPolicy } from '../../core/catalog/index.ts'
 import { isJsonObject, type JsonObject, keepingIntegers } from '../../core/json/index.ts'
-import { type Operation, referencesIn } from '../../core/operations/index.ts'
+import { chatCompletions, type Operation, referencesIn } from '../../core/operations/index.ts'
 import {
   type Translation,
   type Translator,
@@ -9,6 +9,7 @@ import {
   translationsOf,
   Untranslatable,
 } from '../../core/translate/index.ts'
+import { chatWithMistralIds, hasToolCalls, isMistral } from '../../core/translate/mistral.ts'
 import { chatWithoutRouterMembers, hasRouterMembers, isRouter } from '../../core/translate/openrouter.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 
@@ -50,21 +51,28 @@ export class RequestAdapter {
     return made
   }
 
-  #formFor({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
-    if (native) {
-      if (!this.#hasRouterMembers || isRouter(line)) return this.#own
-      const policy = this.#policyFor(line)
-      return this.#once(`own ${policy} ${upstreamModel}`, () =>
-        this.#translate(chatWithoutRouterMembers, this.#own, upstreamModel, policy),
-      )
-    }
-    const translation = translationOf(this.#request.operation, line)
-    if (!translation) return this.#request
+  #formFor(candidate: Candidate): AdaptedRequest | Untranslatable {
+    const { line, upstreamModel, native } = candidate
+    const translation = native ? undefined : translationOf(this.#request.operation, line)
+    if (!native && !translation) return this.#request
+    const changes: Translator['request'][] = []
+    if (translation) changes.push(translation.request)
+    else if (this.#hasRouterMembers && !isRouter(line)) changes.push(chatWithoutRouterMembers)
+    const operation = translation?.to ?? this.#own.operation
+    const isForMistral = operation === chatCompletions && isMistral(line)
+    if (isForMistral && hasToolCalls(this.#request.body)) changes.push(chatWithMistralIds)
+    if (changes.length === 0) return this.#own
     const policy = this.#policyFor(line)
     // How some members are translated depends on the model.
-    return this.#once(`${translation.to.name} ${policy} ${upstreamModel}`, () => {
-      const made = this.#translate(translation.request, this.#request, upstreamModel, policy)
-      return made instanceof Untranslatable ? made : { ...made, operation: translation.to, translation }
+    const key = `${translation?.to.name ?? 'own'} ${policy} ${isForMistral} ${upstreamModel}`
+    return this.#once(key, () => {
+      const made = this.#translate(
+        (json, context) => changes.reduce((changed, change) => change(changed, context), json),
+        translation ? this.#request : this.#own,
+        upstreamModel,
+        policy,
+      )
+      return made instanceof Untranslatable || !translation ? made : { ...made, operation, translation }
     })
   }
 

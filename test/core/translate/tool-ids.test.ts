@@ -13,11 +13,11 @@ import {
   changedNames,
   chatToolId,
   derivedId,
-  MessageIds,
   plainToolId,
   sealedToolId,
   sealOf,
   toolName,
+  UniqueLineIds,
 } from '../../../lib/core/translate/tool-ids.ts'
 import { ask, chat, message, tool } from './support/requests.ts'
 import { relayTranslated } from './support/streams.ts'
@@ -108,7 +108,7 @@ describe('the id of a tool call in a request', () => {
   })
 
   it('is used once on an Anthropic-style line, and the same in each turn', () => {
-    const ids = new MessageIds()
+    const ids = UniqueLineIds.forMessages()
     const made = ['call_0', 'call_0', 'functions.f:0', 'functions.f:0', ''].map((id) => {
       ids.beginTurn()
       const line = ids.idOfCall(id)
@@ -118,7 +118,7 @@ describe('the id of a tool call in a request', () => {
     assert.equal(made[0], 'call_0')
     assert.equal(new Set(made).size, made.length)
     for (const id of made) assert.match(id, /^[a-zA-Z0-9_-]{1,64}$/)
-    const again = new MessageIds()
+    const again = UniqueLineIds.forMessages()
     assert.deepEqual(
       ['call_0', 'call_0'].map((id) => again.idOfCall(id)),
       made.slice(0, 2),

@@ -54,6 +54,18 @@ describe('a request that another protocol has no word for', () => {
   }
 })
 
+describe('the web search of Claude Code on a model that cannot search', () => {
+  for (const mode of MODES.filter(({ protocol }) => protocol === 'anthropic'))
+    it(`is refused, naming the tool (${mode.stream ? 'streamed' : 'plain'})`, async (t) => {
+      const gateway = await gatewayFor(t, { lines: linesFor(mode).slice(1) })
+      const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 8 }
+      const got = await exchange(gateway, mode, { tools: [search] })
+      assert.equal(got.status, 400)
+      assert.match(got.envelope().error.message, /no counterpart for the tool "web_search_20250305"/)
+      assert.equal(foreign.requests.length, 0)
+    })
+})
+
 describe('a translated answer', () => {
   it('leaves out what has no counterpart and counts it in the trace', async (t) => {
     const server = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }

@@ -15,11 +15,12 @@ import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import { answerJson, type ScriptedUpstream, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { anthropicOf, openaiOf } from './clients.ts'
 
-/** Lines that number their calls from the start in each turn. */
+/** Lines that number their calls from the start in each turn, and Mistral, which makes and accepts short ids only. */
 const LINES = {
   kimi: { protocol: 'openai', idOf: (call: number) => `functions.weather:${call}` },
   counted: { protocol: 'openai', idOf: (call: number) => `call_${call}` },
   claude: { protocol: 'anthropic', idOf: (call: number) => `call_${call}` },
+  mistral: { protocol: 'openai', idOf: (call: number, turn: number) => `Mis${turn}tral${call}` },
 } as const
 type LineName = keyof typeof LINES
 
@@ -27,13 +28,17 @@ type LineName = keyof typeof LINES
 const TURNS: readonly LineName[] = [
   'kimi',
   'claude',
+  'mistral',
   'kimi',
   'counted',
+  'mistral',
   'claude',
   'claude',
   'counted',
   'kimi',
+  'mistral',
 ]
+const MISTRAL_ID = /^[a-zA-Z0-9]{9}$/
 const CALLS = [0, 1]
 const PARAMETERS = { type: 'object' as const, properties: { t: { type: 'string' } } }
 
@@ -43,7 +48,7 @@ const callsIn = (line: LineName, { messages: turns }: JsonObject): Call[] =>
 /** The answers of a line: two calls, whose tokens are the turn and the place. */
 function answerOf(line: LineName, turn: number): JsonObject {
   const { protocol, idOf } = LINES[line]
-  const made = CALLS.map((call) => ({ id: idOf(call), input: { t: `${turn}.${call}` } }))
+  const made = CALLS.map((call) => ({ id: idOf(call, turn), input: { t: `${turn}.${call}` } }))
   if (protocol === 'anthropic')
     return {
       id: `msg_${turn}`,
@@ -149,7 +154,9 @@ const withResponses: Conversation = async (url, isStream) => {
   return got
 }
 
-describe('a conversation with tools over lines that number their calls from the start', () => {
+const turnOf = (call: number): LineName | undefined => TURNS[Math.floor(call / CALLS.length)]
+
+describe('a conversation with tools over lines that number their calls from the start, and Mistral', () => {
   const upstreams = new Map<LineName, ScriptedUpstream>()
   const cleanUp = cleaningUp()
   let gateway: TestGateway
@@ -193,6 +200,7 @@ describe('a conversation with tools over lines that number their calls from the 
         // A chat may have the ids of earlier turns again. Its own line's answers pass as they are.
         if (converse !== withChat) assert.equal(new Set(got.map(({ id }) => id)).size, got.length)
         if (converse === withAnthropic) for (const { id } of got) assert.match(id, /^[a-zA-Z0-9_-]+$/)
+        const idsOfMistral: string[][] = []
         for (const [line, { requests }] of upstreams) {
           assert.equal(requests.length, TURNS.filter((one) => one === line).length)
           for (const { json } of requests) {
@@ -203,10 +211,19 @@ describe('a conversation with tools over lines that number their calls from the 
             )
             if (LINES[line].protocol !== 'openai') continue
             for (const [i, { id }] of seen.entries())
-              if (TURNS[Math.floor(i / CALLS.length)] === line)
-                assert.equal(id, LINES[line].idOf(i % CALLS.length), 'the line gets its own id')
+              if (turnOf(i) === line)
+                assert.equal(
+                  id,
+                  LINES[line].idOf(i % CALLS.length, Math.floor(i / CALLS.length)),
+                  'the line gets its own id',
+                )
+            if (line === 'mistral') idsOfMistral.push(seen.map(({ id }) => id))
           }
         }
+        const last = idsOfMistral.at(-1) ?? []
+        assert.equal(new Set(last).size, last.length)
+        for (const id of last) assert.match(id, MISTRAL_ID)
+        for (const ids of idsOfMistral) assert.deepEqual(ids, last.slice(0, ids.length), 'over the turns')
       })
     }
   }

@@ -10,7 +10,7 @@ import { type DataUrl, readDataUrl } from '../chat-content.ts'
 import { withoutLeftOut } from '../member-rules.ts'
 import { thinkingBlocks } from '../reasoning.ts'
 import { eachCallOnce, resultsBehindCalls, type ToolRole, toolInput } from '../tool-calls.ts'
-import { LONG, MessageIds, toolName } from '../tool-ids.ts'
+import { LONG, toolName, UniqueLineIds } from '../tool-ids.ts'
 import { type LeaveOut, Untranslatable } from '../translation.ts'
 import { cacheControlOf, toolUseOf } from './tools.ts'
 
@@ -42,7 +42,7 @@ export function conversationOf({ messages, system: given }: JsonObject, leaveOut
   const turns: Turn[] = []
   /** The size of the arguments of all tool calls. */
   const tally = newTally()
-  const ids = new MessageIds()
+  const ids = UniqueLineIds.forMessages()
   /** How many tool results the last turn begins with. */
   let results = 0
   /** The ids of the calls whose results the last turn has. */
@@ -116,7 +116,7 @@ function roleOf({ role, content, tool_calls: calls, tool_call_id: resultOf }: Js
 }
 
 /** Gives calls and results the ids that the line gets. */
-function withIds(blocks: readonly JsonObject[], ids: MessageIds): JsonObject[] {
+function withIds(blocks: readonly JsonObject[], ids: UniqueLineIds): JsonObject[] {
   return blocks.map((block) => {
     if (block.type === 'tool_use') return { ...block, id: ids.idOfCall(String(block.id)) }
     if (block.type !== 'tool_result') return block
