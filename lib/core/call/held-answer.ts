@@ -103,7 +103,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     shared.isHeldBack = true
     const head = freezeHead(res)
     const openWrite = res.write
-    res.write = (() => true) as ServerResponse['write']
+    res.write = ignoreWrite as ServerResponse['write']
     const release = (): void => {
       state = 'released'
       shared.isHeldBack = false
@@ -177,20 +177,24 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     shared.outermost === holder && shared.filtered?.isOpen ? shared.filtered : undefined
   const writeBytes = (bytes: Buffer): boolean => heldWrite(bytes, 'utf8')
   const endWith = (bytes?: Buffer): unknown => (bytes ? heldEnd(bytes, 'utf8') : (heldEnd as () => unknown)())
-  res.write = ((...given: Parameters<ServerResponse['write']>) => {
+  // They are not assigned as literals: V8 allocates those as old objects, which keep the whole call alive until the next full
+  // collection.
+  const writeOfAnswer = (...given: Parameters<ServerResponse['write']>): boolean => {
     const filtered = filtering()
     if (!filtered) return heldWrite(...given)
     const callback = given.findLast((each: unknown) => typeof each === 'function')
     if (callback) queueMicrotask(callback as () => void)
     return filtered.write(bytesOf(given), writeBytes)
-  }) as ServerResponse['write']
-  res.end = ((...given: EndArguments) => {
+  }
+  const endOfAnswer = (...given: EndArguments): unknown => {
     const filtered = filtering()
     if (!filtered) return heldEnd(...given)
     const callback = (given as unknown[]).findLast((each) => typeof each === 'function')
     if (callback) res.once('finish', callback as () => void)
     return filtered.end(bytesOf(given), writeBytes, endWith)
-  }) as ServerResponse['end']
+  }
+  res.write = writeOfAnswer as ServerResponse['write']
+  res.end = endOfAnswer as ServerResponse['end']
 }
 
 /**
@@ -268,7 +272,8 @@ export function holdLastByteOf(socket: Socket, run: BeforeLastByte): void {
 function freezeHead(res: ServerResponse) {
   const { statusCode, statusMessage, writeHead } = res
   const headers = new Map(res.getHeaderNames().map((name) => [name, res.getHeader(name)]))
-  res.writeHead = (() => res) as ServerResponse['writeHead']
+  const ignoreHead = (): ServerResponse => res
+  res.writeHead = ignoreHead as ServerResponse['writeHead']
 
   /** Lets another answer be given. */
   function melt(): void {
@@ -293,6 +298,8 @@ function freezeHead(res: ServerResponse) {
 export const LAST_BYTES = 16 * 1024
 
 const NONE = Buffer.alloc(0)
+
+const ignoreWrite = (): boolean => true
 
 /** Returns the bytes that a response's `write` or `end` was given. */
 function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
