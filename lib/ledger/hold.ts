@@ -29,10 +29,10 @@ export interface HoldRefusal {
   readonly budget?: BudgetPeriod
 }
 
-/** The wallets of a hold. undefined: the ledger does not know the wallet; the call is refused then. */
+/** The wallets of a hold. undefined: the ledger does not know the wallet. An unknown account is refused. */
 export interface HoldWallets {
   readonly account: WalletFigures | undefined
-  /** null if no key pays. */
+  /** null if no key pays. An unknown key has no quota. */
   readonly key: WalletFigures | undefined | null
   /** Absent: none. */
   readonly budgets?: readonly { readonly budget: BudgetPeriod; readonly wallet: WalletFigures | undefined }[]
@@ -49,7 +49,7 @@ export function judgeHold(
   if (amount === 0n) return undefined
   // A budget that was deleted a moment ago limits nothing.
   const known = budgets.filter(({ wallet }) => wallet !== undefined)
-  const payers = payersOf(account, key, known).map(({ wallet, ...refusal }) => ({
+  const payers = payersOf(account, key ?? null, known).map(({ wallet, ...refusal }) => ({
     ...refusal,
     reach: reachOf(wallet),
   }))

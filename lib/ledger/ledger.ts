@@ -48,7 +48,10 @@ export interface LeaseAnswer {
    * Whether the lease is open after the change: a `take` may open none, and a `give` closes a lease that it empties.
    */
   readonly open: boolean
-  /** The wallet after the change; undefined if the ledger does not know the wallet, whose calls are refused then. */
+  /**
+   * The wallet after the change; undefined if the ledger does not know it. A key that it does not know has no quota; calls of
+   * an unknown account are refused.
+   */
   readonly state: WalletState | undefined
 }
 

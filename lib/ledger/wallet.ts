@@ -32,7 +32,8 @@ export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
   return key === null ? own : [...own, keyWallet(key)]
 }
 
-const NO_FUNDS = { funds: 0n, spent: 0n, leased: 0n }
+/** The sums of a wallet without deposits and charges. */
+export const NO_FUNDS = { funds: 0n, spent: 0n, leased: 0n }
 
 /** Returns the sums of an account's wallet as endpoints show them. Without a wallet, it has neither deposits nor charges. */
 export function describeFunds({ funds, spent, leased }: Readonly<typeof NO_FUNDS> = NO_FUNDS) {

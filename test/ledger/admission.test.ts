@@ -242,6 +242,41 @@ describe('a pool that closes', () => {
   })
 })
 
+describe('a key that the ledger does not know', () => {
+  it('has no quota: the account alone bounds its calls, which are charged to both', async () => {
+    const shared = ledgerOf('10')
+    const process = new PoolProcess(shared)
+    await settle(await process.admitted(units(8), 'stranger'), 'one', units(8)).outcome
+    assert.deepEqual(await process.reserve(units(3), 'stranger'), {
+      refused: 'insufficient_balance',
+      required: units(3),
+      available: units(2),
+    })
+    await settle(await process.admitted(units(2), 'stranger'), 'two', units(2)).outcome
+    const spent = (await shared.wallets(['account:acme', 'key:stranger'])).map((wallet) => wallet.spent)
+    assert.deepEqual([spent, (await shared.check()).violations], [[units(10), units(10)], []])
+    assert.deepEqual(process.messages, [])
+  })
+})
+
+describe('an account that the ledger does not know', () => {
+  it('is refused, and the log says once how to mend it', async () => {
+    const process = new PoolProcess(new MemoryLedger())
+    for (let times = 0; times < 3; times++) {
+      const answer = await process.reserve(units(1), 'k')
+      assert.deepEqual(answer, { refused: 'insufficient_balance', required: units(1), available: 0n })
+    }
+    assert.equal(process.messages.length, 1)
+    assert.match(process.messages[0] as string, /does not know this account.*new MemoryLedger\(\{ accounts/)
+  })
+
+  it('is not warned about while it is known, whatever it has spent', async () => {
+    const process = new PoolProcess(ledgerOf('1'))
+    assert.equal(((await process.reserve(units(2))) as { refused?: string }).refused, 'insufficient_balance')
+    assert.deepEqual(process.messages, [])
+  })
+})
+
 describe('an account that nobody has given to a ledger in memory', () => {
   it('has spent nothing, and has no limits, where such accounts are served', async () => {
     const ledger = new MemoryLedger({ unknownAccounts: 'postpaid' })

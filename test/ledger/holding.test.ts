@@ -41,11 +41,16 @@ describe('money for what goes on longer than a call', () => {
     assert.deepEqual(judged(11n, wallet({ spent: 50n, leased: 40n })), ['quota_lease_exhausted', 11n, 10n])
   })
 
-  it('is bounded by no wallet without limits, and by one that is not there at nothing', () => {
+  it('is bounded by no wallet without limits, and by an unknown account at nothing', () => {
     assert.equal(judged(1000n, wallet(UNLIMITED), wallet(UNLIMITED)), undefined)
     assert.deepEqual(judged(101n, wallet(UNLIMITED), wallet()), ['key_quota_exhausted', 101n, 100n])
     assert.deepEqual(judged(1n, undefined), ['insufficient_balance', 1n, 0n])
-    assert.deepEqual(judgeHold({ account: wallet(), key: undefined }, 1n)?.refused, 'key_quota_exhausted')
+    assert.equal(
+      judgeHold({ account: wallet(), key: undefined }, 100n),
+      undefined,
+      'an unknown key has no quota',
+    )
+    assert.equal(judgeHold({ account: wallet(), key: undefined }, 101n)?.refused, 'insufficient_balance')
   })
 
   it('is not bounded by a budget that was deleted a moment ago, but by any other', () => {

@@ -23,13 +23,6 @@ describe('a snapshot of a wallet from the ledger', () => {
     assert.deepEqual([available, balance, poorBeyond], [0n, -30n, 0n])
   })
 
-  it('bounds a wallet that the ledger does not know at nothing', () => {
-    const snapshot = snapshotOf({ funds: 100n })
-    snapshot.update(undefined, ASKED_AT)
-    const { limited, available, balance } = snapshot
-    assert.deepEqual([limited, available, balance], [true, 0n, 0n])
-  })
-
   it('is nothing to rely on before it has told anything', () => {
     const snapshot = new WalletSnapshot()
     assert.equal(snapshot.limited, undefined)

@@ -1,3 +1,4 @@
+import { quietLogger } from '../../lib/core/call/index.ts'
 import type { LeaseAnswer, LeaseChange, WalletState } from '../../lib/ledger/index.ts'
 import type { HeldLease } from '../../lib/ledger/pool/held-lease.ts'
 import { WalletLease } from '../../lib/ledger/pool/wallet-lease.ts'
@@ -14,6 +15,7 @@ export function world() {
   const waiting: bigint[] = []
   const deps = {
     clock,
+    logger: quietLogger(),
     figures: { lost: 0, overruns: 0 },
     closing: false,
     leases: 0,

@@ -7,7 +7,7 @@ import type { MemoryWallet, MemoryWallets } from './memory-records.ts'
 
 /** The parts of a ledger that its holds use. */
 interface MemoryHoldsDeps {
-  /** Whether unknown accounts and keys are served, without limits. */
+  /** Whether unknown accounts are served, without limits. */
   readonly opensUnknown: boolean
   isCharged(requestId: string): boolean
   /** @param held the amount of the hold that ends with it. */

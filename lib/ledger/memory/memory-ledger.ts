@@ -32,11 +32,11 @@ import { MemoryCharges, MemoryWallets } from './memory-records.ts'
 export interface MemoryLedgerOptions {
   /** `balance`: a decimal string; an account without one is postpaid. Defaults to none. */
   accounts?: readonly { readonly id: string; readonly balance?: string | undefined }[]
-  /** `quota`: a decimal string; a key without one may spend what its account has. Defaults to none. */
+  /** `quota`: a decimal string; a key without one, or that is not given, may spend what its account has. Defaults to none. */
   keys?: readonly { readonly id: string; readonly quota?: string | undefined }[]
   /**
-   * The treatment of accounts and keys that are not given: `refuse` refuses their calls, `postpaid` serves all and only
-   * counts what they spend. Defaults to `refuse`.
+   * The treatment of accounts that are not given: `refuse` refuses their calls, `postpaid` serves all and only counts what
+   * they spend. Defaults to `refuse`.
    */
   unknownAccounts?: 'refuse' | 'postpaid'
   /**

@@ -1,6 +1,7 @@
+import type { Logger } from '../../core/call/index.ts'
 import { MAX_AMOUNT } from '../../core/catalog/money.ts'
 import type { Draw, LeaseAnswer, LeaseChange, WalletState } from '../ledger.ts'
-import type { WalletId } from '../wallet.ts'
+import { keyWallet, NO_FUNDS, type WalletId } from '../wallet.ts'
 import { type Clock, type Moment, momentOf } from './clock.ts'
 import { HeldLease, TopUpPolicy } from './held-lease.ts'
 
@@ -27,9 +28,7 @@ export class WalletSnapshot {
   /** When the ledger was asked; its report is at least this recent. */
   #askedAt = Number.NEGATIVE_INFINITY
 
-  /** @param state undefined if the ledger does not know the wallet, whose calls are refused then. */
-  update(state: WalletState | undefined, askedAt: number): void {
-    const { limited, funds, spent, leased } = state ?? { limited: true, funds: 0n, spent: 0n, leased: 0n }
+  update({ limited, funds, spent, leased }: WalletState, askedAt: number): void {
     const available = limited ? funds - spent - leased : MAX_AMOUNT - spent
     this.limited = limited
     this.available = available > 0n ? available : 0n
@@ -78,6 +77,7 @@ export interface Admissions {
 /** The parts of a pool that a wallet needs. */
 export interface WalletDeps {
   readonly clock: Clock
+  readonly logger: Logger
   /** Counters of the pool for metrics: lost leases, and charges on them. */
   readonly figures: { lost: number; overruns: number }
   /** Whether everything is to be given back. */
@@ -86,6 +86,9 @@ export interface WalletDeps {
   ask(wallet: WalletLease): void
   newLeaseId(): string
 }
+
+const UNKNOWN_ACCOUNT =
+  'the ledger does not know this account, so its calls are refused with insufficient_balance: give it to the ledger, such as new MemoryLedger({ accounts: [{ id }] }); with unknownAccounts: "postpaid" a MemoryLedger serves every account'
 
 /** A lease that was not used for this long is given back and forgotten, in milliseconds. */
 const IDLE_MS = 10_000
@@ -225,7 +228,9 @@ export class WalletLease {
     if (!this.#asked) return
     const { change, lease, at } = this.#asked
     this.#asked = undefined
-    this.snapshot.update(state, at.now)
+    if (!state && !this.#isOfKey && this.snapshot.limited === undefined)
+      this.#deps.logger.warn({ wallet: this.wallet }, UNKNOWN_ACCOUNT)
+    this.snapshot.update(state ?? { ...NO_FUNDS, limited: !this.#isOfKey }, at.now)
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') {
       lease.free += moved
@@ -256,6 +261,10 @@ export class WalletLease {
   /** Whether the wallet can be forgotten. */
   get isOver(): boolean {
     return this.#isIdle && !this.lease && !this.#asked && this.unhanded === 0n
+  }
+
+  get #isOfKey(): boolean {
+    return this.wallet === keyWallet(this.id)
   }
 
   get #isIdle(): boolean {

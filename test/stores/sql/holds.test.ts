@@ -63,7 +63,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal(await judge({ ...HOLD, amount: 101n }), 'key_quota_exhausted')
       assert.equal(await judge({ ...HOLD, key: null, amount: 101n }), 'insufficient_balance')
       assert.equal(await judge({ ...HOLD, account: 'nobody', key: null }), 'insufficient_balance')
-      assert.equal(await judge({ ...HOLD, key: 'none' }), 'key_quota_exhausted')
+      assert.equal(await judge({ ...HOLD, key: 'none' }), undefined)
+      assert.equal(await judge({ ...HOLD, key: 'none', amount: 101n }), 'insufficient_balance')
       assert.deepEqual(await ledger.wallets(['account:nobody', 'key:none']), [])
     })
 

@@ -13,7 +13,8 @@ import { CALL_COLUMNS, CHARGE_COLUMNS } from './charge-rows.ts'
  * charges and voids, leases, calls, usage.
  */
 
-const OPEN_WALLETS = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {
+/** Opens wallets that are missing, without a limit. */
+export const OPEN_WALLETS = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {
   constants: { limited: 0, funds: 0, spent: 0, leased: 0, overrun: 0 },
   loose: true,
 })

@@ -7,7 +7,7 @@ import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
-import { settlementWrites } from './settlement-writes.ts'
+import { OPEN_WALLETS, settlementWrites } from './settlement-writes.ts'
 import { findWallets } from './sql-ledger-rows.ts'
 
 /*
@@ -71,6 +71,11 @@ export function openHold({ id, account, key, budgets = [], amount }: Hold): RowW
     { statement: WRITE_HOLDS, rows: [[id, account, key, amount]] },
     { statement: WRITE_BUDGET_HOLDS, rows: onBudgets.map((wallet) => [id, wallet, amount]) },
   ]
+}
+
+/** Returns the write that opens the wallet of a key that is missing, because the key has no quota and is not in this database. */
+export function openKeyOf({ key }: Hold): RowWrite {
+  return { statement: OPEN_WALLETS, rows: key === null ? [] : [[keyWallet(key)]] }
 }
 
 /** Returns the writes of a charge, unless its request id has one, that also close its hold. Missing wallets are opened. */

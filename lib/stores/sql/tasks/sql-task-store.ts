@@ -29,7 +29,7 @@ import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { writePlanned, writeTogether } from '../driver/write-together.ts'
-import { openHold, refusalOf, releaseHold } from '../ledger/sql-ledger-holds.ts'
+import { openHold, openKeyOf, refusalOf, releaseHold } from '../ledger/sql-ledger-holds.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
 import {
   TaskRows,
@@ -158,7 +158,9 @@ export class SqlTaskStore implements TaskStore {
       ])
       if (standing) return { writes: [], result: { kind: 'held', task: toTask(standing.row) } }
       if (refusal) return { writes: [], result: { kind: 'refused', ...refusal } }
-      return isOwned ? { writes, result: held } : { writes: [], result: { kind: 'claim_lost' } }
+      return isOwned
+        ? { writes: [openKeyOf(hold), ...writes], result: held }
+        : { writes: [], result: { kind: 'claim_lost' } }
     })
   }
 
