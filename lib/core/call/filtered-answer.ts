@@ -52,7 +52,7 @@ export class FilteredAnswer {
       if (this.#state === 'stream')
         this.#queue(async (stream) => {
           this.#send(await stream.end(last), write)
-          if (this.#state === 'stream') this.pausedFor(() => void end())
+          if (this.#state === 'stream') this.#pass(end)
         })
       else if (this.#state === 'whole') {
         this.#collect(last)
@@ -109,7 +109,7 @@ export class FilteredAnswer {
       if (res.hasHeader('content-length')) res.setHeader('content-length', bytes.length)
       // Of another content.
       if (text !== given) res.removeHeader('etag')
-      this.pausedFor(() => void end(bytes))
+      this.#pass(end, bytes)
     } catch (error) {
       this.#refuse(error)
     }
@@ -128,6 +128,12 @@ export class FilteredAnswer {
 
   #send(bytes: Buffer, write: Write): void {
     if (bytes.length > 0 && this.#state === 'stream') this.pausedFor(() => void write(bytes))
+  }
+
+  /** Ends the answer. Its head and last bytes may go out later, once what the end waits for is done. */
+  #pass(end: End, bytes?: Buffer): void {
+    this.#state = 'passing'
+    end(bytes)
   }
 
   /** Further writes of the handler are dropped. */
