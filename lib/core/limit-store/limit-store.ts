@@ -1,4 +1,4 @@
-/** The kinds of limits: requests and tokens per window, and requests at the same time. */
+/** The kinds of limits: requests (`rpm`) and tokens (`tpm`) per window, however long it is, and requests at the same time. */
 export type LimitKind = 'rpm' | 'tpm' | 'concurrency'
 
 /** One limit that a request must pass. */

@@ -23,8 +23,12 @@ export interface LimitLevel {
    */
   by: (req: Request, call: Call) => Subjected | Promise<Subjected>
   /** Requests per window. Defaults to no limit. */
+  requests?: OfRequest<LimitValue>
+  /** Tokens per window, as the option `tokens` counts them. Defaults to no limit. */
+  tokens?: OfRequest<LimitValue>
+  /** Requests per minute: `requests` of a window of 60000 ms. Defaults to no limit. */
   rpm?: OfRequest<LimitValue>
-  /** Tokens per window, as `tokens` counts them. Defaults to no limit. */
+  /** Tokens per minute: `tokens` of a window of 60000 ms. Defaults to no limit. */
   tpm?: OfRequest<LimitValue>
   /** Requests that may run at the same time. Defaults to no limit. */
   concurrency?: OfRequest<LimitValue>
@@ -47,9 +51,16 @@ export const accountLevel: LimitLevel = {
   concurrency: (_req, { principal }) => principal?.accountLimits.concurrency,
 }
 
+/** A level whose limits have one name each. */
+export type PlannedLevel = Omit<LimitLevel, 'rpm' | 'tpm'>
+
+export function plannedLevel({ rpm, tpm, requests = rpm, tokens = tpm, ...level }: LimitLevel): PlannedLevel {
+  return { ...level, requests, tokens }
+}
+
 /** The settings that all demands of one `rateLimit` share. */
 export interface DemandPlan {
-  readonly levels: readonly LimitLevel[]
+  readonly levels: readonly PlannedLevel[]
   readonly windowMs: number
   /** Returns the tokens of a request. It is called only if some level limits them. */
   readonly tokens: (req: Request, call: Call) => number | Promise<number>
@@ -69,8 +80,9 @@ export function demandOf(
   const asked = inOrder(levels, (level) => askLevel(level, req, call))
   return then(asked, (answers) => {
     const applying = answers.filter((each) => each !== undefined)
-    if (applying.every(({ rpm, tpm, slots }) => (rpm ?? tpm ?? slots) === undefined)) return undefined
-    const countsTokens = applying.some(({ tpm }) => tpm !== undefined)
+    if (applying.every(({ requests, tokens, slots }) => (requests ?? tokens ?? slots) === undefined))
+      return undefined
+    const countsTokens = applying.some((level) => level.tokens !== undefined)
     return then(countsTokens ? tokens(req, call) : 0, (cost) =>
       demandFor(applying, whole(cost), windowMs, call),
     )
@@ -81,21 +93,27 @@ export function demandOf(
 interface ApplyingLevel {
   readonly level: string
   readonly subject: string
-  readonly rpm: number | undefined
-  readonly tpm: number | undefined
+  readonly requests: number | undefined
+  readonly tokens: number | undefined
   readonly slots: number | undefined
 }
 
-function askLevel(level: LimitLevel, req: Request, call: Call): MaybePromise<ApplyingLevel | undefined> {
-  const { name, by, rpm, tpm, concurrency } = level
+function askLevel(level: PlannedLevel, req: Request, call: Call): MaybePromise<ApplyingLevel | undefined> {
+  const { name, by, requests, tokens, concurrency } = level
   return then(by(req, call), (given) => {
     if (given === null || given === undefined) return undefined
     const subject = shortened(given, name)
-    const limits = inOrder([rpm, tpm, concurrency], (limit) =>
+    const limits = inOrder([requests, tokens, concurrency], (limit) =>
       typeof limit === 'function' ? limit(req, call) : limit,
     )
-    return then(limits, ([rpm, tpm, slots]) => {
-      return { level: name, subject, rpm: maxOf(rpm), tpm: maxOf(tpm), slots: maxOf(slots) }
+    return then(limits, ([requests, tokens, slots]) => {
+      return {
+        level: name,
+        subject,
+        requests: maxOf(requests),
+        tokens: maxOf(tokens),
+        slots: maxOf(slots),
+      }
     })
   })
 }
@@ -109,8 +127,8 @@ function demandFor(
   const charges: Limit[] = []
   const slots: Limit[] = []
   for (const each of applying) {
-    if (each.rpm !== undefined) charges.push(limitOn(each, 'rpm', each.rpm, 1))
-    if (each.tpm !== undefined) charges.push(limitOn(each, 'tpm', each.tpm, tokens))
+    if (each.requests !== undefined) charges.push(limitOn(each, 'rpm', each.requests, 1))
+    if (each.tokens !== undefined) charges.push(limitOn(each, 'tpm', each.tokens, tokens))
     if (each.slots !== undefined) slots.push(limitOn(each, 'concurrency', each.slots, 1))
   }
   const sender = applying.map(({ level, subject }) => `${level}:${subject}`).join(' ')

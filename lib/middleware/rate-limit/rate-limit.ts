@@ -44,6 +44,7 @@ import {
   type LimitLevel,
   type LimitValue,
   type OfRequest,
+  plannedLevel,
 } from './demand.ts'
 import { GuardedLimitStore } from './guarded-limit-store.ts'
 import { ipSubject } from './ip-subject.ts'
@@ -55,7 +56,8 @@ import { UnlimitedNotice } from './unlimited-notice.ts'
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
   /**
-   * Requests of an address per window: short for one level by {@link ipSubject}, in place of `levels`. Defaults to none.
+   * Requests of an address per window: short for `levels: [{ name: 'ip', by: ipSubject(), requests: limit }]`. Defaults to
+   * none.
    */
   limit?: OfRequest<LimitValue>
   /**
@@ -79,8 +81,8 @@ export interface RateLimitOptions {
    */
   onStoreError?: 'local' | 'refuse'
   /**
-   * The length of a window in milliseconds, at most 31 days, or 24.8 days in memory; whole seconds in Redis. Only 60000
-   * makes `rpm` requests per minute. Defaults to 60000.
+   * The length of a window in milliseconds, at most 31 days, or 24.8 days in memory; whole seconds in Redis. If it is not a
+   * minute, levels limit `requests` and `tokens`, not `rpm` and `tpm`. Defaults to 60000.
    */
   windowMs?: number
   /**
@@ -101,7 +103,7 @@ export interface RateLimitOptions {
  * @example
  * app.use(rateLimit({ limit: 60, windowMs: 60_000 }))
  * @example
- * app.use(rateLimit({ levels: [{ name: 'ip', by: ipSubject(), rpm: 60, concurrency: 5 }] }))
+ * app.use(rateLimit({ levels: [{ name: 'user', by: (req) => req.user.id, requests: 1000 }], windowMs: 3_600_000 }))
  * @example
  * app.use('/v1', authenticate({ keys }), readRequest({ catalog }), rateLimit())
  */
@@ -341,6 +343,8 @@ const RULES: OptionRules<RateLimitOptions> = {
 const LEVEL_RULES: OptionRules<LimitLevel> = {
   name: required(aString()),
   by: required(aFunction('a function of the request that returns the subject, such as ipSubject()')),
+  requests: ofRequest,
+  tokens: ofRequest,
   rpm: ofRequest,
   tpm: ofRequest,
   concurrency: ofRequest,
@@ -360,19 +364,23 @@ function preparedFrom(options: RateLimitOptions): {
   const { limit, levels = levelsFor(limit), windowMs = 60_000, tokens } = options
   if (limit !== undefined && options.levels)
     throw new TypeError('rateLimit: give "limit" or "levels", not both: write the limit as a level')
-  for (const [i, level] of levels.entries()) checkLevel(level, `rateLimit: "levels[${i}]"`)
+  const local = new MemoryLimitStore()
+  const given = options.store ?? local
+  given.checkWindow?.(windowMs)
+  if (limit === undefined && !options.levels && windowMs !== 60_000)
+    throw new TypeError(
+      `rateLimit: the limits of keys and accounts are per minute; with a "windowMs" of ${windowMs} give "limit" or "levels"`,
+    )
+  for (const [i, level] of levels.entries()) checkLevel(level, `rateLimit: "levels[${i}]"`, windowMs)
   if (new Set(levels.map(({ name }) => name)).size < levels.length)
     throw new TypeError(
       'rateLimit: two of "levels" have the same "name", and would count as one; give each its own',
     )
-  const local = new MemoryLimitStore()
-  const given = options.store ?? local
-  given.checkWindow?.(windowMs)
   if (tokens === 'total' && !given.book)
     throw new TypeError('rateLimit: for "tokens": "total", the store must have a method "book"')
   return {
     plan: {
-      levels: levels.map((level) => ({ ...level })),
+      levels: levels.map(plannedLevel),
       windowMs,
       tokens:
         typeof tokens === 'function' ? tokens : (_req, { request }) => request?.estimatedInputTokens ?? 0,
@@ -383,18 +391,30 @@ function preparedFrom(options: RateLimitOptions): {
 }
 
 function levelsFor(limit: OfRequest<LimitValue>): readonly LimitLevel[] {
-  return limit === undefined ? [keyLevel, accountLevel] : [{ name: 'ip', by: ipSubject(), rpm: limit }]
+  return limit === undefined ? [keyLevel, accountLevel] : [{ name: 'ip', by: ipSubject(), requests: limit }]
 }
 
-function checkLevel(level: unknown, owner: string): void {
+function checkLevel(level: unknown, owner: string, windowMs: number): void {
   if (typeof level !== 'object' || level === null)
     throw new TypeError(
       `${owner} must be a level, such as { name: 'ip', by: ipSubject(), rpm: 60 }, not ${kindOf(level)}`,
     )
   checkOptions(owner, level as LimitLevel, LEVEL_RULES)
-  const { by, rpm, tpm, concurrency } = level as LimitLevel
+  const { by, requests, tokens, rpm, tpm, concurrency } = level as LimitLevel
   if (by === (ipSubject as unknown))
     throw new TypeError(`${owner}: "by" is ipSubject itself; call it: by: ipSubject()`)
-  if (rpm === undefined && tpm === undefined && concurrency === undefined)
-    throw new TypeError(`${owner} limits nothing; give it "rpm", "tpm" or "concurrency"`)
+  if ([requests, tokens, rpm, tpm, concurrency].every((limit) => limit === undefined))
+    throw new TypeError(`${owner} limits nothing; give it "requests", "tokens" or "concurrency"`)
+  for (const [perMinute, perWindow] of [
+    ['rpm', 'requests'],
+    ['tpm', 'tokens'],
+  ] as const) {
+    const { [perMinute]: minute, [perWindow]: window } = level as LimitLevel
+    if (minute === undefined) continue
+    if (window !== undefined) throw new TypeError(`${owner}: give "${perWindow}" or "${perMinute}", not both`)
+    if (windowMs !== 60_000)
+      throw new TypeError(
+        `${owner}: "${perMinute}" is per minute, and "windowMs" is ${windowMs}; write "${perWindow}" in its place`,
+      )
+  }
 }

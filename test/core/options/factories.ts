@@ -79,6 +79,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
   },
   rateLimit: {
     needs: {},
+    beside: { windowMs: { limit: 60 } },
     takes: {
       limit: 60,
       levels,

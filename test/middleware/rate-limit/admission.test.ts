@@ -103,13 +103,21 @@ describe('rateLimit', () => {
         },
         /same "name"/,
       ],
+      [{ windowMs: 3_600_000 }, /per minute.* "windowMs" of 3600000 give "limit" or "levels"/],
+      [
+        { windowMs: 3_600_000, levels: [{ name: 'ip', by, rpm: 1 }] },
+        /"levels\[0\]": "rpm" is per minute, and "windowMs" is 3600000; write "requests"/,
+      ],
+      [{ windowMs: 1, levels: [{ name: 'ip', by, tpm: 1 }] }, /"tpm" is per minute.*write "tokens"/],
+      [{ levels: [{ name: 'ip', by, tpm: 1, tokens: 2 }] }, /"tokens" or "tpm", not both/],
+      [{ levels: [{ name: 'ip', by }] }, /limits nothing; give it "requests", "tokens" or "concurrency"/],
       [{ windowMs: 0 }, /"windowMs"/],
       [{ windowMs: 2_678_400_001 }, /"windowMs"/],
       [{ windowMs: 1.5 }, /"windowMs"/],
       [{ onStoreError: 'wait' as 'local' }, /"onStoreError"/],
       [{ store: {} as never }, /"store"/],
     ] as const
-    for (const windowMs of [1, 60_000, 2_147_483_647]) await limitedApp(t, { windowMs })
+    for (const windowMs of [1, 60_000, 2_147_483_647]) await limitedApp(t, { limit: 1, windowMs })
     for (const [options, message] of faults)
       await assert.rejects(limitedApp(t, options), { name: 'TypeError', message })
   })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { shop } from './shop-app.ts'
 
 describe('headers', () => {
-  const levels = [{ name: 'ip "a"', by: () => 'x', rpm: 3, tpm: 100 }]
+  const levels = [{ name: 'ip "a"', by: () => 'x', requests: 3, tokens: 100 }]
   const named = (res: Response) => [...res.headers.keys()].filter((name) => name.includes('ratelimit'))
 
   it('ietf: RateLimit-Policy and RateLimit on successes and refusals', async (t) => {
@@ -24,7 +24,7 @@ describe('headers', () => {
   })
 
   it('ietf: names and numbers that a structured field cannot hold are written as it can', async (t) => {
-    const limits = { rpm: 2 ** 60, tpm: 1.5 }
+    const limits = { requests: 2 ** 60, tokens: 1.5 }
     const odd = [{ name: 'büro\\\u007f', by: () => 'x', ...limits }]
     const app = await shop(t, { headers: 'ietf', levels: odd, windowMs: 1, tokens: () => 1 })
     const res = await app.ask()

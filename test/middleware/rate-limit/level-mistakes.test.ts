@@ -23,11 +23,18 @@ describe('a level of rateLimit', () => {
       { name: 'a', by: ipSubject, rpm: 1 },
       /"levels\[0\]": "by" is ipSubject itself; call it: by: ipSubject\(\)$/,
     ],
+    [
+      { name: 'a', by: () => 'x', tokens: '60' },
+      /"tokens" must be a number from 0 up, null .*, not a string$/,
+    ],
     [{ name: 'a', by: () => 'x', rpm: '60' }, /"rpm" must be a number from 0 up, null .*, not a string$/],
     [{ name: 'a', by: () => 'x', tpm: -1 }, /"tpm" must be a number from 0 up.*, not the number -1$/],
     [{ name: 'a', by: () => 'x', concurrency: {} }, /"concurrency" must be .*, not an object$/],
     [{ name: 'a', by: () => 'x', rmp: 60 }, /there is no option "rmp"; did you mean "rpm"\?/],
-    [{ name: 'a', by: () => 'x' }, /"levels\[0\]" limits nothing; give it "rpm", "tpm" or "concurrency"/],
+    [
+      { name: 'a', by: () => 'x' },
+      /"levels\[0\]" limits nothing; give it "requests", "tokens" or "concurrency"/,
+    ],
   ] as const) {
     it(`is refused: ${String(told)}`, () => {
       assert.throws(() => rateLimit({ levels: [wrong] as never }), {

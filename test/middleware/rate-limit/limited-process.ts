@@ -12,7 +12,7 @@ import { rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 
 const [port, settings = '{}'] = process.argv.slice(2)
-const { windowMs, subject = 'shared', ...limits } = JSON.parse(settings)
+const { windowMs, subject = 'shared', rpm, tpm, concurrency } = JSON.parse(settings)
 const redis =
   port === 'memory'
     ? undefined
@@ -23,7 +23,7 @@ const tokensOf = (req: Request) => Number(req.headers['x-tokens'] ?? 0)
 const app = express()
 app.use(
   rateLimit({
-    levels: [{ name: 'key', by: () => subject, ...limits }],
+    levels: [{ name: 'key', by: () => subject, requests: rpm, tokens: tpm, concurrency }],
     tokens: tokensOf,
     windowMs,
     ...(redis && { store: new RedisLimitStore({ redis }) }),

@@ -61,7 +61,7 @@ for (const [name, open, skip] of [
       const limiter = open()
       limiter.points = 2
       const app = await limitedApp(t, {
-        levels: [{ name: 'ip', by: (req) => req.ip, rpm: limiter.points }],
+        levels: [{ name: 'ip', by: (req) => req.ip, requests: limiter.points }],
         windowMs: limiter.msDuration,
         store: new LimiterStore(limiter),
       })
@@ -194,7 +194,7 @@ describe('a limiter that does not fit', () => {
   })
 
   it('is refused at construction where the window is another', () => {
-    const levels = [{ name: 'ip', by: () => 'all', rpm: 100 }]
+    const levels = [{ name: 'ip', by: () => 'all', requests: 100 }]
     const store = new LimiterStore(new RateLimiterMemory(WINDOW))
     assert.throws(() => rateLimit({ levels, windowMs: 30_000, store }), /a "windowMs" of 60000/)
   })

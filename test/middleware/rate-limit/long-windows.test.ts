@@ -12,7 +12,7 @@ describe('long windows', () => {
 
   for (const windowMs of [HOUR, DAY, 24 * DAY]) {
     it(`of ${windowMs / HOUR} h tell the true wait, which retries do not prolong, and end`, async (t) => {
-      const app = await shop(t, { windowMs, levels: [{ name: 'all', by: () => 'all', rpm: 1 }] })
+      const app = await shop(t, { windowMs, levels: [{ name: 'all', by: () => 'all', requests: 1 }] })
       assert.equal((await app.ask()).status, 200)
       pass(HOUR / 2)
       const told = async () => {
@@ -36,18 +36,21 @@ describe('long windows', () => {
   }
 
   it('of more than 24.8 days are refused at construction in memory, whose timers end there', () => {
-    const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
+    const levels = [{ name: 'all', by: () => 'all', requests: 1 }]
     assert.throws(() => rateLimit({ windowMs: 25 * DAY, levels }), /24\.8 days.*RedisLimitStore/)
   })
 
   it('forget a refusal when the limit is raised', async (t) => {
-    let rpm = 1
-    const app = await shop(t, { windowMs: DAY, levels: [{ name: 'all', by: () => 'all', rpm: () => rpm }] })
+    let most = 1
+    const app = await shop(t, {
+      windowMs: DAY,
+      levels: [{ name: 'all', by: () => 'all', requests: () => most }],
+    })
     await app.ask()
     await app.ask()
     pass(5000)
     assert.equal((await app.ask()).status, 429)
-    rpm = 2
+    most = 2
     pass(5000)
     assert.equal((await app.ask()).status, 200)
   })
