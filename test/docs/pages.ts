@@ -75,7 +75,7 @@ const SILENT: ReadonlySet<string> = new Set(['-s', '-i', '-N'])
 const SILENT_WITH_VALUE: ReadonlySet<string> = new Set(['-o', '-D'])
 
 /** The request that curl makes of these words: of its options those that the pages use. */
-function requestOf(words: readonly string[]): { url: string; init: RequestInit } {
+export function requestOf(words: readonly string[]): { url: string; init: RequestInit } {
   const headers: [string, string][] = []
   let url = ''
   let method: string | undefined

@@ -2,34 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
-import { type Block, blocksOf, type CurlLine, curlLinesOf, ROOT, SLICES, send } from '../../docs/pages.ts'
+import { ROOT, SLICES, send } from '../../docs/pages.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { freePort } from '../../support/postgres-process.ts'
 import { startProgram } from './running-program.ts'
+import { DEMO_GATEWAY, DOCUMENTED, programsOf } from './whole-programs.ts'
 
-const DOCUMENTED = 'http://127.0.0.1:3000'
-const DEMO_GATEWAY = 'http://127.0.0.1:8787'
 /** The environment variables that programs of the pages read. */
 const ENV = { OPENAI_API_KEY: 'sk-openai', ADMIN_TOKEN: 'change-me-0123456789', LOG_LEVEL: 'silent' }
-
-/** A whole program, and the requests that the page says to send to it. */
-interface Program extends Block {
-  readonly requests: readonly CurlLine[]
-}
-
-/** Returns the programs; the requests between a program and the next belong to the first of the two. */
-function programsOf(): Program[] {
-  const programs: (Block & { requests: CurlLine[] })[] = []
-  for (const block of blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md'])) {
-    const last = programs.at(-1)
-    if (block.language === 'ts' && /^(?:const \w+ = )?app\.listen\(/m.test(block.code))
-      programs.push({ ...block, requests: [] })
-    else if (block.language === 'sh' && last?.page === block.page)
-      last.requests.push(...curlLinesOf(block, DOCUMENTED))
-  }
-  return programs
-}
 
 const programs = programsOf()
 /** The middlewares that the pages say to mount alone. */
