@@ -187,9 +187,9 @@ async function storesOf(
       // write; a write may wait for another process's, and must hold up no key.
       open(2, { readOnly: true }),
       // A year of usage takes seconds, and must hold up none of these.
-      open(2, { readOnly: true }),
+      open(2, { readOnly: true, atFirstQuery: true }),
       // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
-      isSqlite ? open(1, { readOnly: true }) : undefined,
+      isSqlite ? open(1, { readOnly: true, atFirstQuery: true }) : undefined,
       open(2, { readOnly: true }),
       // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
       // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another

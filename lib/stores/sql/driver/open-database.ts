@@ -31,6 +31,11 @@ export interface OpenDatabaseOptions {
    */
   readOnly?: boolean
   /**
+   * SQLite, with `readOnly`: opens the file with the first query, because the thread that a handle has takes 15 MB. A file that
+   * cannot be opened then fails that query, and the next one tries again. Defaults to false.
+   */
+  atFirstQuery?: boolean
+  /**
    * SQLite: how long a write waits for a write of another process, in milliseconds, off the event loop. Defaults to
    * 5000.
    */
@@ -68,6 +73,7 @@ const someTime = aWholeNumber(`whole milliseconds from 0 to ${MAX_TIMER_MS} (24 
 const RULES: OptionRules<OpenDatabaseOptions> = {
   logger: aLogger,
   readOnly: oneOf(true, false),
+  atFirstQuery: oneOf(true, false),
   busyTimeoutMs: someTime,
   poolSize: aWholeNumber('a whole number from 1 on', 1),
   connectTimeoutMs: someTime,
@@ -143,13 +149,15 @@ function postgresOptions(url: string, options: OpenDatabaseOptions): PostgresPoo
   return { url, logger: quietLogger(options.logger), readOnly, size: poolSize, partitions, ...timeouts }
 }
 
-async function connectSqlite(file: string, { readOnly = false, busyTimeoutMs = 5000 }: OpenDatabaseOptions) {
-  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS })
+async function connectSqlite(file: string, options: OpenDatabaseOptions) {
+  const { readOnly = false, atFirstQuery = false, busyTimeoutMs = 5000 } = options
+  const settings = { file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS }
+  const client = readOnly && atFirstQuery ? new SqliteClient(settings) : await SqliteClient.open(settings)
   return { client, db: new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) }) }
 }
 
 async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
-  const { readOnly = false } = options
+  const { readOnly = false, atFirstQuery = false } = options
   if (readOnly && path === IN_MEMORY)
     throw new TypeError('openDatabase: "sqlite::memory:" has no other handle: open it without readOnly')
   const logger = quietLogger(options.logger)
@@ -157,6 +165,7 @@ async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<D
   const file = inMemory ? path : resolve(path)
   if (!readOnly && !inMemory) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const { client, db } = await connectSqlite(file, options)
+  if (readOnly && atFirstQuery) return db
   try {
     // A file that is no database fails at the first query, and Kysely closes only what it has used.
     await sql`select 1`.execute(db)

@@ -33,31 +33,39 @@ interface Waiting {
 
 type Work<T = SqliteRequest> = T extends SqliteRequest ? Omit<T, 'id'> : never
 
-/** Sends statements to a database in a worker thread. */
+/** Sends statements to a database in a worker thread, which starts with the first one unless {@link SqliteClient.open} starts it. */
 export class SqliteClient {
-  readonly #worker: Worker
+  readonly #options: SqliteWorkerOptions
+  #worker: Worker | undefined
   readonly #waiting = new Map<number, Waiting>()
   #lastId = OPENED
   #gone: SqliteError | undefined
   /** A transaction that the next statement opens, which saves a message. */
   #begin: 'begin' | 'begin immediate' | undefined
 
-  private constructor(options: SqliteWorkerOptions) {
-    // The package says where the worker is: its source here, its build elsewhere.
-    this.#worker = new Worker(new URL(import.meta.resolve('#sqlite-worker')), {
-      workerData: options,
-      name: 'sqlite',
-    })
-    this.#worker.on('message', (response: SqliteResponse) => this.#settle(response))
-    this.#worker.on('error', (error: Error) => this.#lose(error.message))
-    this.#worker.on('exit', (code) => this.#lose(`exit code ${code}`))
+  constructor(options: SqliteWorkerOptions) {
+    this.#options = options
   }
 
   /** @throws {SqliteError} if the file cannot be opened as a database. */
   static async open(options: SqliteWorkerOptions): Promise<SqliteClient> {
     const client = new SqliteClient(options)
+    client.#start()
     await client.#expect(OPENED)
     return client
+  }
+
+  #start(): Worker {
+    // The package says where the worker is: its source here, its build elsewhere.
+    const worker = new Worker(new URL(import.meta.resolve('#sqlite-worker')), {
+      workerData: this.#options,
+      name: 'sqlite',
+    })
+    worker.on('message', (response: SqliteResponse) => this.#settle(response))
+    worker.on('error', (error: Error) => this.#lose(worker, error.message))
+    worker.on('exit', (code) => this.#lose(worker, `exit code ${code}`))
+    this.#worker = worker
+    return worker
   }
 
   /** Statements that have no answer yet. */
@@ -100,22 +108,23 @@ export class SqliteClient {
   /** Closes the database after all earlier statements. An open transaction is rolled back. */
   async close(): Promise<void> {
     if (this.#gone) return
-    const closing = this.#ask({ kind: 'close' })
+    const closing = this.#worker && this.#ask({ kind: 'close' })
     this.#gone = new SqliteError({
       message: 'the database is closed',
       code: 'ERR_SQLITE_CLOSED',
       errcode: undefined,
     })
     await closing
-    await this.#worker.terminate()
+    await this.#worker?.terminate()
   }
 
   #ask<T extends Answer>(work: Work): Promise<T> {
     if (this.#gone) return Promise.reject(this.#gone)
     const id = ++this.#lastId
+    const worker = this.#worker ?? this.#start()
     const answer = this.#expect<T>(id)
     try {
-      this.#worker.postMessage({ ...work, id })
+      worker.postMessage({ ...work, id })
     } catch (error) {
       this.#take(id)?.reject(error as Error)
     }
@@ -124,7 +133,7 @@ export class SqliteClient {
 
   /** The thread keeps the process alive only while an answer is awaited. */
   #expect<T extends Answer>(id: number): Promise<T> {
-    if (this.#waiting.size === 0) this.#worker.ref()
+    if (this.#waiting.size === 0) this.#worker?.ref()
     // The answer has the type that belongs to the kind of the request.
     return new Promise((resolve, reject) =>
       this.#waiting.set(id, { resolve: resolve as (answer: Answer) => void, reject }),
@@ -134,20 +143,36 @@ export class SqliteClient {
   #take(id: number): Waiting | undefined {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
-    if (this.#waiting.size === 0) this.#worker.unref()
+    if (this.#waiting.size === 0) this.#worker?.unref()
     return waiting
   }
 
   #settle(response: SqliteResponse): void {
+    if (response.id === OPENED && 'fault' in response) {
+      this.#notOpened(errorOf(response.fault))
+      return
+    }
     const waiting = this.#take(response.id)
     if ('answer' in response) waiting?.resolve(response.answer)
     else waiting?.reject(errorOf(response.fault))
   }
 
-  #lose(why: string): void {
+  /** The next statement tries again. */
+  #notOpened(error: Error): void {
+    this.#rejectAll(error)
+    this.#worker = undefined
+  }
+
+  #lose(worker: Worker, why: string): void {
+    // The end of a thread that could not open its file is known.
+    if (worker !== this.#worker) return
     const message = `the database thread has ended (${why})`
     this.#gone ??= new SqliteError({ message, code: 'ERR_SQLITE_WORKER', errcode: undefined })
-    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(this.#gone)
+    this.#rejectAll(this.#gone)
+  }
+
+  #rejectAll(error: Error): void {
+    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(error)
   }
 }
 
