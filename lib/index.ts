@@ -18,6 +18,7 @@ export {
 } from './middleware/authenticate/index.ts'
 export { type BeginCallOptions, beginCall } from './middleware/begin-call/index.ts'
 export { type BillingGuardOptions, billingGuard } from './middleware/billing-guard/index.ts'
+export { type CacheOptions, cache } from './middleware/cache/index.ts'
 export { CallLogWriter, callLog, MemoryCallStore } from './middleware/call-log/index.ts'
 export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './middleware/error-envelope/index.ts'
 export { type ForwardOptions, forward } from './middleware/forward/index.ts'

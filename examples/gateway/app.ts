@@ -30,6 +30,7 @@ import { STORED_RESPONSE_PATH, storedResponse } from 'express-model-gateway/resp
 import { VIDEO_CREATE_PATHS, VIDEO_PATHS } from 'express-model-gateway/video'
 import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azure-paths.ts'
 import { browserAccess } from './browser-access.ts'
+import { modelCache } from './cache.ts'
 import type { ProviderSettings } from './config/environment.ts'
 import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
 import { guardsOf } from './guards.ts'
@@ -108,6 +109,7 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
     }),
     callLog: callLog({ writer: services.entries, settledBy: own.calls ? 'writer' : 'ledger' }),
     authenticate: authenticate({ keys: stores.keys, region, onUse: services.keyUses.note }),
+    cache: modelCache({ stores, watches, pool, budgets, onStoreError }),
     idempotency: idempotency({
       store: stores.claims,
       answers: stores.answers,
@@ -180,7 +182,7 @@ export function assemble(parts: GatewayParts): Assembly {
   if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
   const guards = live.following('guards', (given) => guardsOf(given, catalog))
-  const afterRead = [...read, guards, idempotency, references, rateLimit, billingGuard, route]
+  const afterRead = [...read, guards, chain.cache, idempotency, references, rateLimit, billingGuard, route]
   app.post(MODEL_CALLS, readRequest(bodies), afterRead)
   app.post(DEPLOYMENT_CALLS, readRequest({ ...bodies, ...OF_DEPLOYMENT }), afterRead)
 
@@ -246,6 +248,7 @@ export function assemble(parts: GatewayParts): Assembly {
     async close() {
       await openCalls.ended(CALLS_END_WITHIN_MS)
       await idempotency.close()
+      await chain.cache.close()
       await services.close()
     },
   }

@@ -7,6 +7,7 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'Request-Id',
   'X-Original-Request-Id',
+  'X-Gateway-Cache',
   'X-Gateway-Dropped',
   'X-Gateway-Estimated',
   'X-Next-Cursor',

@@ -45,8 +45,8 @@ export interface GatewayOptions extends Openings {
    */
   readonly ledgerConfirmMs?: number | undefined
   /**
-   * The Redis that counts limits for several processes: `redis://…`, `rediss://…`, `redis+cluster://…` or
-   * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
+   * The Redis that counts limits for several processes, and keeps answers of models with a `cache`: `redis://…`, `rediss://…`, `redis+cluster://…` or
+   * `redis+sentinel://…` (needs the package `ioredis`, and for answers `@keyv/redis`). Defaults to none: all of it is in this process.
    */
   readonly redisUrl?: string | undefined
   /** The token of the admin API, or `file:PATH`. Defaults to none: there is no admin API. */
@@ -117,7 +117,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
   let source: GatewayConfig = structuredClone(config)
   const limits = await openLimitStores(redisUrl, logger, valid.onStoreError)
   const observability = metrics ? readObservability(env) : undefined
-  const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
+  const opened = await openGateway({ config: valid, limits, redisUrl, observability, logger, ...more })
   const { app, upgrades, readiness, connections, abortCalls } = opened
   const servingApp = followMounts(app)
   const mountedUpgrades = upgradeHandler((req, res) => (outerApp ?? servingApp())(req, res))
@@ -129,7 +129,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
     started: valid,
     logger,
     read: async () => source,
-    load: async (next) => startable(loadConfig(next as GatewayConfig, env)),
+    load: async (next) => startable(loadConfig(next as GatewayConfig, env), redisUrl),
     apply: (next) => opened.reload(next),
   })
   secrets.watch()
@@ -163,7 +163,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
       const loaded = loadConfig(next, env)
       const copy = structuredClone(next)
       await secrets.replace(async () => {
-        await startable(loaded)
+        await startable(loaded, redisUrl)
         source = copy
         return loaded
       })

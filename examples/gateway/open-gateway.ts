@@ -7,6 +7,7 @@ import { loadOptional, missingPackages, startable } from './config/packages.ts'
 import { errorText } from './errors.ts'
 import type { Openings } from './openings.ts'
 import { Readiness } from './serving/readiness.ts'
+import { openCacheStore } from './stores/cache-store.ts'
 import type { LimitStores } from './stores/limit-stores.ts'
 import { openDurableStores } from './stores/stores.ts'
 import { metricsPage, openObservability } from './telemetry/observability.ts'
@@ -20,6 +21,8 @@ export interface OpenGatewayOptions extends Openings {
   readonly ledgerStallMs?: number | undefined
   readonly ledgerConfirmMs?: number | undefined
   readonly limits: LimitStores
+  /** The Redis that keeps answers for repeated requests; undefined = the memory of this process does. */
+  readonly redisUrl?: string | undefined
   readonly adminToken?: string | undefined
   /** The provider that operators sign in at; undefined = there is none. */
   readonly signInProvider?: ProviderSettings | undefined
@@ -85,6 +88,9 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const stores = await openStores(options)
   opened.push(() => stores.close())
 
+  const answers = options.redisUrl === undefined ? undefined : await openCacheStore(options.redisUrl)
+  if (answers) opened.push(() => answers.close())
+
   const takeOver = new TakeOver(config, { stores, logger, logs: () => peers?.logsForAll ?? true })
   opened.push(() => takeOver.close())
   await takeOver.start(config)
@@ -106,6 +112,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       limits: limits.limits,
       ...(limits.state && { state: limits.state }),
       ...(limits.lineStates && { lineStates: limits.lineStates }),
+      ...(answers && { cache: answers.store }),
       ...(limits.limitsLogger && { limitsLogger: limits.limitsLogger }),
       ...own,
     },
@@ -137,12 +144,13 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
 }
 
 /** @throws {ConfigError} if packages that a setting needs are not installed. */
-async function requirePackages({ config, databaseUrl, signInProvider }: OpenGatewayOptions): Promise<void> {
+async function requirePackages(options: OpenGatewayOptions): Promise<void> {
+  const { config, databaseUrl, signInProvider, redisUrl } = options
   if (databaseUrl.startsWith('postgres') && !(await loadOptional(() => import('pg'))))
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
-  await startable(config)
+  await startable(config, redisUrl)
 }
 
 /** @throws {ConfigError} if the database cannot be opened. */

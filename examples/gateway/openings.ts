@@ -4,8 +4,7 @@ import type { RequestHandler } from 'express'
 import { type Call, ConfigError, type KeyDirectory, type Logger, type Strategy } from 'express-model-gateway'
 import { z } from 'zod'
 import { errorText } from './errors.ts'
-import type { LimitStores } from './stores/limit-stores.ts'
-import type { DurableStores } from './stores/stores.ts'
+import type { DurableStores, Stores } from './stores/stores.ts'
 
 type OneOrMore<T> = T | readonly T[]
 
@@ -27,7 +26,7 @@ export type OwnStores = Partial<
     DurableStores,
     'seeds' | 'retention' | 'database' | 'connections' | 'ping' | 'write' | 'seed' | 'close' | 'keys'
   > &
-    Pick<LimitStores, 'limits' | 'lineStates'>
+    Pick<Stores, 'limits' | 'lineStates' | 'cache'>
 >
 
 /** The parts of the gateway that an app, or the module of `--use`, can bring. */
@@ -63,6 +62,7 @@ const STORES = [
   'changes',
   'limits',
   'lineStates',
+  'cache',
 ] as const satisfies readonly (keyof OwnStores)[]
 
 const PLACES = ['first', 'authenticated', 'read', 'answered'] as const satisfies readonly (keyof Uses)[]

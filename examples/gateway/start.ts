@@ -152,7 +152,7 @@ async function main(): Promise<void> {
       started: config,
       logger,
       read: () => readConfigFile(file, configOrigin),
-      load: async (next) => startable(configOf(next, settings, currentVariables())),
+      load: async (next) => startable(configOf(next, settings, currentVariables()), settings.redisUrl),
       apply: running.reload,
     })
   reload?.watch()

@@ -26,7 +26,8 @@ export interface AssembledGateway {
   entryOf(response: Response): Promise<CallLogEntry>
 }
 
-export interface AssembledOptions extends Pick<GatewayOptions, 'use' | 'strategy' | 'keys' | 'stores'> {
+export interface AssembledOptions
+  extends Pick<GatewayOptions, 'use' | 'strategy' | 'keys' | 'stores' | 'redisUrl'> {
   /** Defaults to a database in memory. */
   readonly databaseUrl?: string
   readonly env?: Readonly<Record<string, string | undefined>>

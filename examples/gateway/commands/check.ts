@@ -29,7 +29,7 @@ export async function printFaults(
   const config = source && collect(ofConfig, () => configOf(source, settings ?? { region }, env))
   faults.push(...(configFile === undefined ? ofConfig : await withPlaces(ofConfig, configFile)))
   if (use !== undefined) await importOpenings(use).catch((error: unknown) => note(faults, error))
-  if (config) await startable(config).catch((error: unknown) => note(faults, error))
+  if (config) await startable(config, settings?.redisUrl).catch((error: unknown) => note(faults, error))
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) return 1
   for (const hint of config ? configHints(config.catalog) : []) console.log(`hint: ${hint}`)

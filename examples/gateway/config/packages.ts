@@ -39,22 +39,30 @@ const PACKAGES = {
   },
 } as const
 
+/** The packages of a cache in Redis. */
+const REDIS_CACHE = { names: '@keyv/redis', load: () => import('@keyv/redis') }
+
 /**
  * Returns a config, or throws what a start would: a running gateway must not take over a config that it, or the next worker,
  * could not start with.
  *
+ * @param redisUrl where answers are kept for repeated requests, if a model has a cache; undefined = in memory.
  * @throws {ConfigError} if a member of the config needs packages that are not installed.
  */
-export async function startable(config: LoadedConfig): Promise<LoadedConfig> {
+export async function startable(config: LoadedConfig, redisUrl?: string): Promise<LoadedConfig> {
   const { catalog, retention } = config
   for (const [i, { credential }] of catalog.lines.entries())
     if (credential && credential.kind !== 'oauth')
-      await requirePackages(`lines[${i}].apiKey.${credential.kind}`, credential.kind)
-  if (retention.export?.to.startsWith('s3:')) await requirePackages('retention.export', 's3')
+      await requirePackages(`lines[${i}].apiKey.${credential.kind}`, PACKAGES[credential.kind])
+  if (retention.export?.to.startsWith('s3:')) await requirePackages('retention.export', PACKAGES.s3)
+  const cached = [...catalog.models.values()].findIndex(({ cache }) => cache !== undefined)
+  if (cached >= 0 && redisUrl !== undefined) await requirePackages(`models[${cached}].cache`, REDIS_CACHE)
   return config
 }
 
-async function requirePackages(setting: string, kind: keyof typeof PACKAGES): Promise<void> {
-  const { names, load } = PACKAGES[kind]
+async function requirePackages(
+  setting: string,
+  { names, load }: { readonly names: string; load(): Promise<unknown> },
+): Promise<void> {
   if (!(await loadOptional<unknown>(load))) throw missingPackages(setting, names)
 }

@@ -27,8 +27,10 @@ export interface LimitStores {
 }
 
 const EFFECTS: Readonly<Record<LoadedConfig['onStoreError'], string>> = {
-  local: 'calls are served; each process counts limits, and has circuits and rests, by itself',
-  refuse: 'calls with limits are refused with internal_error; each process has circuits and rests of its own',
+  local:
+    'calls are served; each process counts limits, and has circuits and rests, by itself; no answer comes from a cache',
+  refuse:
+    'calls with limits are refused with internal_error; each process has circuits and rests of its own; no answer comes from a cache',
 }
 
 /**

@@ -9,6 +9,7 @@ import type {
   Seeds,
   SessionStore,
 } from 'express-model-gateway/admin'
+import type { CacheStore } from 'express-model-gateway/cache'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { LoadedConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
@@ -305,19 +306,26 @@ function timesOf({ retention: { calls, charges } }: LoadedConfig): RetentionTime
 }
 
 /** All stores of a gateway. */
-export type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates' | 'limitsLogger'>
+export type Stores = DurableStores &
+  Pick<LimitStores, 'limits' | 'state' | 'lineStates' | 'limitsLogger'> & {
+    /** Keeps answers for repeated requests; absent: the memory of this process does. */
+    readonly cache?: CacheStore
+  }
 
 /** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {
   readonly stores: Stores
   readonly states: Pick<Required<TelemetryOptions>['states'], 'stores' | 'videos' | 'database'>
   /** The watches of stores whose users report outages to them. */
-  readonly watches: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>>
+  readonly watches: Readonly<
+    Record<'cache' | 'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>
+  >
 }
 
 /** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
 export function watchStores(stores: Stores): WatchedStores {
   const watches = {
+    cache: new StoreWatch(),
     idempotency: new StoreWatch(),
     kept: new StoreWatch(),
     lineSwitches: new StoreWatch(),
@@ -338,6 +346,7 @@ export function watchStores(stores: Stores): WatchedStores {
     },
     states: {
       stores: {
+        cache: watches.cache,
         idempotency: watches.idempotency,
         kept_things: watches.kept,
         line_switches: watches.lineSwitches,

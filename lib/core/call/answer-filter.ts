@@ -1,5 +1,7 @@
 /** Checks answers before their caller gets them, and may change them. */
 export interface AnswerFilter {
+  /** The name of the guard, or the names of several. */
+  readonly name: string
   /**
    * Returns a whole answer as the caller gets it.
    *
@@ -30,6 +32,7 @@ export function joinedFilter(filters: readonly AnswerFilter[]): AnswerFilter | u
   if (!first) return undefined
   if (others.length === 0) return first
   return {
+    name: filters.map(({ name }) => name).join(' '),
     async whole(answer, type) {
       let text = answer
       for (const filter of filters) text = await filter.whole(text, type)

@@ -45,6 +45,10 @@ export interface CallLogEntry {
   readonly limit: LimitSummary | null
   /** The decisions of guards; absent if there were none. */
   readonly guards?: readonly GuardSummary[]
+  /** Whether the answer came from the cache; absent if it was not looked for. */
+  readonly cache?: 'hit' | 'miss'
+  /** The id of the call that got the answer first; absent unless it came from the cache. */
+  readonly cached_from?: string
   readonly idempotency_key: string | null
   readonly original_request_id: string | null
   readonly response_body: string | null
@@ -198,6 +202,10 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       ...guard,
       duration_ms: Math.round(durationMs),
     }))
+  if (call.cache) {
+    entry.cache = call.cache.outcome
+    if (call.cache.from !== null) entry.cached_from = call.cache.from
+  }
   if (idempotency && idempotency.partsApart > 0) entry.response_body_parts = idempotency.partsApart
   if (routing && !isShort(routing)) entry.routing = cutTrace(entry, routing)
   else if (entry.request?.provider && bytesWithLabels(entry) > MAX_ENTRY_BYTES)

@@ -12,6 +12,7 @@ import type { BillingTrace, ServedBy } from './billing-trace.ts'
 import { isHeldBack, LAST_BYTES } from './held-answer.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
+  CacheTrace,
   CallEnding,
   CallLimits,
   CallOutcome,
@@ -143,6 +144,8 @@ export class Call {
   filtersAnswer = false
   /** The decisions of guards. Written by `guard`. */
   readonly guards: GuardTrace[] = []
+  /** Whether the call was answered from a cache. Written by `cache`; null if it was not looked for. */
+  cache: CacheTrace | null = null
   /** The error that {@link refuse} made last. */
   refusal: GatewayError | null = null
   /**

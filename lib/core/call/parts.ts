@@ -169,6 +169,13 @@ export interface RoutingTrace {
   disconnect?: DisconnectTrace
 }
 
+/** The part of a cache in a call. */
+export interface CacheTrace {
+  readonly outcome: 'hit' | 'miss'
+  /** The id of the call that got the answer first; null for a miss. */
+  readonly from: string | null
+}
+
 /** The limit that refused a call. */
 export interface LimitRefusal {
   readonly kind: 'rpm' | 'tpm' | 'concurrency'

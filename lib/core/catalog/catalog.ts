@@ -33,6 +33,13 @@ export interface CircuitSettings {
   readonly resetMs: number
 }
 
+/** How long answers of a model are given again to repeated requests, and the price of that. */
+export interface ModelCache {
+  readonly ttlMs: number
+  /** The price of an answer from the cache, in nano-units. */
+  readonly hitPrice: bigint
+}
+
 /** A model as callers know it. */
 export interface Model {
   readonly id: string
@@ -45,6 +52,8 @@ export interface Model {
   readonly price: Price
   /** The models that follow, in this order, if no line of this one can serve a call. Absent: none. */
   readonly fallbacks?: readonly string[] | undefined
+  /** Absent: answers are not kept. */
+  readonly cache?: ModelCache | undefined
 }
 
 /** One upstream that serves some of the models. */

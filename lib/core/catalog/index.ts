@@ -7,6 +7,7 @@ export {
   type Feature,
   type Line,
   type Model,
+  type ModelCache,
   type ModelKind,
   priceOn,
   type Timeouts,

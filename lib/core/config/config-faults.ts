@@ -54,6 +54,7 @@ export function crossFaults(config: ConfigParts): string[] {
       missing(`guards[${i}].moderation.line`, guard?.moderation?.line, known.line),
     ),
     ...models.flatMap((model, i) => tierFaults(`models[${i}].price`, model?.price)),
+    ...models.flatMap((model, i) => cacheFaults(`models[${i}].cache`, model ?? {})),
     ...models.flatMap((model, i) => fallbackFaults(`models[${i}].fallbacks`, model ?? {}, models, known)),
     ...lines.flatMap((line, i) =>
       (['price', 'cost'] as const).flatMap((name) => tierFaults(`lines[${i}].${name}`, line?.[name])),
@@ -142,6 +143,14 @@ function fallbackFaults(
     if (other === undefined || kind === undefined || other === kind) return missing(at, name, known.model)
     return [`${at}: "${name}" is of the kind "${other}", not "${kind}"`]
   })
+}
+
+/** The kinds of models whose answers can be kept: addresses of images expire, and a video is created once. */
+const KINDS_WITH_CACHE: ReadonlySet<string> = new Set(['chat', 'embedding', 'rerank'])
+
+function cacheFaults(path: string, { kind, cache }: Parts<ParsedModel>): string[] {
+  if (cache === undefined || kind === undefined || KINDS_WITH_CACHE.has(kind)) return []
+  return [`${path}: a model of the kind "${kind}" cannot have one`]
 }
 
 /** Two tiers for the same calls would contradict each other. */

@@ -126,6 +126,9 @@ const key = z.strictObject({
   limits: keyLimits.prefault({}),
 })
 
+/** No answer is given again for longer: 24 days. */
+const MAX_TTL_SECONDS = 24 * 86_400
+
 const model = z.strictObject({
   id,
   kind: z.enum(['chat', 'embedding', 'image', 'rerank', 'video']),
@@ -137,6 +140,13 @@ const model = z.strictObject({
     .array(id)
     .optional()
     .describe('Models of the same kind that follow, in this order, if no line of this one can serve a call.'),
+  cache: z
+    .strictObject({
+      ttlSeconds: z.int().min(1).max(MAX_TTL_SECONDS).describe('How long an answer is given again.'),
+      hitPrice: price.default('0').describe('The price of an answer from the cache.'),
+    })
+    .optional()
+    .describe('Answers exact repetitions of a request. Absent: each is answered anew.'),
 })
 
 const line = z.strictObject({

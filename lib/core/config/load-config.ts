@@ -5,6 +5,7 @@ import {
   FREE,
   type Line,
   type Model,
+  type ModelCache,
   type Price,
   type PriceTier,
   parseAmount,
@@ -174,7 +175,12 @@ function toModel(model: ParsedModel): Model {
     features: model.features && new Set(model.features),
     price: pricedBy(FREE, toPrice(model.price)),
     ...(model.fallbacks && { fallbacks: model.fallbacks }),
+    ...(model.cache && { cache: toCache(model.cache) }),
   }
+}
+
+function toCache({ ttlSeconds, hitPrice }: NonNullable<ParsedModel['cache']>): ModelCache {
+  return { ttlMs: ttlSeconds * 1000, hitPrice: parseAmount(hitPrice) }
 }
 
 function toLine(line: ParsedLine, env: Variables): Line {

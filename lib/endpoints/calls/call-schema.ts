@@ -148,6 +148,8 @@ const entry = {
     .array(z.looseObject(guard))
     .optional()
     .describe('The decisions of guards about what went in and out.'),
+  cache: z.enum(['hit', 'miss']).optional().describe('Whether the answer came from the cache.'),
+  cached_from: z.string().optional().describe('Of a hit: the call that got the answer first.'),
   idempotency_key: text,
   original_request_id: text.describe('Of a replay: the call that ran.'),
   response_body: text,

@@ -96,6 +96,7 @@ export function guard(options: GuardOptions = {}): RequestHandler {
   function filterBy(check: GuardFunction, call: Call): AnswerFilter {
     const checker = new Checker(check, call, 'output', settings)
     return {
+      name,
       whole: (answer, type) => checkWhole(answer, type, checker),
       stream: () => new WindowStream(checker, windowChars),
     }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { AnswerBytes, Call, IdempotencyTrace, Logger } from '../../core/call/index.ts'
+import { RecordedAnswer } from '../../core/repetition/index.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { ClaimKeeper, HeldClaim } from './claim-keeper.ts'
-import { RecordedAnswer } from './recorded-answer.ts'
 import { refuseLost, refuseUnrecorded } from './refusals.ts'
 
 interface ClaimedCallOptions {

@@ -2,16 +2,15 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
+import { contentOf, fingerprintOf } from '../../core/repetition/index.ts'
 import { AnswerBody } from './answer-body.ts'
 import { AnswerTrace } from './answer-trace.ts'
 import { HeldClaim } from './claim-keeper.ts'
 import { KeyedCall, ReplayedCall } from './claimed-call.ts'
-import { fingerprintOf } from './fingerprint.ts'
 import { readKey, recordId } from './idempotency-key.ts'
 import { type IdempotencyOptions, validate } from './idempotency-options.ts'
-import { sendAgain } from './recorded-answer.ts'
 import { refuseFor, refuseUnchecked } from './refusals.ts'
-import { contentOf } from './request-content.ts'
+import { sendAgain } from './send-again.ts'
 
 /** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
@@ -93,7 +92,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     const path = call.request?.operation.path ?? call.path
     const ownScope = scope(req, call)
     const id = recordId(ownScope, call.method, path, key)
-    const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
+    const fingerprint = fingerprintOf(call.method, path, judgedContentOf(req, call))
 
     if (warnsOfScope && isSomebody(req, call)) {
       warnsOfScope = false
@@ -146,4 +145,23 @@ const SHARED_SCOPE =
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
 function isSomebody({ headers }: Request, call: Call): boolean {
   return !call.principal && (headers.authorization !== undefined || headers.cookie !== undefined)
+}
+
+/**
+ * Returns the value of the request's body.
+ *
+ * @throws TypeError if no parser is mounted: then a repetition cannot be distinguished from another request.
+ */
+function judgedContentOf(req: Request, call: Call): unknown {
+  const content = contentOf(req, call)
+  if (content === 'no parser')
+    throw new TypeError(
+      'idempotency: the body was not read; mount the parser, such as express.json(), before idempotency',
+    )
+  if (content === 'not parsed')
+    throw new GatewayError('invalid_request', {
+      message:
+        'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
+    })
+  return content.value
 }

@@ -1,6 +1,7 @@
 import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
 import type {
   AttemptRecord,
+  CacheTrace,
   Call,
   Elimination,
   Finish,
@@ -76,6 +77,7 @@ export class CallFacts {
   limit: LimitRefusal | null = null
   idempotency: IdempotencyOutcome | undefined = undefined
   guards: readonly GuardTrace[] = NONE
+  cache: CacheTrace['outcome'] | undefined = undefined
   eliminated: readonly Elimination[] = NONE
   attempts: readonly AttemptRecord[] = NONE
   retryBudgetSpent = false
@@ -95,6 +97,7 @@ export class CallFacts {
     this.limit = call.limit
     this.idempotency = call.idempotency ? idempotencyOutcome(call) : undefined
     this.guards = call.guards.length > 0 ? call.guards : NONE
+    this.cache = call.cache?.outcome
     this.eliminated = routing ? routing.eliminated : NONE
     this.attempts = routing ? routing.attempts : NONE
     this.retryBudgetSpent = routing?.retryBudgetSpent === true
@@ -185,7 +188,7 @@ export class CallMetrics {
 
   #record(facts: CallFacts): void {
     const { operation, model, provider, error, status, finish, ms, usage, charged } = facts
-    const { calls, charges, guards, limitRefusals, idempotency } = this.#tallies
+    const { cache, calls, charges, guards, limitRefusals, idempotency } = this.#tallies
     calls.counts
       .with(ATTRIBUTE.operation, operation)
       .with(ATTRIBUTE.model, model)
@@ -203,6 +206,7 @@ export class CallMetrics {
         .with(ATTRIBUTE.direction, on)
         .with(ATTRIBUTE.outcome, decision)
         .add(1)
+    if (facts.cache) cache.counts.with(ATTRIBUTE.model, model).with(ATTRIBUTE.outcome, facts.cache).add(1)
     if (facts.idempotency) idempotency.counts.with(ATTRIBUTE.outcome, facts.idempotency).add(1)
     if (charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(charged))
     if (!operation) return

@@ -18,6 +18,7 @@ export function callTallies(meter: Meter) {
     charges: tally('charges', 'USD', 'What calls were charged', IN_USD),
     limitRefusals: tally('limit.refusals', '{call}', 'Calls that a limit refused'),
     guards: tally('guards', '{call}', 'Decisions of guards about the input and output of calls'),
+    cache: tally('cache', '{call}', 'Calls that were looked for in the cache'),
     idempotency: tally('idempotency', '{call}', 'What became of calls with an Idempotency-Key'),
   }
 }

@@ -3,6 +3,7 @@ import { type Call, type CallEnding, entryOf } from '../../../lib/core/call/inde
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
 const BARE = {
   guards: [],
+  cache: null,
   id: 'req_1',
   startedAt: START,
   clientIp: null,

@@ -1,3 +1,4 @@
+import { Keyv } from 'keyv'
 import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import * as toolkit from '../../../lib/index.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
@@ -63,6 +64,18 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       timeoutMs: 1,
       onError: 'allow',
       skip: () => true,
+    },
+  },
+  cache: {
+    needs: { ttl: 1000 },
+    takes: {
+      ttl: () => 1000,
+      store: new Keyv(),
+      by: () => 'ann',
+      onHit: () => {},
+      maxBytes: 1,
+      onStoreChange: () => {},
+      logger: console,
     },
   },
   patterns: {

@@ -239,7 +239,7 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
       /DATABASE_URL/,
     ],
     ['environment_variables: { REDIS_HOST: h }', 'environment_variables.REDIS_HOST', /\.env/],
-    ['litellm_settings: { cache: true }', 'litellm_settings.cache', /not cached/],
+    ['litellm_settings: { cache: true }', 'litellm_settings.cache', /give each model .* a "cache"/],
     ['litellm_settings: { drop_params: true }', 'litellm_settings.drop_params', /"unsupported": "drop"/],
     ['litellm_settings: { max_budget: 9 }', 'litellm_settings.max_budget', /admin\/budgets/],
     ['general_settings: { budget_duration: 30d }', 'general_settings.budget_duration', /admin\/budgets/],

@@ -14,6 +14,15 @@ describe('the figures of a call beside its use', () => {
       endedCall({
         guards: [{ guard: 'cards', on: 'input', decision: 'replaced', checks: 2, durationMs: 1 }],
       }),
+      endedCall({ cache: { outcome: 'hit', from: 'req_1' } }),
+      endedCall({ cache: { outcome: 'miss', from: null } }),
+    )
+    assert.deepEqual(
+      points('model_gateway.cache'),
+      ['hit', 'miss'].map((outcome) => [
+        { 'gen_ai.request.model': 'chat', 'model_gateway.outcome': outcome },
+        1,
+      ]),
     )
     assert.deepEqual(points('model_gateway.guards'), [
       [

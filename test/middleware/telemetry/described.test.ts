@@ -36,7 +36,10 @@ async function eventfulScrape(t: TestContext): Promise<Scrape> {
       ],
       metrics: { labels: ['account'] },
       guards: [{ name: 'house', patterns: { mask: ['never said'] } }],
-      models: ['chat', 'slow'].map((id) => ({ id, kind: 'chat', price: { perRequest: '0.01' } })),
+      models: [
+        { id: 'chat', kind: 'chat', price: { perRequest: '0.01' } },
+        { id: 'slow', kind: 'chat', price: { perRequest: '0.01' }, cache: { ttlSeconds: 60 } },
+      ],
     },
   })
   const limited = { authorization: 'Bearer sk-limited' }

@@ -37,6 +37,7 @@ export const endedCall = (members: object = {}) =>
     limit: null,
     idempotency: null,
     guards: [],
+    cache: null,
     ...members,
   }) as unknown as Call
 

@@ -5,7 +5,7 @@ import { rolldown } from 'rolldown'
 import { Consumer, specifiers } from './consumer.ts'
 
 /** Optional packages that nobody has installed here stay outside, as whoever bundles must say. */
-const OPTIONAL = /^(?:@opentelemetry\/(?!api)|ioredis|pg|ws)/
+const OPTIONAL = /^(?:@opentelemetry\/(?!api)|@keyv\/redis|ioredis|pg|ws)/
 
 /** In one file, optional packages that are imported when needed are imported at once. */
 const BUNDLED = specifiers.filter((specifier) => !/\/(?:redis|gateway)$/.test(specifier))

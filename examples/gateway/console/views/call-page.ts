@@ -75,6 +75,8 @@ function request(call: Call, session: Session): HTMLElement {
     ['Caller’s own id', call.client_request_id],
     ['Idempotency-Key', call.idempotency_key],
     ...(original === null ? [] : [['First call with it', callLink(original)] as const]),
+    ...(call.cache === undefined ? [] : [['Cache', call.cache] as const]),
+    ...(call.cached_from === undefined ? [] : [['Cached from', callLink(call.cached_from)] as const]),
     ...(parameters === null
       ? []
       : ([
@@ -106,7 +108,8 @@ function tokens(value: number | null): Child {
   return value === null ? null : `${count(value)} tokens`
 }
 
-function routing({ routing: trace }: Call, session: Session): Child {
+function routing({ routing: trace, cache }: Call, session: Session): Child {
+  if (cache === 'hit') return emptyState('The call was not routed: it was answered from the cache.')
   if (!trace) return emptyState('The call was not routed: it was answered or refused before.')
   const {
     region,

@@ -8,7 +8,7 @@ const TAGS = 'lines are not chosen by tags: give each group a model of its own'
 const BUDGET = 'is not converted: set budgets with POST /admin/budgets'
 const LINE_BUDGET = 'budgets are of accounts, keys, users and tags, not of lines or providers'
 const REDIS = 'set REDIS_URL to count limits of callers for several machines'
-const CACHE = 'answers are not cached'
+const CACHE = 'is not converted: give each model whose answers may be given again a "cache"'
 const TELEMETRY =
   'metrics and traces go to OTEL_EXPORTER_OTLP_ENDPOINT, or are at /metrics; each call is in the call log'
 const OWN_DATABASE = 'is not read: this gateway has a database of its own: set DATABASE_URL'

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
 
 /** An answer as a store keeps it, as JSON. */
 interface KeptAnswer {
@@ -27,12 +26,13 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
 /**
- * Records an answer as the handler gives it: what middlewares in front of `idempotency` have set before, or change on the way
+ * Records an answer as the handler gives it: what middlewares have set before, or change on the way
  * out, such as the encoding of `compression`, is theirs again at a repetition.
  */
 export class RecordedAnswer {
   readonly #res: ServerResponse
   readonly #limit: number
+  readonly #leftOut: RegExp | undefined
   readonly #before: OutgoingHttpHeaders
   #head: Pick<KeptAnswer, 'status' | 'headers'> | undefined
   /** The length of the body that the answer has declared. */
@@ -40,10 +40,14 @@ export class RecordedAnswer {
   #chunks: Buffer[] = []
   #bytes = 0
 
-  /** @param limit the largest body to keep, in bytes. */
-  constructor(res: ServerResponse, limit: number) {
+  /**
+   * @param limit the largest body to keep, in bytes.
+   * @param leftOut the names of further headers that are not kept.
+   */
+  constructor(res: ServerResponse, limit: number, leftOut?: RegExp) {
     this.#res = res
     this.#limit = limit
+    this.#leftOut = leftOut
     this.#before = res.getHeaders()
     const { writeHead } = res
     const recordingHead = (...given: unknown[]): ServerResponse => {
@@ -69,6 +73,12 @@ export class RecordedAnswer {
     this.#bytes += bytes.byteLength
     if (this.#bytes <= this.#limit) this.#chunks.push(bytes)
     else this.#chunks = []
+  }
+
+  /** Returns a header that the handler has set, in small letters; empty if it has not. */
+  header(name: string): string {
+    this.#noteHead([])
+    return String(this.#head?.headers[name] ?? '').toLowerCase()
   }
 
   /** Returns the answer; undefined if it is too large, or has not the length that it declared: its caller saw it break off. */
@@ -98,7 +108,8 @@ export class RecordedAnswer {
     for (const name of Object.keys(this.#before))
       if (all[name] === undefined && !NOT_KEPT.has(name)) headers[name] = null
     for (const [name, value] of Object.entries(all)) {
-      if (value === undefined || NOT_KEPT.has(name) || String(value) === String(this.#before[name])) continue
+      if (value === undefined || NOT_KEPT.has(name) || this.#leftOut?.test(name)) continue
+      if (String(value) === String(this.#before[name])) continue
       headers[name] = value
     }
     this.#head = { status, headers }
@@ -130,23 +141,24 @@ function pairsOf(list: readonly unknown[]): [unknown, unknown][] {
 }
 
 /**
- * Answers a repetition as the first request was answered.
+ * Answers a request with a recorded answer.
  *
- * @returns whether it did: not if the first is still running, had other content, or its answer was not kept.
+ * @param further headers that are set last.
  */
-export function sendAgain(record: IdempotencyRecord, fingerprint: string, res: ServerResponse): boolean {
-  if (record.state !== 'completed' || record.fingerprint !== fingerprint || record.answer === undefined)
-    return false
-  const { status, headers, body, encoding } = JSON.parse(record.answer) as KeptAnswer
+export function sendRecorded(
+  answer: string,
+  res: ServerResponse,
+  further: Readonly<Record<string, string>> = {},
+): void {
+  const { status, headers, body, encoding } = JSON.parse(answer) as KeptAnswer
   res.statusCode = status
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, value] of Object.entries({ ...headers, ...further })) {
     if (value === null) res.removeHeader(name)
     else res.setHeader(name, value)
   }
-  res.setHeader('idempotent-replayed', 'true')
-  res.setHeader('x-original-request-id', record.owner)
   const bytes = Buffer.from(body, encoding)
-  if (!BODILESS.has(status)) res.setHeader('content-length', bytes.byteLength)
+  // What checks a stream on its way may change its length.
+  const isStream = String(headers['content-type']).startsWith('text/event-stream')
+  if (!BODILESS.has(status) && !isStream) res.setHeader('content-length', bytes.byteLength)
   res.end(bytes)
-  return true
 }

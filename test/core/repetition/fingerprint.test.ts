@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { fingerprintOf } from '../../../lib/middleware/idempotency/fingerprint.ts'
+import { fingerprintOf } from '../../../lib/core/repetition/index.ts'
 import { cpuMsOf } from '../../support/cpu-time.ts'
 
 const of = (body: unknown) => fingerprintOf('POST', '/v1/chat/completions', body)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import { RecordedAnswer } from '../../../lib/middleware/idempotency/recorded-answer.ts'
+import { RecordedAnswer } from '../../../lib/core/repetition/index.ts'
 
 /** The record of an answer that `give` gives, through a response that has these headers already. */
 function kept(

@@ -1,28 +1,19 @@
 import type { Request } from 'express'
-import type { Call } from '../../core/call/index.ts'
-import { GatewayError } from '../../core/errors/index.ts'
+import type { Call } from '../call/index.ts'
 
-/**
- * Returns the value of the request's body.
- *
- * @throws TypeError if no parser is mounted: then a repetition cannot be distinguished from another request.
- */
-export function contentOf(req: Request, call: Call): unknown {
-  if (call.request) return call.request.body.json
+/** The value of a request's body, or why it is not known: no parser is mounted, or none took a body of this type. */
+export type RequestContent = { readonly value: unknown } | 'no parser' | 'not parsed'
+
+/** Returns the value of the request's body. */
+export function contentOf(req: Request, call: Call): RequestContent {
+  if (call.request) return { value: call.request.body.json }
   const uploads = uploadsOf(req)
-  if (uploads) return { body: req.body, uploads }
-  if (req.body !== undefined) return req.body
+  if (uploads) return { value: { body: req.body, uploads } }
+  if (req.body !== undefined) return { value: req.body }
   const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers
-  if (coding === undefined && length === '0') return undefined
+  if (coding === undefined && length === '0') return { value: undefined }
   // A parser of Express leaves the property behind also where the type of the body is not its own.
-  if (!('body' in req))
-    throw new TypeError(
-      'idempotency: the body was not read; mount the parser, such as express.json(), before idempotency',
-    )
-  throw new GatewayError('invalid_request', {
-    message:
-      'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
-  })
+  return 'body' in req ? 'not parsed' : 'no parser'
 }
 
 /**

@@ -1,0 +1,174 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, callOf, holdEnd, type Logger, quietLogger } from '../../core/call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  aWholeNumber,
+  checkedFunction,
+  checkOptions,
+  MAX_TIMER_MS,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
+import { sendRecorded } from '../../core/repetition/index.ts'
+import { cacheControlOf, cacheKeyOf, isRepeatable } from './cacheable.ts'
+import { type CachedAnswer, CachedAnswers, type CacheStore } from './cached-answers.ts'
+import { KeptCall } from './kept-call.ts'
+import { memoryStore } from './memory-store.ts'
+
+/** Options of {@link cache}. */
+export interface CacheOptions {
+  /** How long an answer is given again, in milliseconds, or a function that returns it; 0 or undefined: not at all. */
+  ttl: number | ((req: Request, call: Call) => number | undefined)
+  /**
+   * A `Keyv`, or one of its storage adapters, such as `new KeyvRedis(url)`. Defaults to 64 MiB in the memory of this process, where
+   * the answers that were not asked for the longest make room.
+   */
+  store?: CacheStore
+  /**
+   * Returns whose answer it is, such as the id of a user; nobody else gets it. Null or undefined: it is not cached. Defaults to
+   * the account that `authenticate` found.
+   */
+  by?: (req: Request, call: Call) => string | null | undefined
+  /** A middleware that a request passes before it is answered from the cache, such as a `rateLimit`. Defaults to none. */
+  onHit?: RequestHandler
+  /** The largest answer to keep, in bytes. Defaults to 1 MiB. */
+  maxBytes?: number
+  /** Runs when an outage of the store begins and ends, for metrics. Defaults to nothing. */
+  onStoreChange?: (away: boolean) => void
+  /** Receives outages. Defaults to the console. */
+  logger?: Logger
+}
+
+const A_TTL = `a number of milliseconds from 0 up to ${MAX_TIMER_MS} (24 days)`
+
+function isTtl(value: unknown): boolean {
+  return value === undefined || (typeof value === 'number' && value >= 0 && value <= MAX_TIMER_MS)
+}
+
+const RULES: OptionRules<CacheOptions> = {
+  ttl: required({
+    be: `${A_TTL}, or a function of the request that returns one`,
+    accepts: (value) => typeof value === 'function' || isTtl(value),
+  }),
+  store: anObjectWith('a Keyv or one of its adapters, such as new KeyvRedis(url)', 'get', 'set'),
+  by: aFunction('a function of the request that returns whose answer it is'),
+  onHit: aFunction('a middleware, such as rateLimit({ limit: 60 })'),
+  maxBytes: aWholeNumber('a whole number of bytes, at least 1', 1),
+  onStoreChange: aFunction('a function of whether the store is away'),
+  logger: aLogger,
+}
+
+const AN_OWNER = {
+  be: 'a string, null or undefined',
+  accepts: (value: unknown) => value === null || value === undefined || typeof value === 'string',
+}
+
+/** The middleware that {@link cache} returns. */
+export interface CacheHandler extends RequestHandler {
+  /** Waits until answers that have ended are kept. Call it before the store is closed. Never rejects. */
+  close(): Promise<void>
+}
+
+/** A request that can be answered from the cache. */
+interface CacheRequest {
+  readonly key: string
+  readonly ttl: number
+  /** Whether it must be answered anew. */
+  readonly noCache: boolean
+}
+
+/**
+ * Answers a repeated request as it was answered before. Requires `readRequest`, or a parser such as `express.json()`, before it.
+ * Writes `call.cache` and the header `X-Gateway-Cache`, which is `hit` or `miss`.
+ *
+ * It keeps whole answers with status 200. While the store is away, requests run as if they were new.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.post('/ask', express.json(), cache({ ttl: 60_000, by: (req) => req.user.id }), (req, res) => res.json(answer(req.body)))
+ * @example
+ * const store = new KeyvRedis('redis://localhost:6379')
+ * app.post('/v1/chat/completions', authenticate({ keys }), readRequest({ catalog }), cache({ ttl: 3_600_000, store }), route({ catalog }))
+ */
+export function cache(options: CacheOptions): CacheHandler {
+  checkOptions('cache', options, RULES)
+  const { store = memoryStore(), maxBytes = 1024 * 1024, onHit, onStoreChange } = options
+  const answers = new CachedAnswers(store, { logger: quietLogger(options.logger), onStoreChange })
+  const by = options.by && checkedFunction('cache: "by"', AN_OWNER, options.by)
+  const { ttl } = options
+  const ttlOf =
+    typeof ttl === 'function'
+      ? checkedFunction('cache: "ttl"', { be: A_TTL, accepts: isTtl }, ttl)
+      : () => ttl
+
+  return Object.assign(cache, { close: () => answers.kept() })
+
+  function cache(req: Request, res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    try {
+      const asked = call.cache ? undefined : askedOf(req, call)
+      if (asked) serve(asked, call, req, res, next).catch(next)
+      else next()
+    } catch (error) {
+      next(error)
+    }
+  }
+
+  /** Returns what to look for; undefined if the request is not one for the cache. */
+  function askedOf(req: Request, call: Call): CacheRequest | undefined {
+    const ttl = ttlOf(req, call) ?? 0
+    if (ttl === 0 || !isRepeatable(req, call)) return undefined
+    const { noStore, noCache } = cacheControlOf(req)
+    if (noStore) return undefined
+    const owner = ownerOf(req, call)
+    const key = owner === undefined ? undefined : cacheKeyOf(req, call, owner)
+    return key === undefined ? undefined : { key, ttl, noCache }
+  }
+
+  function ownerOf(req: Request, call: Call): string | undefined {
+    if (by) return by(req, call) ?? undefined
+    if (call.principal) return call.principal.accountId
+    throw new TypeError(
+      'cache: it is not known whose answers these are; mount authenticate before it, or give "by", such as (req) => req.user.id',
+    )
+  }
+
+  async function serve(
+    asked: CacheRequest,
+    call: Call,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): Promise<void> {
+    const found = asked.noCache ? undefined : await answers.find(asked.key, asked.ttl)
+    // An earlier middleware, such as a timeout, has answered meanwhile.
+    if (res.writableEnded) return
+    if (res.headersSent) {
+      next()
+      return
+    }
+    if (call.left) {
+      next(call.refuse('client_closed_request'))
+      return
+    }
+    if (!found) {
+      call.cache = { outcome: 'miss', from: null }
+      res.setHeader('x-gateway-cache', 'miss')
+      const { key, ttl } = asked
+      holdEnd(res, new KeptCall(call, res, { answers, key, ttl, maxBytes }), next)
+      next()
+    } else if (onHit)
+      onHit(req, res, (error?: unknown) => (error ? next(error) : answerAgain(found, call, res)))
+    else answerAgain(found, call, res)
+  }
+}
+
+function answerAgain({ id, answer }: CachedAnswer, call: Call, res: Response): void {
+  if (res.writableEnded) return
+  call.cache = { outcome: 'hit', from: id }
+  // As in the answer of a line, only texts are checked.
+  if (call.request && call.request.model.kind !== 'chat') call.filtersAnswer = true
+  sendRecorded(answer, res, { 'x-gateway-cache': 'hit' })
+}
