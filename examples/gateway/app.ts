@@ -145,7 +145,7 @@ export function assemble(parts: GatewayParts): Assembly {
     strategy: parts.strategy,
     consoleUrl: parts.consoleUrl,
   })
-  const { live, catalog, lines, pool, kept, video, connections } = services
+  const { live, catalog, pool, kept, video, connections } = services
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const openCalls = new OpenCalls(accessLog(logger))
   const access = operatorAccess(parts.adminToken, stores, logger)
@@ -203,7 +203,7 @@ export function assemble(parts: GatewayParts): Assembly {
     video.create,
   )
   app.use(VIDEO_PATHS, idempotency, unlessLookup(rateLimit), video.routes)
-  mountLookups(app, { catalog, lines, stores, limit: rateLimit })
+  mountLookups(app, { ...services, stores, limit: rateLimit })
   mountOpenPages(app, { readiness, live, serves: separateAdminApp ? isForCallers : () => true })
   app.use(
     live.following('passThrough', (rules, routing) =>
@@ -219,7 +219,7 @@ export function assemble(parts: GatewayParts): Assembly {
     mountOpenPages(adminApp, { readiness, live, serves: isForOperators })
     adminApp.use('/v1', chain.telemetry, chain.callLog, chain.authenticate, connections.admit)
     adminApp.use(LOOKUP_PATHS, limitOfLookups)
-    mountLookups(adminApp, { catalog, lines, stores, limit: rateLimit })
+    mountLookups(adminApp, { ...services, stores, limit: rateLimit })
   }
   const { sessions } = stores
   const signInPage = signIn(parts.signInProvider, { sessions, guesses: access.guesses, logger })

@@ -9,13 +9,19 @@ export type CommandLine =
       /** The path of a module with middlewares of your own; undefined = none. */
       readonly use?: string | undefined
     }
-  | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
+  | {
+      readonly action: 'convert'
+      readonly config: undefined
+      readonly format: 'litellm' | 'litellm-prices'
+      readonly source: string
+    }
   | { readonly action: 'backup' | 'restore'; readonly config: string | undefined; readonly file: string }
   /** `downTo` is the last migration to stay; undefined = bring the database up to date. */
   | { readonly action: 'migrate'; readonly config: string | undefined; readonly downTo: string | undefined }
 
 export const USAGE = `Usage: express-model-gateway [options]
        express-model-gateway convert litellm FILE
+       express-model-gateway convert litellm-prices FILE
        express-model-gateway migrate [--down-to NAME]
        express-model-gateway prune --config FILE
        express-model-gateway backup FILE
@@ -30,7 +36,8 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
   --version, -v   print the version
   --help, -h      print this
 
-convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
+convert litellm prints the config.yaml of a LiteLLM proxy as a config, convert litellm-prices its price list as models of
+a config, and to stderr what they cannot carry over.
 migrate brings the database up to date, which a start does too, or undoes all migrations after NAME.
 prune exports and deletes what is older than the config's retention, which a running gateway does too.
 backup writes the database to FILE, while gateways run. restore puts FILE in its place: stop all gateways first.
@@ -75,9 +82,10 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   if (command === 'prune') throw misuse('prune takes only --config')
   if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)
   const [format, source, ...more] = rest
-  if (format !== 'litellm' || source === undefined || more.length > 0 || Object.keys(values).length > 0)
-    throw misuse('convert takes "litellm" and the path of one file, and no option')
-  return { action: 'convert', config: undefined, source }
+  const isKnown = format === 'litellm' || format === 'litellm-prices'
+  if (!isKnown || source === undefined || more.length > 0 || Object.keys(values).length > 0)
+    throw misuse('convert takes "litellm" or "litellm-prices" and the path of one file, and no option')
+  return { action: 'convert', config: undefined, format, source }
 }
 
 function parse(args: readonly string[]) {

@@ -28,8 +28,11 @@ try {
       process.exitCode = await printFaults(process.env, command.config, command.use)
       break
     case 'convert': {
-      const { printConverted } = await import('./commands/convert.ts')
-      process.exitCode = await printConverted(command.source, process.env)
+      const { printConverted, printPrices } = await import('./commands/convert.ts')
+      process.exitCode =
+        command.format === 'litellm'
+          ? await printConverted(command.source, process.env)
+          : await printPrices(command.source)
       break
     }
     case 'migrate': {

@@ -10,23 +10,28 @@ import {
   ticketRoutes,
   usageRoutes,
 } from 'express-model-gateway'
-import { parseAmount } from 'express-model-gateway/catalog'
+import { type Line, parseAmount } from 'express-model-gateway/catalog'
 import type { LoadedConfig } from 'express-model-gateway/config'
 import type { LimitStore } from 'express-model-gateway/rate-limit'
+import type { LineView } from 'express-model-gateway/route'
 import { VIDEO_PATHS } from 'express-model-gateway/video'
 import type { Services } from './services.ts'
 import type { Stores } from './stores/stores.ts'
 
 /** The options of the endpoints of callers. */
-export interface EndpointsOptions extends Pick<Services, 'catalog' | 'lines'> {
+export interface EndpointsOptions extends Pick<Services, 'catalog' | 'lines' | 'modelNames'> {
   readonly stores: Stores
   /** Limits tickets as calls. */
   readonly limit: RequestHandler
 }
 
 /** Mounts what callers look up about models, their calls and their account. The console shows it too. */
-export function mountLookups(app: Express, { catalog, lines, stores, limit }: EndpointsOptions): void {
-  app.use('/v1', modelRoutes({ catalog, lineStatus: (line, view) => lines.outline(line, view) }))
+export function mountLookups(
+  app: Express,
+  { catalog, lines, modelNames, stores, limit }: EndpointsOptions,
+): void {
+  const lineStatus = (line: Line, view: LineView) => lines.outline(line, view)
+  app.use('/v1', modelRoutes({ catalog, lineStatus, names: modelNames }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   app.use('/v1', usageRoutes({ store: stores.usage }))
   app.use('/v1', accountRoutes({ ledger: stores.ledger }))

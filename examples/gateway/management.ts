@@ -17,7 +17,8 @@ export function operatorAccess(adminToken: string | undefined, stores: Stores, l
 }
 
 /** The options of the API for operators. */
-export interface ManagementOptions extends Pick<Services, 'catalog' | 'lines' | 'switches' | 'lineFigures'> {
+export interface ManagementOptions
+  extends Pick<Services, 'catalog' | 'lines' | 'modelNames' | 'switches' | 'lineFigures'> {
   readonly access: ReturnType<typeof operatorAccess>
   readonly stores: Stores
   /** Compares config and database; undefined = nothing compares them. */
@@ -29,7 +30,7 @@ export interface ManagementOptions extends Pick<Services, 'catalog' | 'lines' | 
 
 /** Mounts the API of operators. */
 export function mountManagement(app: Express, options: ManagementOptions): void {
-  const { access, stores, authority, catalog, lines, switches, lineFigures, peers } = options
+  const { access, stores, authority, catalog, lines, modelNames, switches, lineFigures, peers } = options
   app.use('/admin', access)
   app.use(
     '/admin',
@@ -61,6 +62,6 @@ export function mountManagement(app: Express, options: ManagementOptions): void 
   )
   app.use('/admin', callLogRoutes({ store: stores.calls, account: 'all' }))
   app.use('/admin', usageRoutes({ store: stores.usage, account: 'all' }))
-  app.use('/admin', modelRoutes({ catalog, lineStatus: (line) => lines.figures(line) }))
+  app.use('/admin', modelRoutes({ catalog, lineStatus: (line) => lines.figures(line), names: modelNames }))
   app.use('/admin', adminTicketRoutes({ store: stores.tickets, calls: stores.calls }))
 }

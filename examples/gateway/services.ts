@@ -10,11 +10,12 @@ import {
 import { KeyUses } from 'express-model-gateway/admin'
 import { Connections } from 'express-model-gateway/begin-call'
 import { SharedEntries } from 'express-model-gateway/call-log'
+import type { Catalog } from 'express-model-gateway/catalog'
 import type { LoadedConfig } from 'express-model-gateway/config'
 import { Budgets } from 'express-model-gateway/ledger'
 import { UpstreamResources } from 'express-model-gateway/references'
 import type { LineFigures } from 'express-model-gateway/route'
-import { LineAccess, LineSharing, LineSwitches } from 'express-model-gateway/route'
+import { LineAccess, LineModels, LineSharing, LineSwitches } from 'express-model-gateway/route'
 import { TaskSettler } from 'express-model-gateway/video'
 import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
@@ -56,6 +57,9 @@ export function createServices(options: ServicesOptions) {
     logger,
     onStoreChange: watches.lineSwitches.onChange,
   })
+  const lineModels = new LineModels({ lines, logger })
+  // Callers find the list there.
+  void lineModels.names(catalog())
   const sharing =
     stores.lineStates &&
     new LineSharing({
@@ -119,6 +123,8 @@ export function createServices(options: ServicesOptions) {
     routed,
     catalog,
     lines,
+    /** Returns the names that patterns of models match. */
+    modelNames: (known: Catalog) => lineModels.names(known),
     switches,
     webhooks,
     budgets,
@@ -147,10 +153,12 @@ export function createServices(options: ServicesOptions) {
       videoLines.reroute(routed(next.routing))
       video.signWith(next.urlSigningSecret)
       live.replace(next)
+      void lineModels.names(next.catalog)
     },
     /** Ends the connections to upstreams and writes what is queued. Call it when all calls have ended. */
     async close(): Promise<void> {
       endSigns()
+      lineModels.close()
       for (const polled of [switches, budgets, sharing]) polled?.close()
       await watch.close()
       await webhooks.close()

@@ -20,7 +20,14 @@ describe('the command line', () => {
     [['convert', '--help'], { action: 'help', config: undefined }],
     [['migrate'], { action: 'migrate', config: undefined, downTo: undefined }],
     [['migrate', '--down-to', 'a', '--config=b'], { action: 'migrate', config: 'b', downTo: 'a' }],
-    [['convert', 'litellm', 'a.yaml'], { action: 'convert', config: undefined, source: 'a.yaml' }],
+    [
+      ['convert', 'litellm', 'a.yaml'],
+      { action: 'convert', config: undefined, format: 'litellm', source: 'a.yaml' },
+    ],
+    [
+      ['convert', 'litellm-prices', 'a.json'],
+      { action: 'convert', config: undefined, format: 'litellm-prices', source: 'a.json' },
+    ],
     [['backup', 'a'], { action: 'backup', config: undefined, file: 'a' }],
     [['restore', 'a', '--config=b'], { action: 'restore', config: 'b', file: 'a' }],
   ]

@@ -1,6 +1,6 @@
 import { ConfigError, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
-import { configHints, type LoadedConfig } from 'express-model-gateway/config'
+import { configHints, type LoadedConfig, unpricedModels } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import type { DurableStores } from '../stores/stores.ts'
 
@@ -99,6 +99,12 @@ export class TakeOver {
     const hints = configHints(config.catalog)
     if (hints.length > 0)
       logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
+    const unpriced = unpricedModels(config)
+    if (unpriced.length > 0)
+      logger.warn(
+        { count: unpriced.length, models: unpriced.slice(0, MAX_WARNINGS) },
+        'models without a price cost prepaid accounts nothing',
+      )
     const warnings = configWarnings(config)
     if (warnings.length === 0) return
     const reported = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }

@@ -1,4 +1,5 @@
 import type { ProtocolName } from '../protocols/index.ts'
+import { bySpecificity, isModelName, isPattern, matchedBy, mayServe, upstreamName } from './model-patterns.ts'
 import { type Price, pricedBy } from './money.ts'
 import type { LineAccount, LineDialect, LineRoute } from './upstream.ts'
 
@@ -42,7 +43,10 @@ export interface ModelCache {
 
 /** A model as callers know it. */
 export interface Model {
+  /** Of the models of a catalogue, it can be a pattern, such as `gpt-*`. */
   readonly id: string
+  /** The pattern that matches the id; absent if the catalogue has a model with this id. */
+  readonly pattern?: string | undefined
   readonly kind: ModelKind
   /** Most tokens of input and output together; undefined = not restricted. */
   readonly contextWindow: number | undefined
@@ -74,7 +78,7 @@ export interface Line extends LineDialect, LineAccount, LineRoute {
   /** Lower is tried first. */
   readonly priority: number
   readonly weight: number
-  /** The upstream's name of each model, by model id. */
+  /** The upstream's name of each model, by model id. Both can be patterns: see `upstreamName`. */
   readonly models: ReadonlyMap<string, string>
   readonly timeouts: Timeouts
   readonly circuit: CircuitSettings
@@ -92,9 +96,15 @@ export interface Line extends LineDialect, LineAccount, LineRoute {
 
 /** The models and lines of a valid config. */
 export interface Catalog {
+  /** By id. An id can be a pattern: {@link modelOf} finds the model of a name. */
   readonly models: ReadonlyMap<string, Model>
   readonly lines: readonly Line[]
-  /** Returns the lines that serve a model, in the order of the config. */
+  /**
+   * Returns the model that callers get by a name: the one with this id, or else one with this name as its id, and all
+   * else of the most specific pattern that matches. Undefined if there is none.
+   */
+  modelOf(name: string): Model | undefined
+  /** Returns the lines that serve a model, in the order of the config; of a pattern, those that may serve some of its names. */
   linesOf(modelId: string): readonly Line[]
   /**
    * Returns the widest context window of a model on any of its lines, in tokens; Infinity = not
@@ -103,26 +113,56 @@ export interface Catalog {
   widestWindow(modelId: string): number | undefined
 }
 
+/** How many models that patterns match are remembered. */
+const MAX_REMEMBERED = 1000
+
 /** Builds a {@link Catalog} from models and lines that are valid. */
 export function createCatalog(models: readonly Model[], lines: readonly Line[]): Catalog {
   const byId = new Map(models.map((model) => [model.id, model]))
+  const patterns = bySpecificity(byId.keys())
   const byModel = new Map<string, Line[]>()
   const widest = new Map<string, number>()
+  const remembered = new Map<string, Model>()
+  const serving = (id: string): Line[] =>
+    lines.filter((line) => (isPattern(id) ? mayServe(line, id) : upstreamName(line, id) !== undefined))
   for (const model of models) {
-    const own = lines.filter((line) => line.models.has(model.id))
+    const own = serving(model.id)
     byModel.set(model.id, own)
-    const windows =
-      own.length > 0
-        ? own.map((line) => windowOn(model, line) ?? Infinity)
-        : [model.contextWindow ?? Infinity]
-    widest.set(model.id, Math.max(...windows))
+    widest.set(model.id, widestOn(own, model))
   }
+
+  function modelOf(name: string): Model | undefined {
+    const known = byId.get(name)
+    if (known || patterns.length === 0) return known && !isPattern(name) ? known : undefined
+    return remembered.get(name) ?? matchedModel(name)
+  }
+
+  function matchedModel(name: string): Model | undefined {
+    const pattern = patterns.find((one) => matchedBy(one, name) !== undefined)
+    if (pattern === undefined || !isModelName(name)) return undefined
+    const model = { ...(byId.get(pattern) as Model), id: name, pattern }
+    const [oldest] = remembered.keys()
+    if (oldest !== undefined && remembered.size >= MAX_REMEMBERED) remembered.delete(oldest)
+    remembered.set(name, model)
+    return model
+  }
+
   return {
     models: byId,
     lines,
-    linesOf: (modelId) => byModel.get(modelId) ?? [],
-    widestWindow: widest.get.bind(widest),
+    modelOf,
+    linesOf: (modelId) => byModel.get(modelId) ?? (modelOf(modelId) ? serving(modelId) : []),
+    widestWindow(modelId) {
+      const known = widest.get(modelId)
+      const model = known === undefined ? modelOf(modelId) : undefined
+      return model ? widestOn(serving(modelId), model) : known
+    },
   }
+}
+
+function widestOn(lines: readonly Line[], model: Model): number {
+  const windows = lines.map((line) => windowOn(model, line) ?? Infinity)
+  return lines.length > 0 ? Math.max(...windows) : (model.contextWindow ?? Infinity)
 }
 
 /** Returns the price of a model on a line: the line's prices replace the model's, member by member. */

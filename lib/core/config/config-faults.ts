@@ -1,5 +1,6 @@
 import { isHeaderName, isHeaderValue } from '../catalog/header-text.ts'
-import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
+import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock, isPattern, overlaps } from '../catalog/index.ts'
+import { bySpecificity, patternFaults, upstreamNameFault } from '../catalog/model-patterns.ts'
 import { didYouMean } from '../options/index.ts'
 import { accessFaults } from './access-members.ts'
 import type {
@@ -39,7 +40,7 @@ export function crossFaults(config: ConfigParts): string[] {
   const { accounts = [], keys = [], models = [], lines = [], passThrough = [], guards = [] } = config
   const known = {
     account: missingIn('account', config.accounts),
-    model: missingIn('model', config.models, 1),
+    model: missingModel(config.models),
     line: missingIn('line', config.lines, 1),
   }
   return [
@@ -47,6 +48,7 @@ export function crossFaults(config: ConfigParts): string[] {
     ...duplicates('keys', keys, 'id'),
     ...duplicates('keys', keys, 'secret'),
     ...duplicates('models', models, 'id'),
+    ...patternFaults(models.map((model, i) => [`models[${i}].id`, model?.id ?? ''])),
     ...duplicates('lines', lines, 'id'),
     ...duplicates('passThrough', passThrough, 'path'),
     ...duplicates('guards', guards, 'name'),
@@ -79,6 +81,18 @@ function missingIn(
   return (id) => (ids.has(id) ? '' : `there is no ${what} "${id}"${didYouMean(id, known)}`)
 }
 
+/** A name is that of a model if a model has it as its id, or a pattern matches it. */
+function missingModel(models: ConfigParts['models']): Missing {
+  const missing = missingIn('model', models, 1)
+  const ids = models?.flatMap((model) => model?.id ?? []) ?? []
+  const patterns = ids.filter(isPattern)
+  return (name) => {
+    const isMatched = patterns.some((pattern) => overlaps(pattern, name))
+    const matches = isPattern(name) && ids.some((id) => overlaps(name, id))
+    return isMatched || matches ? '' : missing(name)
+  }
+}
+
 function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, known: Known): string[] {
   const faults = allowIps.flatMap((entry, i) =>
     entry === undefined || isAddressOrBlock(entry)
@@ -106,14 +120,18 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
     }
   }
   faults.push(...dialectFaults(path, line))
-  for (const model of Object.keys(models)) {
+  const names = Object.entries(models)
+  for (const [model, upstream = ''] of names) {
     faults.push(...missing(`${path}.models.${model}`, model, known.model))
+    const fault = upstreamNameFault(model, upstream)
+    if (fault !== undefined) faults.push(`${path}.models.${model}: ${fault}`)
   }
-  const names = new Set<string>()
+  faults.push(...patternFaults(names.map(([model]) => [`${path}.models.${model}`, model])))
+  const sentNames = new Set<string>()
   for (const [name, value = ''] of Object.entries(headers)) {
     const sent = name.toLowerCase()
-    if (names.has(sent)) faults.push(`${path}.headers.${name}: is there twice, in other letters`)
-    names.add(sent)
+    if (sentNames.has(sent)) faults.push(`${path}.headers.${name}: is there twice, in other letters`)
+    sentNames.add(sent)
     if (!isHeaderName(name)) faults.push(`${path}.headers.${name}: is not a header name`)
     if (CONNECTION_HEADERS.has(sent))
       faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
@@ -138,8 +156,9 @@ function fallbackFaults(
     const at = `${path}[${i}]`
     if (name === undefined) return []
     if (name === id) return [`${at}: is the model itself`]
+    if (isPattern(name)) return [`${at}: must be one model, without "*"`]
     if (fallbacks.indexOf(name) < i) return [`${at}: is the same as ${path}[${fallbacks.indexOf(name)}]`]
-    const other = models.find((model) => model?.id === name)?.kind
+    const other = kindOf(name, models)
     if (other === undefined || kind === undefined || other === kind) return missing(at, name, known.model)
     return [`${at}: "${name}" is of the kind "${other}", not "${kind}"`]
   })
@@ -151,6 +170,15 @@ const KINDS_WITH_CACHE: ReadonlySet<string> = new Set(['chat', 'embedding', 'rer
 function cacheFaults(path: string, { kind, cache }: Parts<ParsedModel>): string[] {
   if (cache === undefined || kind === undefined || KINDS_WITH_CACHE.has(kind)) return []
   return [`${path}: a model of the kind "${kind}" cannot have one`]
+}
+
+/** Returns the kind of a model by its id, or by the pattern that matches it. */
+function kindOf(name: string, models: readonly (Parts<ParsedModel> | undefined)[]): string | undefined {
+  const own = models.find((model) => model?.id === name)
+  const [pattern] = bySpecificity(models.flatMap((model) => model?.id ?? [])).filter((id) =>
+    overlaps(id, name),
+  )
+  return (own ?? models.find((model) => model?.id === pattern))?.kind
 }
 
 /** Two tiers for the same calls would contradict each other. */
@@ -173,6 +201,8 @@ function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string
   for (const [i, name] of (rule.lines ?? []).entries()) {
     faults.push(...missing(`${path}.lines[${i}]`, name, known.line))
   }
+  if (rule.model !== undefined && isPattern(rule.model))
+    faults.push(`${path}.model: must be one model, without "*"`)
   return [...faults, ...missing(`${path}.model`, rule.model, known.model)]
 }
 

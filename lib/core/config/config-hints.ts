@@ -1,10 +1,10 @@
 import { type Catalog, DEFAULT_MAX_TOKENS } from '../catalog/index.ts'
 
 /** Returns a hint for each setting of a config that is valid and has a consequence that you may not expect. */
-export function configHints({ models, lines }: Pick<Catalog, 'models' | 'lines'>): string[] {
+export function configHints({ models, linesOf }: Pick<Catalog, 'models' | 'linesOf'>): string[] {
   return [...models.values()]
     .filter(({ id, kind, maxOutputTokens }) => {
-      const isOnAnthropic = lines.some((line) => line.protocol === 'anthropic' && line.models.has(id))
+      const isOnAnthropic = linesOf(id).some(({ protocol }) => protocol === 'anthropic')
       return kind === 'chat' && maxOutputTokens === undefined && isOnAnthropic
     })
     .map(

@@ -130,7 +130,7 @@ const key = z.strictObject({
 const MAX_TTL_SECONDS = 24 * 86_400
 
 const model = z.strictObject({
-  id,
+  id: id.describe('Callers ask for it. A pattern, such as gpt-*, stands for many models.'),
   kind: z.enum(['chat', 'embedding', 'image', 'rerank', 'video']),
   contextWindow: z.int().min(1).optional(),
   maxOutputTokens: z.int().min(1).optional(),
@@ -166,7 +166,9 @@ const line = z.strictObject({
   weight: z.number().min(0).max(1_000_000).default(1),
   models: z
     .record(z.string().min(1), z.string().min(1))
-    .describe("The upstream's name of each model, by model id."),
+    .describe(
+      "The upstream's name of each model, by model id. A pattern such as gpt-* stands for many; its name can be *.",
+    ),
   timeouts: z
     .strictObject({
       connectMs: milliseconds.default(2000),

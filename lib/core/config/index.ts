@@ -9,3 +9,4 @@ export {
   loadResolvedConfig,
 } from './load-config.ts'
 export { readSecretFile } from './secrets.ts'
+export { unpricedModels } from './unpriced-models.ts'

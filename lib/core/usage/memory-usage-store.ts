@@ -88,11 +88,10 @@ export class MemoryUsageStore implements UsageStore {
   #open(share: UsageShare): HourlyUsage {
     const own = this.#fineRowsOf.get(share.account) ?? 0
     const isFull = own >= (MAX_FINE - this.#fineRows) / SHARE
-    const { account, key, model, line, user, tags } = isFull
-      ? { ...share, user: null, tags: NO_TAGS }
-      : this.#fine.bounded(share)
+    const counted = this.#fine.bounded(isFull ? { ...share, user: null, tags: NO_TAGS } : share)
+    const { account, key, model, line, user, tags } = counted
     const of = { account, key, model, line, user, tags }
-    const name = nameOf(share, of.user, of.tags)
+    const name = nameOf(counted, of.user, of.tags)
     const known = this.#rows.get(name)
     if (known) return known
     if (user !== null || tags !== NO_TAGS) {

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { type Call, callOf, type Role } from '../../core/call/index.ts'
-import type { Line, Model } from '../../core/catalog/index.ts'
+import { type Catalog, isPattern, type Line, type Model } from '../../core/catalog/index.ts'
 import {
   type AnswerOf,
   answersWith,
@@ -17,6 +17,7 @@ import {
   checkedFunction,
   checkOptions,
   neededCatalog,
+  settled,
 } from '../../core/options/index.ts'
 import type { LineView } from '../../routing/lines/line-status.ts'
 import { lineFigures, lineOutline } from './line-schemas.ts'
@@ -96,11 +97,16 @@ export interface ModelRoutesOptions {
    * Defaults to the line's id, provider, protocol and region.
    */
   lineStatus?: (line: Line, view: LineView) => object
+  /**
+   * Returns the names that callers may use of models whose id is a pattern: `LineModels.names`. Defaults to none, so that the
+   * list has no such models.
+   */
+  names?: (catalog: Catalog) => readonly string[] | Promise<readonly string[]>
 }
 
 /**
  * Returns the routes `GET /models`, `/models/{id}` and `/models/{id}/routing`: the models that the caller's key may use,
- * and the candidate lines of a model. Ids with slashes work encoded and plain. The list has the form of the OpenAI API and
+ * and the candidate lines of a model. A pattern is no model: the list has the names that it matches. Ids with slashes work encoded and plain. The list has the form of the OpenAI API and
  * the members of the Anthropic one, so that both official SDKs can read it. A model that does not exist, or that the key
  * may not use, is `model_not_found`.
  *
@@ -112,6 +118,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
   checkOptions('modelRoutes', options, {
     catalog: neededCatalog,
     lineStatus: aFunction('a function of a line that returns an object'),
+    names: aFunction('a function that returns names of models'),
   })
   const { catalog } = options
   const lineStatus = checkedFunction(
@@ -119,12 +126,17 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     anObject('an object'),
     options.lineStatus ?? describeLine,
   )
+  const { names = () => [] } = options
   const catalogOf = catalogFrom(catalog)
   const router = newRouter()
 
-  router.get('/models', function listModels(req: Request, res: Response): void {
+  router.get('/models', async function listModels(req: Request, res: Response): Promise<void> {
     const call = callOf(req)
-    const data = [...catalogOf(call).models.values()]
+    const known = catalogOf(call)
+    const own = [...known.models.values()].filter(({ id }) => !isPattern(id))
+    const matched =
+      own.length < known.models.size ? await settled('modelRoutes: "names"', () => names(known)) : []
+    const data = [...own, ...matched.flatMap((name) => known.modelOf(name) ?? [])]
       .filter((model) => mayUse(call, model))
       .map(describeModel)
     const ids = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
@@ -137,7 +149,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     const wantsRouting = segments.length > 1 && segments.at(-1) === 'routing'
     const id = (wantsRouting ? segments.slice(0, -1) : segments).join('/')
     const known = catalogOf(call)
-    const model = known.models.get(id)
+    const model = known.modelOf(id)
     if (!model || !mayUse(call, model)) next(call.refuse('model_not_found'))
     else if (!wantsRouting) res.json(describeModel(model))
     else

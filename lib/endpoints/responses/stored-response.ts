@@ -70,7 +70,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
         message: 'The response does not run in the background; there is nothing to cancel.',
       })
     }
-    call.request = requestFor(action, catalogOf(call).models.get(model) ?? removedModel(model))
+    call.request = requestFor(action, catalogOf(call).modelOf(model) ?? removedModel(model))
     call.pin = { line: thing.line, holds: 'the response' }
     if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(call, thing, outcome.finish))
   }

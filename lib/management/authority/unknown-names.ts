@@ -1,4 +1,4 @@
-import { type Catalog, compileAllowList } from '../../core/catalog/index.ts'
+import { type Catalog, compileAllowList, isPattern, overlaps } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
 import type { LoadedConfig } from '../../core/config/index.ts'
 
@@ -13,7 +13,7 @@ export function keyWarnings(
   return (allowModels ?? [])
     .filter((pattern) => {
       const allows = compileAllowList([pattern])
-      return ![...models.keys()].some((id) => allows(id))
+      return ![...models.keys()].some((id) => allows(id) || (isPattern(id) && overlaps(id, pattern)))
     })
     .map((pattern) => `allow_models: there is no model "${pattern}"`)
 }

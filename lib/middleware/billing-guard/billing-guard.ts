@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type EarlyRefuser, holdEnd, NO_BILLING } from '../../core/call/index.ts'
-import { type Catalog, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
+import { type Catalog, isPattern, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
 import {
@@ -190,7 +190,9 @@ function mayBeFree(catalog: Catalog, { kind, priceUnit }: Operation): boolean {
     if (model.kind !== kind) continue
     const prices = catalog.linesOf(model.id).map((line) => priceOn(model, line))
     if (prices.length === 0) prices.push(model.price)
-    if (prices.every((price) => leastOf(price, priceUnit) === 0n)) return true
+    const isFree = (price: Price): boolean => leastOf(price, priceUnit) === 0n
+    // Each name that a pattern matches may have some of the lines only.
+    if (isPattern(model.id) ? prices.some(isFree) : prices.every(isFree)) return true
   }
   return false
 }

@@ -91,7 +91,7 @@ interface Reached {
  * by unit. Prices are those of each tier that this input reaches, and of the tier of service that the call asks for.
  */
 export class WorstCase {
-  readonly #byCatalog = new WeakMap<Catalog, Map<string, readonly Reached[]>>()
+  readonly #byCatalog = new WeakMap<Catalog, WeakMap<Model, readonly Reached[]>>()
 
   /** Returns the cost in nano-units, rounded half up: that of the dearest model that may serve the call. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
@@ -106,7 +106,7 @@ export class WorstCase {
     const regions = principal?.lineRegions
     const steps = regions
       ? stepsOf(model, catalog.linesOf(model.id).filter(isIn(regions)))
-      : (this.#byCatalog.get(catalog)?.get(model.id) ?? this.#addSteps(catalog, model))
+      : (this.#byCatalog.get(catalog)?.get(model) ?? this.#addSteps(catalog, model))
     let reached = steps[0] as Reached
     for (let i = 1; i < steps.length; i++) {
       const step = steps[i] as Reached
@@ -137,10 +137,10 @@ export class WorstCase {
 
   /** Computes the highest prices of all lines, once for each model of a catalogue. */
   #addSteps(catalog: Catalog, model: Model): readonly Reached[] {
-    const byModel = this.#byCatalog.get(catalog) ?? new Map<string, readonly Reached[]>()
+    const byModel = this.#byCatalog.get(catalog) ?? new WeakMap<Model, readonly Reached[]>()
     this.#byCatalog.set(catalog, byModel)
     const steps = stepsOf(model, catalog.linesOf(model.id))
-    byModel.set(model.id, steps)
+    byModel.set(model, steps)
     return steps
   }
 }

@@ -1,5 +1,12 @@
 import type { Call } from '../../core/call/index.ts'
-import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
+import {
+  type Catalog,
+  FREE,
+  type Line,
+  type Price,
+  parseAmount,
+  upstreamName,
+} from '../../core/catalog/index.ts'
 import { COLLECTION_PATH, collectionOf } from '../../core/config/pass-through-path.ts'
 import { budgetOf } from '../../core/memory/index.ts'
 import {
@@ -192,7 +199,7 @@ export function candidateOf(line: Line, registry: LineRegistry, model?: string, 
   return {
     line,
     // The body is not changed; a rule with `lines` names no model.
-    upstreamModel: model === undefined ? '' : (line.models.get(model) ?? model),
+    upstreamModel: model === undefined ? '' : (upstreamName(line, model) ?? model),
     price,
     contextWindow: line.contextWindow,
     state,

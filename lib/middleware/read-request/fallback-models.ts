@@ -47,10 +47,10 @@ function namedFallbacks(
   names: readonly string[],
   { catalog, model, operation, principal }: Following,
 ): readonly Model[] {
-  const models = new Set<Model>()
+  const models = new Map<string, Model>()
   for (const [i, name] of names.entries()) {
     const param = `models[${i}]`
-    const named = catalog.models.get(name)
+    const named = catalog.modelOf(name)
     if (!named)
       throw new GatewayError('invalid_request', {
         param,
@@ -61,9 +61,9 @@ function namedFallbacks(
       throw new GatewayError('model_not_allowed', {
         message: `This API key may not use the model of ${param}. GET /v1/models lists the models it may use.`,
       })
-    if (named !== model) models.add(named)
+    if (named.id !== model.id) models.set(named.id, named)
   }
-  return [...models]
+  return [...models.values()]
 }
 
 function configuredFallbacks(
@@ -71,7 +71,7 @@ function configuredFallbacks(
   { catalog, model, principal }: Following,
 ): readonly Model[] {
   return ids.flatMap((id) => {
-    const fallback = catalog.models.get(id)
+    const fallback = catalog.modelOf(id)
     const mayServe = fallback?.kind === model.kind && principal?.mayUseModel(id) !== false
     return fallback && mayServe ? [fallback] : []
   })

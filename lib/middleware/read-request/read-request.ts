@@ -99,7 +99,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
     // Most bodies name nobody.
     if ((json.user ?? json.safety_identifier ?? json.metadata) !== undefined) readAttribution(call, json)
-    const model = catalogOf(call).models.get(json.model as string)
+    const model = typeof json.model === 'string' ? catalogOf(call).modelOf(json.model) : undefined
     if (model && model.kind !== operation.kind) {
       call.model = model.id
       throw otherKind(model)
@@ -121,7 +121,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const header = headers['x-gateway-provider']
     const policy = headers['x-gateway-unsupported']
     call.model = facts.model.slice(0, 200).toWellFormed()
-    const model = known.models.get(facts.model)
+    const model = known.modelOf(facts.model)
     if (!model) throw new GatewayError('model_not_found')
     if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
     const isConstrained = header !== undefined || (provider ?? undefined) !== undefined

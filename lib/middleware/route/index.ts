@@ -9,6 +9,7 @@ export {
 } from '../../routing/line-access.ts'
 export type { CircuitState } from '../../routing/lines/account-breaker.ts'
 export { type Availability, joinAvailability } from '../../routing/lines/availability.ts'
+export { LineModels, type LineModelsOptions } from '../../routing/lines/line-models.ts'
 export { LineRegistry } from '../../routing/lines/line-registry.ts'
 export { LineSharing, type LineSharingOptions } from '../../routing/lines/line-sharing.ts'
 export {

@@ -9,7 +9,7 @@ import type {
   LimitRefusal,
   Usage,
 } from '../../core/call/index.ts'
-import type { Catalog } from '../../core/catalog/index.ts'
+import type { Catalog, Model } from '../../core/catalog/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
 import { ATTRIBUTE, OTHER } from './attributes.ts'
 import { callHistograms } from './call-histograms.ts'
@@ -26,6 +26,8 @@ export interface CallLabels {
   readonly operation: string | undefined
   /** Undefined if no model was requested. */
   readonly model: string | undefined
+  /** Those of fallback models that were tried, by their names; undefined if there was no choice. */
+  readonly models: ReadonlyMap<string, string> | undefined
   /** The provider of the line that was tried last; undefined if none was. */
   readonly provider: string | undefined
   readonly error: ErrorCode | typeof OTHER | undefined
@@ -39,6 +41,13 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   completions: 'text_completion',
 }
 
+/** Returns the labels of the models of a call's attempts, by what its trace calls them; undefined if they all have one. */
+function modelsOf({ routing }: Call, catalog: Catalog | undefined): CallLabels['models'] {
+  const names = routing?.attempts.flatMap(({ model }) => model ?? []) ?? []
+  if (names.length === 0) return undefined
+  return new Map(names.map((name) => [name, knownModel(name, catalog)]))
+}
+
 export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {
@@ -47,15 +56,21 @@ export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
       : routing
         ? OTHER
         : undefined,
-    model: request ? request.model.id : model === null ? undefined : knownModel(model, catalog),
+    model: request ? labelOf(request.model) : model === null ? undefined : knownModel(model, catalog),
+    models: modelsOf(call, catalog),
     provider: routing?.attempts.at(-1)?.provider,
     error: outcome?.errorCode ?? (outcome && outcome.status >= 400 ? OTHER : undefined),
   }
 }
 
-/** Returns a model's id if the catalogue has it, and `other` if not. */
-export function knownModel(model: string, catalog: Catalog | undefined): string {
-  return catalog?.models.has(model) ? model : OTHER
+/** Returns a model's id if the catalogue has it, the pattern that matches its name, or `other`. */
+export function knownModel(name: string, catalog: Catalog | undefined): string {
+  const model = catalog?.modelOf(name)
+  return model ? labelOf(model) : OTHER
+}
+
+function labelOf({ id, pattern }: Model): string {
+  return pattern ?? id
 }
 
 const NONE: readonly never[] = []
@@ -64,6 +79,7 @@ const NONE: readonly never[] = []
 export class CallFacts {
   operation: string | undefined = undefined
   model: string | undefined = undefined
+  models: CallLabels['models'] = undefined
   provider: string | undefined = undefined
   error: CallLabels['error'] = undefined
   status: number | undefined = undefined
@@ -86,6 +102,7 @@ export class CallFacts {
     const { outcome, routing, billing } = call
     this.operation = labels.operation
     this.model = labels.model
+    this.models = labels.models
     this.provider = labels.provider
     this.error = labels.error
     this.status = outcome?.status
@@ -220,11 +237,15 @@ export class CallMetrics {
     firstToken.histogram.record(facts.firstTokenMs / 1000, attributes)
   }
 
-  #recordRouting({ model, attempts, eliminated, retryBudgetSpent }: CallFacts, operation: string): void {
+  #recordRouting(
+    { model, models, attempts, eliminated, retryBudgetSpent }: CallFacts,
+    operation: string,
+  ): void {
     const { eliminations, retries, withheldRetries } = this.#tallies
     for (const { line, reason } of eliminated)
       eliminations.counts.with(ATTRIBUTE.line, line).with(ATTRIBUTE.reason, reason).add(1)
-    for (const attempt of attempts) this.#recordAttempt(attempt, operation, attempt.model ?? model)
+    for (const attempt of attempts)
+      this.#recordAttempt(attempt, operation, models?.get(attempt.model ?? '') ?? model)
     if (attempts.length > 1) retries.counts.with(ATTRIBUTE.model, model).add(attempts.length - 1)
     if (retryBudgetSpent) withheldRetries.counts.with(ATTRIBUTE.model, model).add(1)
   }

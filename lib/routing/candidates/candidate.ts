@@ -4,6 +4,7 @@ import {
   type Model,
   type Price,
   priceOn,
+  upstreamName,
   windowOn,
 } from '../../core/catalog/index.ts'
 import { servesNatively } from '../../core/operations/by-path.ts'
@@ -52,6 +53,8 @@ export class CandidateTable {
 
   /** @param operation the endpoint that the caller called. */
   of(catalog: Catalog, model: Model, operation: Operation): CandidateList {
+    // Callers can make up any number of names that a pattern matches.
+    if (model.pattern !== undefined) return this.#list(catalog, model, operation)
     return (
       this.#byCatalog.get(catalog)?.[operation.name]?.get(model.id) ?? this.#add(catalog, model, operation)
     )
@@ -85,17 +88,18 @@ export class CandidateTable {
           Number(b.native) - Number(a.native) ||
           b.line.weight - a.line.weight,
       )
-    const budget = this.#budgets.get(model.id) ?? new RetryBudget()
-    this.#budgets.set(model.id, budget)
+    const id = model.pattern ?? model.id
+    const budget = this.#budgets.get(id) ?? new RetryBudget()
+    this.#budgets.set(id, budget)
     return { candidates, budget }
   }
 
   #candidate(model: Model, line: Line, operation: Operation): Candidate {
     const state = this.#registry.stateOf(line)
-    const modelState = state.modelState(model.id)
+    const modelState = state.modelState(model.id, model.pattern)
     return {
       line,
-      upstreamModel: line.models.get(model.id) ?? model.id,
+      upstreamModel: upstreamName(line, model.id) ?? model.id,
       price: priceOn(model, line),
       contextWindow: windowOn(model, line),
       state,

@@ -86,8 +86,8 @@ export function availabilityOf(
   return inUse.some(({ streak }) => streak.servedAt > performance.now() - IN_USE_MS) ? 'up' : 'unknown'
 }
 
-/** While a circuit is open to all, nobody can ask. */
-function isInUse(circuit: Circuit): boolean {
+/** Whether a line or a model was asked for lately. While its circuit is open to all, nobody can ask. */
+export function isInUse(circuit: Circuit): boolean {
   return circuit.isOpenToAll || circuit.isUsedSince(performance.now() - IN_USE_MS)
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger, quietLogger } from '../../core/call/index.ts'
+import { upstreamName } from '../../core/catalog/index.ts'
 import {
   aFunction,
   aLogger,
@@ -103,7 +104,7 @@ export class LineSharing implements StateSharing, SharingProcess {
   }
 
   addModel({ line }: LineState, id: string, model: ModelState): void {
-    const key = JSON.stringify([line.id, upstreamKey(line), id, line.models.get(id) ?? null])
+    const key = JSON.stringify([line.id, upstreamKey(line), id, upstreamName(line, id) ?? null])
     this.#add(new SharedCircuit(key, model.circuit, this))
     this.#add(new SharedRest(`${key} rest`, model, this))
   }

@@ -1,8 +1,8 @@
-import type { CircuitSettings, Line } from '../../core/catalog/index.ts'
+import { type CircuitSettings, type Line, upstreamName } from '../../core/catalog/index.ts'
 import { signerOf } from '../credentials/line-signer.ts'
 import { SignedWire } from '../credentials/signed-wire.ts'
 import type { LineSigner } from '../credentials/signer.ts'
-import { FailureStreak } from './availability.ts'
+import { FailureStreak, isInUse } from './availability.ts'
 import { Circuit } from './circuit.ts'
 import { RecentCounts } from './recent-counts.ts'
 import { UpstreamPool, type Wire } from './upstream-pool.ts'
@@ -17,6 +17,11 @@ const FIRST_REST_MS = 2000
 const MAX_UNSAID_REST_MS = 30_000
 /** More than the error that sums and differences of the clock's fractions have. */
 const CLOCK_ERROR_MS = 0.001
+
+/** How many names that patterns match have a state of their own on a line. */
+const MAX_NAMES = 1000
+/** The least time between two searches for names that are not in use any more. */
+const SWEEP_MS = 1000
 
 /** Ties the states of lines to those of other processes. */
 export interface StateSharing {
@@ -37,6 +42,9 @@ export class LineState {
   readonly streak = new FailureStreak()
   /** The states of its models, by model id; '' for requests that name none. */
   readonly models = new Map<string, ModelState>()
+  /** Those of its models that a pattern matches. */
+  readonly #matched = new Set<string>()
+  #sweptAt = -Infinity
   /** The rests of look-ups, by path. A 429 of a look-up keeps nothing from the line but look-ups of the same path. */
   readonly #lookUps = new Map<string, Rest>()
   /** Sends requests, with the line's credentials where these are no fixed text. */
@@ -68,16 +76,39 @@ export class LineState {
     return this.#pool.connections
   }
 
-  /** Returns the state of a model on this line, and makes it if there is none yet. */
-  modelState(id: string): ModelState {
+  /**
+   * Returns the state of a model on this line, and makes it if there is none yet. If too many names that patterns match are
+   * in use, further ones share the state of their pattern: callers can make up any number of them.
+   *
+   * @param pattern the pattern that matches the id; undefined = the catalogue has a model with this id.
+   */
+  modelState(id: string, pattern?: string): ModelState {
     const known = this.models.get(id)
     if (known) return known
+    if (pattern !== undefined) {
+      if (this.#matched.size >= MAX_NAMES) this.#forgetUnused()
+      if (this.#matched.size >= MAX_NAMES) return this.modelState(pattern)
+      this.#matched.add(id)
+    }
     const state = new ModelState(this.line.circuit)
     this.models.set(id, state)
     // A call that began before the line was removed may come for it now.
     if (this.#isOver) state.close()
     else this.#sharing?.addModel(this, id, state)
     return state
+  }
+
+  #forgetUnused(): void {
+    const now = performance.now()
+    if (now - this.#sweptAt < SWEEP_MS) return
+    this.#sweptAt = now
+    for (const id of this.#matched) {
+      const state = this.models.get(id)
+      if (state && (isInUse(state.circuit) || state.restMs > 0)) continue
+      state?.close()
+      this.models.delete(id)
+      this.#matched.delete(id)
+    }
   }
 
   /** Returns the rest of the look-ups of a path, and makes it if there is none yet. */
@@ -101,9 +132,10 @@ export class LineState {
   /** Follows a changed catalogue. The state of a model that the line has no more, or under another name, ends. */
   adopt(line: Line): void {
     for (const [id, state] of this.models) {
-      if (id === '' || line.models.get(id) === this.line.models.get(id)) continue
+      if (id === '' || upstreamName(line, id) === upstreamName(this.line, id)) continue
       state.close()
       this.models.delete(id)
+      this.#matched.delete(id)
     }
     this.line = line
   }

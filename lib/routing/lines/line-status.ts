@@ -140,7 +140,7 @@ const WORST_FIRST = ['open', 'half_open', 'closed'] as const
 
 function worstState(state: LineState, view?: LineView): CircuitState {
   const states = view
-    ? [state.circuit, state.modelState(view.model).circuit].map((one) => one.stateFor(view.account ?? ''))
+    ? [state, state.models.get(view.model)].flatMap((one) => one?.circuit.stateFor(view.account ?? '') ?? [])
     : circuitsOf(state).map((one) => one.state)
   return WORST_FIRST.find((worst) => states.includes(worst)) ?? 'closed'
 }

@@ -10,7 +10,7 @@ import { Connections } from '../../../lib/middleware/begin-call/index.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
 import { MemoryResourceStore, UpstreamResources } from '../../../lib/middleware/references/index.ts'
-import { LineSharing, LineSwitches } from '../../../lib/middleware/route/index.ts'
+import { LineModels, LineSharing, LineSwitches } from '../../../lib/middleware/route/index.ts'
 import {
   RedisIdempotencyStore,
   RedisLimitStore,
@@ -108,6 +108,11 @@ export const CLASSES: Record<string, Optional> = {
     },
   },
   LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
+  LineModels: {
+    make: made(LineModels),
+    needs: { lines: new toolkit.LineRegistry() },
+    takes: { lines: new toolkit.LineRegistry(), refreshMs: 1000, logger: console },
+  },
   LineSwitches: {
     make: made(LineSwitches),
     needs: { store: new sql.SqlLineSwitchStore(db), lines: new toolkit.LineRegistry() },

@@ -147,7 +147,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
   forwardTo: { needs: {}, takes: { lines: new toolkit.LineRegistry(), region: 'eu' } },
   errorEnvelope: { needs: {}, takes: { logger: console } },
   unknownPath: { needs: {}, takes: {} },
-  modelRoutes: { needs: { catalog }, takes: { catalog, lineStatus: () => ({}) } },
+  modelRoutes: { needs: { catalog }, takes: { catalog, lineStatus: () => ({}), names: () => [] } },
   accountRoutes: { needs: { ledger }, takes: { ledger } },
   callLogRoutes: { needs: { store: calls }, takes: { store: calls, account: 'all' } },
   storedResponse: {

@@ -60,7 +60,7 @@ describe('convert litellm', { timeout: 100_000 }, () => {
     write('wild.yaml', 'model_list: [{ model_name: "*", litellm_params: { model: "*" } }]')
     const { code, stdout, stderr } = await run(['convert', 'litellm', 'wild.yaml'])
     assert.deepEqual([code, stdout], [1, ''])
-    assert.match(stderr, /^model_list\[0\]\.model_name: .*\nwild\.yaml: no line can be made.*\n$/s)
+    assert.match(stderr, /^model_list\[0\]\.litellm_params\.model: .*\nwild\.yaml: no line can be made.*\n$/s)
   })
 
   const REFUSED: readonly [what: string, content: string, why: RegExp][] = [

@@ -44,7 +44,8 @@ describe('a deployment of LiteLLM as a line', () => {
     ['{ model: sagemaker/x }', 'model', /small service/],
     ['{ model: replicate/x }', 'model', /replicate.*OpenAI-style endpoint/],
     ['{ model: my-own-model }', 'model', /names no provider/],
-    ['{ model: openai/* }', 'model', /one model/],
+    ['{ model: openai/* }', 'model', /model_name does not have/],
+    ['{ model: openai/*/* }', 'model', /one "\*" at most/],
     [
       '{ model: os.environ/NOWHERE }',
       'model',
@@ -193,7 +194,7 @@ model_list:
     const { config, notes } = convert(`model_list:
   - { model_name: "GPT 4o", litellm_params: { model: openai/a } }
   - { model_name: "模型", litellm_params: { model: openai/b } }
-  - { model_name: "openai/*", litellm_params: { model: "openai/*" } }
+  - { model_name: "*/*", litellm_params: { model: "openai/*" } }
   - { litellm_params: { model: openai/c } }
   - { model_name: d }
   - nothing`)
@@ -204,11 +205,23 @@ model_list:
     for (const [path, text] of [
       ['model_list[0].model_name', /GPT-4o/],
       ['model_list[1].model_name', /ASCII/],
-      ['model_list[2].model_name', /wildcards/],
+      ['model_list[2].model_name', /one "\*" only/],
       ['model_list[3].model_name', /needed/],
       ['model_list[4].litellm_params', /needed/],
       ['model_list[5]', /no mapping/],
     ] as const)
       assert.match(notesOn(notes, path).join(), text)
+  })
+
+  test('with a wildcard are patterns', () => {
+    const { config, notes } = convert(`model_list:
+  - { model_name: "openai/*", litellm_params: { model: "openai/*" } }
+  - { model_name: "gpt-*", litellm_params: { model: "openai/gpt-*" } }
+  - { model_name: "one", litellm_params: { model: "openai/*" } }`)
+    assert.deepEqual(
+      config.lines.map(({ models }) => models),
+      [{ 'openai/*': '$1', 'gpt-*': 'gpt-*' }],
+    )
+    assert.match(notesOn(notes, 'model_list[2].litellm_params.model').join(), /model_name does not have/)
   })
 })

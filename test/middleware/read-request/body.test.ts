@@ -187,7 +187,13 @@ describe('a request with a body', () => {
   })
 
   describe('a body that another parser has read', () => {
-    const catalog = { models: new Map(), lines: [], linesOf: () => [], widestWindow: () => undefined }
+    const catalog = {
+      models: new Map(),
+      lines: [],
+      linesOf: () => [],
+      modelOf: () => undefined,
+      widestWindow: () => undefined,
+    }
     const cleanUp = cleaningUp()
 
     async function ask(parser: express.RequestHandler, body: string) {

@@ -199,7 +199,8 @@ function readAliases(router: Members, { notes }: Context): Aliases {
   for (const [alias, value] of Object.entries(router.mapping('model_group_alias') ?? {})) {
     const path = pathOf(alias)
     const target = isMapping(value) ? value.model : value
-    if (!isId(alias)) notes.add(path, 'must be printable ASCII without spaces; left out')
+    if (!isId(alias) || alias.includes('*'))
+      notes.add(path, 'must be printable ASCII without spaces and "*"; left out')
     else if (typeof target !== 'string') notes.add(path, 'names no model; left out')
     else aliases.set(alias, target)
     if (isMapping(value) && value.hidden)
@@ -213,7 +214,8 @@ function addAliases(groups: Groups, given: Aliases, { notes }: Context): Aliases
   const aliases = new Map<string, string>()
   for (const [alias, target] of given) {
     const lines = groups.get(target)
-    if (!lines) notes.add(pathOf(alias), `no line was made for ${target}; left out`)
+    if (target.includes('*')) notes.add(pathOf(alias), 'stands for a pattern, not for one model; left out')
+    else if (!lines) notes.add(pathOf(alias), `no line was made for ${target}; left out`)
     else if (groups.has(alias)) notes.add(pathOf(alias), 'is a model itself; the alias is left out')
     else {
       const copies = lines.map((line) => ({ ...line, model: alias }))
@@ -269,6 +271,7 @@ function fallbacksOf(
   /** Returns why a model cannot be the fallback of another one; undefined if it can. */
   function faultOf(model: string, fallback: string): string | undefined {
     const kind = kindOf(model) as string
+    if (fallback.includes('*')) return 'a fallback must be one model; this one is left out'
     if (!groups.has(fallback)) return `no line was made for ${fallback}, so nothing falls back to it`
     if (kindOf(fallback) !== kind)
       return `${model} and ${fallback} are not of one kind, so nothing falls back to ${fallback}`

@@ -67,6 +67,8 @@ export function readDeployment(
 
   const upstream = readUpstream(params)
   if (!upstream) return undefined
+  if (upstream.upstreamModel.includes('*') && !model.includes('*'))
+    return void params.note('model', 'has a "*" that model_name does not have; the deployment is left out')
   const { name, provider, upstreamModel, routeMode } = upstream
   const served = readServed(info, routeMode, [upstreamModel, info.text('base_model') ?? ''])
   const address = served && readAddress(params, name, provider, served.kind === 'rerank', context)
@@ -76,7 +78,8 @@ export function readDeployment(
   const deployment = {
     path,
     model,
-    upstreamModel,
+    // LiteLLM's star is the part that the pattern's stands for; alone, it is the whole name here.
+    upstreamModel: upstreamModel === '*' && model !== '*' ? '$1' : upstreamModel,
     lineId: readId(info, 'id'),
     served,
     settings: {
@@ -104,17 +107,14 @@ export function readDeployment(
 function readModel(whole: Members): string | undefined {
   const name = whole.text('model_name')
   if (name === undefined) return void whole.note('model_name', 'is needed; the deployment is left out')
-  if (name.includes('*'))
-    return void whole.note(
-      'model_name',
-      'models have no wildcards here: add a model and a name in `models` of the line for each; the deployment is left out',
-    )
   const id = name.trim().replaceAll(/\s+/g, '-')
   if (!isId(id))
     return void whole.note(
       'model_name',
       'must be printable ASCII without spaces; the deployment is left out: rename it',
     )
+  if (id.split('*').length > 2)
+    return void whole.note('model_name', 'can have one "*" only; the deployment is left out')
   if (id !== name) whole.note('model_name', `cannot have spaces: callers write ${id}`)
   return id
 }
@@ -134,8 +134,8 @@ function readUpstream(params: Members) {
   const provider = PROVIDERS.get(name)
   if (!provider) return void params.note('model', `no line can be made for ${name}/: ${wayOut(name)}`)
   const short = prefix === name ? full.slice(slash + 1) : full
-  if (short === '' || short.includes('*'))
-    return void params.note('model', 'must name one model; the deployment is left out')
+  if (short === '' || short.split('*').length > 2)
+    return void params.note('model', 'must name a model, with one "*" at most; the deployment is left out')
   if (params.has('mock_response'))
     return void params.note('mock_response', 'lines call real upstreams; the deployment is left out')
   const [, route, bare = short] = ROUTE.exec(short) ?? []
@@ -237,7 +237,7 @@ const RERANK: Served = { kind: 'rerank', endpoint: 'rerank' }
 const VIDEO: Served = { kind: 'video', endpoint: 'videos' }
 
 /** By LiteLLM's `mode`. */
-const MODES: ReadonlyMap<string, Served> = new Map([
+export const MODES: ReadonlyMap<string, Served> = new Map([
   ['chat', CHAT],
   ['completion', { kind: 'chat', endpoint: 'completions' }],
   ['responses', { kind: 'chat', endpoint: 'responses' }],
@@ -427,13 +427,17 @@ function readFacts(params: Members, info: Members, kind: string, maxOutput: numb
 }
 
 /** LiteLLM limits input and output each; a context window is for both together. */
-function readContextWindow(info: Members, kind: string, maxOutput: number | undefined): number | undefined {
+export function readContextWindow(
+  info: Members,
+  kind: string,
+  maxOutput: number | undefined,
+): number | undefined {
   const input = info.count('max_input_tokens')
   return input === undefined ? undefined : input + (kind === 'chat' ? (maxOutput ?? 0) : 0)
 }
 
 /** A model that does not say what it supports is not restricted. So only what it does not support is written. */
-function readFeatures(info: Members): readonly string[] | undefined {
+export function readFeatures(info: Members): readonly string[] | undefined {
   const missing = Object.entries(FEATURES).flatMap(([name, feature]) =>
     info.flag(name) === false ? [feature] : [],
   )

@@ -1,5 +1,5 @@
 import type { Call, Principal } from '../../../core/call/index.ts'
-import { compileAllowList } from '../../../core/catalog/index.ts'
+import { callersNames, compileAllowList, isPattern } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
 import { fieldsOf, isData, partsOfField } from '../../../core/operations/body/references.ts'
@@ -28,15 +28,22 @@ export function modelCheck({ principal }: Call, candidates: readonly Candidate[]
     // An empty name is none.
     if (name === '') return
     known ??= knownNames(principal, candidates)
-    if (!(known.get(name) ?? principal.mayUseModel(name))) throw new GatewayError('model_not_allowed')
+    if (!(known.get(name) ?? mayUse(name, principal, candidates))) throw new GatewayError('model_not_allowed')
   }
+}
+
+/** Whether a key may use a model by its name here, or by the one that a line has for it. */
+function mayUse(name: string, { mayUseModel }: Principal, candidates: readonly Candidate[]): boolean {
+  const isAllowed = (id: string): boolean => mayUseModel(id)
+  return mayUseModel(name) || candidates.some(({ line }) => callersNames(line, name).some(isAllowed))
 }
 
 /** The names that the lines have for models, and whether a key may use one of those models. */
 function knownNames(principal: Principal, candidates: readonly Candidate[]): ReadonlyMap<string, boolean> {
   const known = new Map<string, boolean>()
   for (const { line } of candidates)
-    for (const [id, name] of line.models) if (!known.get(name)) known.set(name, principal.mayUseModel(id))
+    for (const [id, name] of line.models)
+      if (!isPattern(id) && !known.get(name)) known.set(name, principal.mayUseModel(id))
   return known
 }
 

@@ -77,10 +77,10 @@ interface TalliedRow {
 export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
   const { usage } = charge
   if (!usage) return charge
-  const { user, tags } = fine.bounded(shareOfCharge(charge))
-  if (user === usage.user && tags === usage.tags) return charge
+  const { model, user, tags } = fine.bounded(shareOfCharge(charge))
+  if (model === usage.model && user === usage.user && tags === usage.tags) return charge
   // The basis of a charge of a pool is an accessor, which is not copied with the others.
-  return { ...charge, basis: charge.basis, usage: { ...usage, user, tags } }
+  return { ...charge, basis: charge.basis, usage: { ...usage, model, user, tags } }
 }
 
 /** Adds up the usage of calls, and returns the rows to add it to. All who write usage lock its rows last, in their order. */
@@ -93,7 +93,7 @@ export class UsageTally {
     for (const share of shares) this.add(share)
   }
 
-  /** Adds usage: without its user and tags if its account has too many of them. */
+  /** Adds usage: without its model, or its user and tags, if its account has too many of them. */
   add(share: UsageShare): void {
     this.#countedWith(fine.bounded(share)).add(share, share.charged, share.cost)
   }

@@ -1,0 +1,34 @@
+import { type Catalog, compileAllowList, type Model, type Price, priceOn } from '../catalog/index.ts'
+import type { LoadedConfig } from './load-config.ts'
+
+/**
+ * Returns the ids of the models of a config that have no price, neither their own nor that of a line, and that a key of a
+ * prepaid account may use: its calls take nothing from the balance.
+ */
+export function unpricedModels({
+  accounts,
+  keys,
+  catalog,
+}: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog'>): string[] {
+  const prepaid = new Set(accounts.filter(({ balance }) => balance !== undefined).map(({ id }) => id))
+  if (prepaid.size === 0) return []
+  const own = keys.filter(({ account }) => prepaid.has(account))
+  // Keys may be issued later.
+  const allowed = own.length === 0 ? [compileAllowList(undefined)] : own.map(mayUseOf)
+  return [...catalog.models.values()]
+    .filter((model) => isUnpriced(model, catalog) && allowed.some((mayUse) => mayUse(model.id)))
+    .map(({ id }) => id)
+}
+
+function mayUseOf({ allowModels }: LoadedConfig['keys'][number]): (id: string) => boolean {
+  return compileAllowList(allowModels)
+}
+
+function isUnpriced(model: Model, catalog: Catalog): boolean {
+  const prices = catalog.linesOf(model.id).map((line) => priceOn(model, line))
+  return prices.length > 0 && prices.every(isFree)
+}
+
+function isFree({ tiers = [], ...units }: Price): boolean {
+  return tiers.length === 0 && Object.values(units).every((price) => price === 0n)
+}
