@@ -163,14 +163,18 @@ export function callStoreContract(
           duration_ms: fc.constantFrom(12, 999, 10_000, 45_000, 60_001),
           model: fc.constantFrom('chat-small', 'chat-large', null),
           client_request_id: fc.constantFrom('mine', "'; drop table calls", null),
-          outcome: fc.constantFrom(
-            [200, null] as const,
-            [404, 'not_found'] as const,
-            [429, 'rate_limited'] as const,
+          method: fc.constantFrom('POST', 'GET'),
+          end: fc.constantFrom(
+            [200, null, 'completed'] as const,
+            [404, 'not_found', 'refused'] as const,
+            [429, 'rate_limited', 'refused'] as const,
+            [502, 'upstream_error', 'failed'] as const,
+            [200, 'upstream_error', 'interrupted'] as const,
+            [499, 'client_closed_request', 'interrupted'] as const,
           ),
         })
-        .map(({ time, line, outcome: [status, error_code], ...rest }) =>
-          entryAt(time, { ...rest, routing: routedTo(line), status, error_code }),
+        .map(({ time, line, end: [status, error_code, outcome], ...rest }) =>
+          entryAt(time, { ...rest, routing: routedTo(line), status, error_code, outcome }),
         )
       const optional = <T>(value: fc.Arbitrary<T>) => fc.oneof(fc.constant(undefined), value)
       const query = fc.record({
@@ -184,6 +188,8 @@ export function callStoreContract(
         status: optional(fc.constantFrom(200, 404, 429)),
         statusClass: optional(fc.constantFrom(2, 4, 5)),
         code: optional(fc.constantFrom('not_found', 'rate_limited')),
+        outcome: optional(fc.constantFrom('completed', 'refused', 'interrupted')),
+        counted: optional(fc.constantFrom('requests', 'refused', 'failed')),
         clientRequestId: optional(fc.constantFrom('mine', "'; drop table calls")),
         from: optional(times),
         to: optional(times),
@@ -238,9 +244,18 @@ function matches(entry: CallLogEntry, query: CallQuery): boolean {
     entry.duration_ms >= (query.minDurationMs ?? 0) &&
     [undefined, entry.error_code as string | null].includes(query.code) &&
     [undefined, entry.client_request_id].includes(query.clientRequestId) &&
+    [undefined, entry.outcome].includes(query.outcome) &&
+    (query.counted === undefined || isCounted(entry, query.counted)) &&
     time >= (query.from ?? 0) &&
     time < (query.to ?? Number.POSITIVE_INFINITY)
   )
+}
+
+/** Whether usage counts a call so: one that a line cut off failed, one whose caller left did not. */
+function isCounted({ method, outcome, error_code }: CallLogEntry, counted: string): boolean {
+  if (method === 'GET') return false
+  if (counted === 'requests' || outcome === counted) return true
+  return counted === 'failed' && outcome === 'interrupted' && error_code !== 'client_closed_request'
 }
 
 async function allPages(store: CallStore, query: CallQuery): Promise<CallLogEntry[]> {

@@ -197,6 +197,7 @@ export function expected(calls: readonly Counted[], groupBy: readonly UsageGroup
 
 function groupOf({ at: time, account, key, usage }: Counted, group: UsageGroup): string | number {
   const date = new Date(time)
+  if (group === 'minute') return date.setUTCSeconds(0, 0)
   if (group === 'hour') return date.setUTCMinutes(0, 0, 0)
   if (group === 'day') return date.setUTCHours(0, 0, 0, 0)
   if (group === 'month') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())

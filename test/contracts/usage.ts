@@ -27,6 +27,7 @@ import {
   SPAN,
   START,
 } from './usage-model.ts'
+import { usageByMinute } from './usage-by-minute.ts'
 import { usageOfFreeCalls } from './usage-of-free-calls.ts'
 
 /** The ledgers and call stores that count usage, as two processes have them, and the store that reads it. */
@@ -37,7 +38,8 @@ export interface UsageUnderTest {
   close(): Promise<void>
 }
 
-function settlementOf(call: Counted, kind: Settlement['kind'], requestId: string): Settlement {
+/** Returns a settlement of a call that a test has counted. */
+export function settlementOf(call: Counted, kind: Settlement['kind'], requestId: string): Settlement {
   const { at, account, key, charged: amount, cost, usage } = call
   return {
     kind,
@@ -220,6 +222,8 @@ export function usageContract(
     })
 
     usageOfFreeCalls(() => tried)
+
+    usageByMinute(() => tried)
 
     it('of all accounts may come to more than the balance of any', async () => {
       const [ledger] = tried.ledgers

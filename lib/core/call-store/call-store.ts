@@ -17,6 +17,9 @@ export interface CallQuery {
   /** The first digit of the status: 5 selects 500 to 599. */
   readonly statusClass?: number | undefined
   readonly code?: string | undefined
+  readonly outcome?: CallLogEntry['outcome'] | undefined
+  /** Selects calls that usage counts, in this of its counts. */
+  readonly counted?: 'requests' | 'refused' | 'failed' | undefined
   readonly minDurationMs?: number | undefined
   /** The caller's own `X-Request-Id`. */
   readonly clientRequestId?: string | undefined

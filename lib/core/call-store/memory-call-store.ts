@@ -2,6 +2,7 @@ import { type CallLogEntry, lineOf } from '../call/index.ts'
 import { NO_TAGS, type Tags } from '../catalog/index.ts'
 import { FairQueue } from '../fair-queue/index.ts'
 import { aNumber, anObjectWith, checkOptions } from '../options/index.ts'
+import { countsOf } from '../usage/index.ts'
 import type { CallPage, CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
@@ -172,6 +173,8 @@ function matches(entry: CallLogEntry, query: CallQuery): boolean {
     (query.status === undefined || entry.status === query.status) &&
     (query.statusClass === undefined || Math.floor(entry.status / 100) === query.statusClass) &&
     (query.code === undefined || entry.error_code === query.code) &&
+    (query.outcome === undefined || entry.outcome === query.outcome) &&
+    (query.counted === undefined || countsOf(entry).includes(query.counted)) &&
     (query.minDurationMs === undefined || entry.duration_ms >= query.minDurationMs) &&
     (query.clientRequestId === undefined || entry.client_request_id === query.clientRequestId)
   )

@@ -4,9 +4,12 @@ import { FineRows } from './fine-rows.ts'
 import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
 import {
   type Charged,
+  countedAt,
   HOUR_MS,
   type HourlyUsage,
   isOf,
+  MINUTE_MS,
+  MINUTES_KEPT_MS,
   NOT_KNOWN,
   shareOfCharge,
   shareOfEntry,
@@ -18,15 +21,32 @@ import {
 /** The most rows with users and tags. An account may have this share of those that are free, so that there is room for others. */
 const MAX_FINE = 100_000
 const SHARE = 4
+/** The most sums of minutes. Of more, those of the earliest hours are forgotten. */
+const MAX_MINUTES = 200_000
+
+/** The calls of an hour that have the same dimensions, and by its minutes, as long as these are kept. */
+interface MemoryRow extends HourlyUsage {
+  minutes: Map<number, UsageSums> | null
+}
+
+/** What a query reads of a row: all of it, or a minute. */
+interface UsagePiece {
+  readonly of: UsageDimensions
+  readonly at: number
+  readonly sums: UsageSums
+}
 
 /**
  * The usage of calls in this process's memory. A `MemoryLedger` has one; a `MemoryCallStore` adds the calls without a
  * charge.
  */
 export class MemoryUsageStore implements UsageStore {
-  readonly #rows = new Map<string, HourlyUsage>()
+  readonly #rows = new Map<string, MemoryRow>()
+  /** The rows that have minutes, by their hours, in the order in which these came. */
+  readonly #recent = new Map<number, MemoryRow[]>()
+  #minutes = 0
   /** The last row of each key: most calls are like the one before. */
-  readonly #last = new Map<string | null, HourlyUsage>()
+  readonly #last = new Map<string | null, MemoryRow>()
   readonly #fine = new FineRows()
   /** How many rows have users and tags, in all and of each account. */
   #fineRows = 0
@@ -34,7 +54,8 @@ export class MemoryUsageStore implements UsageStore {
 
   /** @param sign -1 takes away what was added. */
   add(charge: Charged, sign: 1 | -1 = 1): void {
-    const { key, amount, cost, at } = charge
+    const { key, amount, cost } = charge
+    const at = countedAt(charge)
     const usage = charge.usage ?? NOT_KNOWN
     let row = this.#last.get(key)
     // Tags that are equal may be another object.
@@ -45,6 +66,7 @@ export class MemoryUsageStore implements UsageStore {
       this.#last.set(key, row)
     }
     row.sums.add(usage, amount, cost ?? 0n, sign)
+    this.#minuteOf(row, at)?.add(usage, amount, cost ?? 0n, sign)
   }
 
   /** Adds a call that has no charge. */
@@ -58,12 +80,13 @@ export class MemoryUsageStore implements UsageStore {
   async read(query: UsageQuery): Promise<UsageRow[]> {
     const rows = new Map<string, { groups: (string | number)[]; sums: UsageSums }>()
     for (const row of this.#rows.values()) {
-      if (!isWithin(row, query)) continue
-      const groups = query.groupBy.map((group) => groupOf(row, group))
-      const name = JSON.stringify(groups)
-      const known = rows.get(name) ?? { groups, sums: new UsageSums() }
-      rows.set(name, known)
-      known.sums.merge(row.sums)
+      for (const piece of piecesOf(row, query)) {
+        const groups = query.groupBy.map((group) => groupOf(piece, group))
+        const name = JSON.stringify(groups)
+        const known = rows.get(name) ?? { groups, sums: new UsageSums() }
+        rows.set(name, known)
+        known.sums.merge(piece.sums)
+      }
     }
     const { after, limit } = query
     return (
@@ -85,7 +108,7 @@ export class MemoryUsageStore implements UsageStore {
     }))
   }
 
-  #open(share: UsageShare): HourlyUsage {
+  #open(share: UsageShare): MemoryRow {
     const own = this.#fineRowsOf.get(share.account) ?? 0
     const isFull = own >= (MAX_FINE - this.#fineRows) / SHARE
     const counted = this.#fine.bounded(isFull ? { ...share, user: null, tags: NO_TAGS } : share)
@@ -98,9 +121,36 @@ export class MemoryUsageStore implements UsageStore {
       this.#fineRows++
       this.#fineRowsOf.set(account, own + 1)
     }
-    const row = { hour: hourOf(share.at), of, sums: new UsageSums() }
+    const row: MemoryRow = { hour: hourOf(share.at), of, sums: new UsageSums(), minutes: new Map() }
     this.#rows.set(name, row)
+    const recent = this.#recent.get(row.hour)
+    if (recent) recent.push(row)
+    else this.#recent.set(row.hour, [row])
     return row
+  }
+
+  /** Returns the sums of a minute of a row, if the row still has minutes. */
+  #minuteOf({ minutes }: MemoryRow, at: number): UsageSums | undefined {
+    const minute = at - (at % MINUTE_MS)
+    const known = minutes?.get(minute)
+    if (known || minutes === null) return known
+    const sums = new UsageSums()
+    minutes.set(minute, sums)
+    this.#minutes++
+    this.#forgetMinutes()
+    return sums
+  }
+
+  #forgetMinutes(): void {
+    const before = hourOf(Date.now() - MINUTES_KEPT_MS)
+    for (const [hour, rows] of this.#recent) {
+      if (hour >= before && (this.#minutes <= MAX_MINUTES || this.#recent.size === 1)) return
+      this.#recent.delete(hour)
+      for (const row of rows) {
+        this.#minutes -= row.minutes?.size ?? 0
+        row.minutes = null
+      }
+    }
   }
 }
 
@@ -117,11 +167,20 @@ function nameOf(
   return `${hourOf(at)}\n${account}\n${key}\n${model}\n${line}\n${user}\n${tagged}`
 }
 
-function isWithin({ hour, of }: HourlyUsage, query: UsageQuery): boolean {
-  const { from, to, account, key, model, line, user, tags = NO_TAGS } = query
+/** Yields the parts of a row that a query asks for: the minutes where it does not want the whole hour. */
+function* piecesOf(row: MemoryRow, query: UsageQuery): Iterable<UsagePiece> {
+  const { hour, of, sums, minutes } = row
+  const { from, to, groupBy } = query
+  if (hour + HOUR_MS <= from || hour >= to || !isAsked(row, query)) return
+  // The future is empty: the present hour is read as if it were over.
+  const isWhole = hour >= from && (hour + HOUR_MS <= to || to > Date.now())
+  if (isWhole && !groupBy.includes('minute')) yield { of, at: hour, sums }
+  else for (const [at, minute] of minutes ?? []) if (at >= from && at < to) yield { of, at, sums: minute }
+}
+
+function isAsked({ of }: HourlyUsage, query: UsageQuery): boolean {
+  const { account, key, model, line, user, tags = NO_TAGS } = query
   return (
-    hour >= from &&
-    hour < to &&
     (account === undefined || (of.account ?? '') === account) &&
     (key === undefined || (of.key ?? '') === key) &&
     (model === undefined || (of.model ?? '') === model) &&
@@ -135,14 +194,16 @@ function tagOf({ tags }: UsageDimensions, name: string): string {
   return Object.hasOwn(tags, name) ? (tags[name] as string) : ''
 }
 
-function groupOf({ hour, of }: HourlyUsage, group: UsageGroup): string | number {
+function groupOf({ at, of }: UsagePiece, group: UsageGroup): string | number {
   switch (group) {
+    case 'minute':
+      return at
     case 'hour':
-      return hour
+      return hourOf(at)
     case 'day':
-      return hour - (hour % (24 * HOUR_MS))
+      return at - (at % (24 * HOUR_MS))
     case 'month': {
-      const time = new Date(hour)
+      const time = new Date(at)
       return Date.UTC(time.getUTCFullYear(), time.getUTCMonth())
     }
     case 'account':

@@ -3,6 +3,7 @@ import type { UsageSums } from './usage-sums.ts'
 
 /** The members that usage can be grouped by. Times are in UTC. */
 export type UsageGroup =
+  | 'minute'
   | 'hour'
   | 'day'
   | 'month'
@@ -15,10 +16,11 @@ export type UsageGroup =
 
 /** Selects usage; a member that is left out does not filter. */
 export interface UsageQuery {
-  /** Milliseconds since the epoch: the beginning of an hour, inclusive. */
+  /** Milliseconds since the epoch, inclusive: the beginning of an hour, or of a minute of the last 48 hours. */
   readonly from: number
   /** The same, exclusive. */
   readonly to: number
+  /** With `minute`, the time must be within the last 48 hours. */
   readonly groupBy: readonly UsageGroup[]
   readonly account?: string | undefined
   readonly key?: string | undefined
@@ -39,7 +41,7 @@ export interface UsageRow {
   readonly sums: UsageSums
 }
 
-/** Reads the usage that a ledger and a call log have counted by hours. */
+/** Reads the usage that a ledger and a call log have counted. */
 export interface UsageStore {
   /** Returns rows in the order of their groups. */
   read(query: UsageQuery): Promise<UsageRow[]>

@@ -29,6 +29,11 @@ export function isOf(
 
 /** The counts that a call, or its charge, adds to the usage of an hour. */
 export interface CallUsage extends Omit<UsageDimensions, 'account' | 'key'> {
+  /**
+   * When the call began, in milliseconds since the epoch: it counts in the minute that has its log entry. Left out of a charge
+   * that counts in the minute in which it was made.
+   */
+  readonly startedAt?: number | null
   /** The number of calls: 0 for a charge of a call that is counted already. */
   readonly requests: number
   readonly refused: number
@@ -52,7 +57,10 @@ export interface UsageShare extends CallUsage, UsageDimensions {
   readonly cost: bigint
 }
 
+export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
+/** For so long, usage is kept by minutes. */
+export const MINUTES_KEPT_MS = 48 * HOUR_MS
 
 /** The upper ends of the ranges that durations are counted in, in milliseconds; the last range has none. */
 const DURATION_ENDS = [100, 250, 500, 1000, 2000, 4000, 8000, 15_000, 30_000, 60_000, 300_000]
@@ -177,8 +185,21 @@ export const NOT_KNOWN: CallUsage = {
 }
 
 /** Returns what a charge adds. */
-export function shareOfCharge({ account, key, amount, cost, at, usage }: Charged): UsageShare {
-  return { ...(usage ?? NOT_KNOWN), account, key, at, charged: amount, cost: cost ?? 0n }
+export function shareOfCharge(charge: Charged): UsageShare {
+  const { account, key, amount, cost, usage } = charge
+  return {
+    ...(usage ?? NOT_KNOWN),
+    account,
+    key,
+    at: countedAt(charge),
+    charged: amount,
+    cost: cost ?? 0n,
+  }
+}
+
+/** Returns the time in which a charge counts, in milliseconds since the epoch. */
+export function countedAt({ at, usage }: Pick<Charged, 'at' | 'usage'>): number {
+  return usage?.startedAt ?? at
 }
 
 /**
@@ -215,6 +236,7 @@ export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): Cal
     outputTokens: usage?.outputTokens ?? 0,
     images: usage?.images ?? 0,
     seconds: usage?.seconds ?? 0,
+    startedAt: call.startedAt,
   }
 }
 
@@ -251,6 +273,16 @@ export function usageOfEntry(entry: CallLogEntry): CallUsage {
 function isFailed(finish: CallLogEntry['outcome'], code: string | null): boolean {
   if (finish === 'failed') return true
   return finish === 'interrupted' && code !== null && code !== 'client_closed_request'
+}
+
+/** The counts of calls in usage. */
+export const CALL_COUNTS = ['requests', 'refused', 'failed'] as const
+
+/** Returns the counts that have a call. Look-ups are in none. */
+export function countsOf(entry: CallLogEntry): readonly (typeof CALL_COUNTS)[number][] {
+  if (isLookUp(entry)) return []
+  const usage = usageOfEntry(entry)
+  return CALL_COUNTS.filter((count) => usage[count] > 0)
 }
 
 /** Whether a call neither runs a model nor is passed on. */

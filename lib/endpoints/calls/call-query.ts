@@ -1,14 +1,18 @@
 import { z } from 'zod'
-import { isRequestId } from '../../core/call/index.ts'
+import { type CallLogEntry, isRequestId } from '../../core/call/index.ts'
 import type { CallQuery } from '../../core/call-store/index.ts'
 import { isErrorCode } from '../../core/errors/index.ts'
 import { pageMembers, queryTime } from '../../core/json-api/index.ts'
+import { CALL_COUNTS } from '../../core/usage/index.ts'
 
 const modelError = 'must be one model id'
 const statusError = 'must be an HTTP status, such as 429 or 5xx'
 const clientIdError =
   'must be the X-Request-Id that the caller sent, of printable ASCII, at most 200 characters'
 const codeError = 'must be an error code of this service'
+
+const FINISHES = ['completed', 'refused', 'failed', 'interrupted'] as const satisfies CallLogEntry['outcome'][]
+const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`
 
 const oneId = (of: string) =>
   z
@@ -27,6 +31,11 @@ export const callQuery = z.strictObject({
     .regex(/^[1-5](?:\d\d|xx)$/, statusError)
     .optional(),
   code: z.string({ error: codeError }).refine(isErrorCode, { error: codeError }).optional(),
+  outcome: z.enum(FINISHES, { error: oneOf(FINISHES) }).optional(),
+  counted: z
+    .enum(CALL_COUNTS, { error: oneOf(CALL_COUNTS) })
+    .optional()
+    .describe('Calls that `/usage` has in this count.'),
   client_request_id: z
     .string({ error: clientIdError })
     .regex(/^[\x20-\x7e]{1,200}$/, clientIdError)

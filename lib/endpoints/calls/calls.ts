@@ -113,8 +113,8 @@ export interface CallLogRoutesOptions {
 
 /**
  * Returns the callers' routes of the call log: `GET /calls/{request_id}`, and `GET /calls`, newest first. The list has the
- * filters `key`, `model`, `user`, `tag:<name>`, `status`, `code`, `client_request_id`,
- * `min_duration_ms`, `from` (inclusive) and `to` (exclusive), and pages with `limit` and `cursor`. Calls
+ * filters `key`, `model`, `user`, `tag:<name>`, `status`, `code`, `outcome`, `counted`,
+ * `client_request_id`, `min_duration_ms`, `from` (inclusive) and `to` (exclusive), and pages with `limit` and `cursor`. Calls
  * of other accounts are `not_found`.
  *
  * @throws TypeError at construction without a store.

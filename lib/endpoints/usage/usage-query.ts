@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { isTagName } from '../../core/catalog/index.ts'
 import { queryTime } from '../../core/json-api/index.ts'
-import { HOUR_MS, type UsageGroup, type UsageQuery, type UsageRow } from '../../core/usage/index.ts'
+import {
+  HOUR_MS,
+  MINUTE_MS,
+  MINUTES_KEPT_MS,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageRow,
+} from '../../core/usage/index.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
@@ -12,7 +19,7 @@ const MAX_HOURLY_MS = 93 * DAY_MS
 const MAX_RANGE_MS = 3660 * DAY_MS
 const MAX_GROUPS = 8
 
-const TIMES = ['hour', 'day', 'month'] as const
+const TIMES = ['minute', 'hour', 'day', 'month'] as const
 const OWN_NAMES = ['key', 'model', 'user'] as const
 const ALL_NAMES = ['account', ...OWN_NAMES, 'line'] as const
 
@@ -74,13 +81,22 @@ export interface QueryFault {
   readonly fault: string
 }
 
-/** Returns what a query asks for; the range is widened to whole hours. */
+/** Returns what a query asks for; the range is widened to whole minutes, where there are none any more to whole hours. */
 export function askedUsage(
   { from, to, group_by: groupBy = [], format, limit, cursor, ...filters }: GivenQuery,
   now: number,
 ): UsageQuery | QueryFault {
-  const end = Math.ceil((to ?? now + 1) / HOUR_MS) * HOUR_MS
-  const begin = from === undefined ? monthOf(end - 1) : Math.floor(from / HOUR_MS) * HOUR_MS
+  const isByMinute = groupBy.includes('minute')
+  const unitOf = (time: number) => (time >= now - MINUTES_KEPT_MS ? MINUTE_MS : HOUR_MS)
+  const floor = (time: number) => Math.floor(time / unitOf(time)) * unitOf(time)
+  const given = to ?? now + 1
+  const end = Math.ceil(given / unitOf(given)) * unitOf(given)
+  const begin = from === undefined ? (isByMinute ? floor(end - HOUR_MS) : monthOf(end - 1)) : floor(from)
+  if (isByMinute && begin < now - MINUTES_KEPT_MS - MINUTE_MS)
+    return {
+      param: from === undefined ? 'to' : 'from',
+      fault: `must be within the last ${MINUTES_KEPT_MS / HOUR_MS} hours with the group minute`,
+    }
   const most = groupBy.includes('hour') ? MAX_HOURLY_MS : MAX_RANGE_MS
   if (begin >= end)
     return { param: from === undefined ? 'to' : 'from', fault: 'must be before the end of the range' }
@@ -110,7 +126,8 @@ function groupsIn(cursor: string, groupBy: readonly UsageGroup[]): UsageRow['gro
     if (!Array.isArray(groups) || groups.length !== groupBy.length || groups.length === 0) return null
     const isFit = groups.every((value, i) =>
       (TIMES as readonly string[]).includes(groupBy[i] as string)
-        ? Number.isSafeInteger(value) && (value as number) % HOUR_MS === 0
+        ? Number.isSafeInteger(value) &&
+          (value as number) % (groupBy[i] === 'minute' ? MINUTE_MS : HOUR_MS) === 0
         : typeof value === 'string',
     )
     return isFit ? groups : null

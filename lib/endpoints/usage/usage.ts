@@ -35,7 +35,7 @@ const READ_MS = 30_000
 const MAX_WAITING = 16
 
 /**
- * Returns the route `GET /usage`: requests, tokens, amounts and durations by hour, day, month, key, model, user and tag, as
+ * Returns the route `GET /usage`: requests, tokens, amounts and durations by minute, hour, day, month, key, model, user and tag, as
  * JSON or CSV.
  *
  * @throws TypeError at construction without a store.

@@ -120,7 +120,7 @@ describe('usage in memory, read', () => {
     store.add({ account: 'a', key: 'k', amount: 2n, cost: null, usage: null, at: START })
     const rows = await store.read({
       from: START,
-      to: START + 1,
+      to: START + HOUR,
       groupBy: ['model', 'line', 'user'],
       limit: 9,
     })
@@ -192,7 +192,7 @@ describe('usage in memory, read', () => {
     }
     store.count(entry as unknown as CallLogEntry)
     store.count({ ...entry, billing: null, method: 'GET' } as unknown as CallLogEntry)
-    const [row] = await store.read({ from: START, to: START + 1, groupBy: ['model'], limit: 9 })
+    const [row] = await store.read({ from: START, to: START + HOUR, groupBy: ['model'], limit: 9 })
     assert.deepEqual(
       [row?.groups, row?.sums.requests, row?.sums.charged, row?.sums.cost],
       [['m'], 1, 0n, 3_000_000_000n],

@@ -114,7 +114,37 @@ describe('usage', () => {
     assert.equal(empty.text, `${names}\r\n`)
   })
 
+  it('is of whole minutes in the last 48 hours, page by page, and before of whole hours', async () => {
+    const store = new MemoryUsageStore()
+    const minute = Math.floor(Date.now() / 60_000) * 60_000 - 5 * 60_000
+    for (const at of [minute, minute + 1, minute + 60_000, minute + 120_000])
+      store.add({ account: 'acme', key: 'k', at, amount: 12_600n, usage: USAGE })
+    const app = express().use(usageRoutes({ store, account: () => 'acme' }), errorEnvelope())
+    const iso = (time: number) => new Date(time).toISOString()
+    const range = `from=${iso(minute + 20_000)}&to=${iso(minute + 60_001)}`
+    const { body } = await request(app).get(`/usage?${range}`).expect(200)
+    assert.deepEqual([body.from, body.to, body.data[0].requests], [iso(minute), iso(minute + 120_000), 3])
+    const first = await request(app).get(`/usage?${range}&group_by=minute&limit=1`).expect(200)
+    const cursor = first.body.next_cursor
+    const next = await request(app).get(`/usage?${range}&group_by=minute&cursor=${cursor}`).expect(200)
+    assert.deepEqual(
+      [...first.body.data, ...next.body.data].map((row) => [row.minute, row.requests, row.charged]),
+      [
+        [iso(minute), 2, '0.0000252'],
+        [iso(minute + 60_000), 1, '0.0000126'],
+      ],
+    )
+    const lastHour = await request(app).get('/usage?group_by=minute').expect(200)
+    assert.equal(lastHour.body.data.length, 3)
+    assert.equal(Date.parse(lastHour.body.to) - Date.parse(lastHour.body.from), 3_600_000)
+    const old = await request(app).get('/usage?from=2026-01-31T12:10:00Z&to=2026-01-31T12:20:00Z').expect(200)
+    assert.deepEqual([old.body.from, old.body.to], ['2026-01-31T12:00:00.000Z', '2026-01-31T13:00:00.000Z'])
+  })
+
   const refused: [string, string][] = [
+    ['group_by=minute,hour', 'group_by'],
+    ['group_by=minute&from=2026-01-31', 'from'],
+    ['group_by=minute&to=2026-01-31', 'to'],
     ['group_by=line', 'group_by'],
     ['group_by=account', 'group_by'],
     ['group_by=day,month', 'group_by'],

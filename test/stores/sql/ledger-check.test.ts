@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type KyselyPlugin, type RawBuilder, sql } from 'kysely'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { pruneUsage } from '../../../lib/stores/sql/usage/sql-usage-counter.ts'
+import { pruneMinutes, pruneUsage } from '../../../lib/stores/sql/usage/sql-usage-counter.ts'
 import { charge, draw, leaseOf, voidOf } from '../../contracts/ledger-money.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -101,10 +101,12 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
       'usage of account "acme" and key "k" comes to 0, by users, tags and hours to 0.00000003',
       'usage of account "acme" and key "k" comes to 0, by users, tags and days to 0.00000003',
       'usage of account "acme" and key "k" comes to 0, by users, tags and months to 0.00000003',
+      'usage of account "acme" and key "k" comes to 0, by minutes to 0.00000003',
       'usage of account "acme" and key "other" comes to 0.00000003, by days to 0',
       'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and hours to 0',
       'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and days to 0',
       'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and months to 0',
+      'usage of account "acme" and key "other" comes to 0.00000003, by minutes to 0',
       'wallet "key:k": spent is 0.00000003, its usage comes to 0',
       'wallet "key:other" has entries, and is not there itself',
     ],
@@ -128,6 +130,11 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
     'usage of a user by months that is wrong',
     sql`update usage set charged = 0 where grain = 4 and key = 'k'`,
     ['usage of account "acme" and key "k" comes to 0.00000003, by users, tags and months to 0'],
+  ],
+  [
+    'usage of a minute that is gone',
+    sql`delete from usage where grain = 5`,
+    ['usage of account "acme" and key "k" comes to 0.00000003, by minutes to 0'],
   ],
 ]
 
@@ -172,6 +179,20 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
+    it('does not miss what was pruned of minutes, and nothing else', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      const hour = Date.UTC(2026, 2, 20, 7)
+      await ledger.settle([charge('acme', 5n, { at: hour - 1 }), charge('acme', 7n, { at: hour })])
+      assert.equal(await pruneMinutes(db, hour + 1), true)
+      assert.equal(await pruneMinutes(db, hour + 1), false)
+      assert.deepEqual((await ledger.check()).violations, [])
+      await sql`delete from usage where grain = 5`.execute(db)
+      assert.deepEqual((await ledger.check()).violations, [
+        'usage of account "acme" comes to 0.000000007, by minutes to 0',
+      ])
+    })
+
     it('goes through more accounts with usage than it reads at a time', async (t) => {
       const db = await open(t, await url(t))
       const ledger = new SqlLedger(db)
@@ -198,9 +219,9 @@ for (const { name, url, skip } of BACKENDS) {
       await ledger.settle([charge('acme', most, { key: 'k' }), charge('globex', most)])
       const many = (grain: RawBuilder<unknown>) => sql`insert into usage
         with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 2501)
-        select 'acme', ${grain}, 24 * n, 'd' || n, 'k', '', '', '', '{}', 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+        select 'acme', ${grain}, 1440 * n, 'd' || n, 'k', '', '', '', '{}', 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from numbers`
-      for (const grain of [0, 1, 2, 3, 4]) await many(sql.lit(grain)).execute(db)
+      for (const grain of [0, 1, 2, 3, 4, 5]) await many(sql.lit(grain)).execute(db)
       await sql`update wallets set spent = spent + 2501 where id in ('account:acme', 'key:k')`.execute(db)
       await sql`update charges set amount = amount + 2501 where account = 'acme'`.execute(db)
       assert.deepEqual((await ledger.check()).violations, [])

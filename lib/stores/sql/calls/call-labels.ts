@@ -1,4 +1,5 @@
 import { type CallLogEntry, lineOf } from '../../../core/call/index.ts'
+import { countsOf } from '../../../core/usage/index.ts'
 import type { Cell } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 
@@ -24,6 +25,11 @@ export const DELETE_LABELS = RowStatement.delete(
 /** The label of calls that usage does not have yet, because it was locked. */
 export const UNCOUNTED = 'uncounted'
 
+/** The label of calls that usage does not count. */
+export const LOOK_UP = 'look-up'
+/** All but `completed`, which almost all calls are. */
+export const LABELLED_OUTCOMES: readonly string[] = ['refused', 'failed', 'interrupted']
+
 /** Almost all calls end with a status of a lower class. */
 export const LABELLED_CLASS = 3
 /**
@@ -45,7 +51,7 @@ export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
 
 function labelsOf(entry: CallLogEntry): string[] {
   const { account, key, model, user, tags, status, duration_ms: duration, error_code: code } = entry
-  const { client_request_id: clientId } = entry
+  const { client_request_id: clientId, outcome } = entry
   const line = lineOf(entry)
   const labels: string[] = []
   const add = (kind: string, value: string | number) => void labels.push(labelOf(kind, value))
@@ -58,6 +64,10 @@ function labelsOf(entry: CallLogEntry): string[] {
   if (line !== null) add('line', line)
   if (status !== 200) add('status', status)
   if (code !== null) add('code', code)
+  if (outcome !== 'completed') addScoped('outcome', outcome)
+  const counts = countsOf(entry)
+  if (counts.length === 0) labels.push(LOOK_UP)
+  for (const count of counts) if (count !== 'requests') addScoped('counted', count)
   if (clientId !== null) addScoped('client', clientId)
   if (typeof user === 'string') addScoped('user', user)
   for (const name in tags) addScoped('tag', `${name}=${tags[name]}`)

@@ -2,7 +2,15 @@ import { type RawBuilder, sql } from 'kysely'
 import type { CallQuery } from '../../../core/call-store/index.ts'
 import { isPostgres } from '../driver/database.ts'
 import type { Database } from '../driver/tables.ts'
-import { LABELLED_CLASS, labelOf, OWN_TOOK_MS, ofAccount, TOOK_MS } from './call-labels.ts'
+import {
+  LABELLED_CLASS,
+  LABELLED_OUTCOMES,
+  LOOK_UP,
+  labelOf,
+  OWN_TOOK_MS,
+  ofAccount,
+  TOOK_MS,
+} from './call-labels.ts'
 
 /** The ids between which calls are searched: `from` is included, `before` is not. */
 export interface IdRange {
@@ -197,11 +205,13 @@ function labelsOfAll(query: CallQuery): [name: string, label: string][] {
 
 /** Returns the labels that calls have within their account too. */
 function labelsIn(query: CallQuery): [name: string, label: string][] {
-  const { user, tags = {}, clientRequestId, statusClass = 0 } = query
+  const { user, tags = {}, clientRequestId, statusClass = 0, outcome, counted } = query
   const labels: [string, string][] = []
   if (clientRequestId !== undefined) labels.push(['client', labelOf('client', clientRequestId)])
   if (user !== undefined) labels.push(['user', labelOf('user', user)])
   for (const name in tags) labels.push([`tag ${name}`, labelOf('tag', `${name}=${tags[name]}`)])
+  if (outcome !== undefined && outcome !== 'completed') labels.push(['outcome', labelOf('outcome', outcome)])
+  if (counted !== undefined && counted !== 'requests') labels.push(['counted', labelOf('counted', counted)])
   if (statusClass >= LABELLED_CLASS) labels.push(['class', labelOf('status', statusClass)])
   return labels
 }
@@ -213,7 +223,7 @@ function tookFrom(minDurationMs: number): readonly number[] {
 }
 
 function conditionsOf(db: Database, query: CallQuery): Map<string, RawBuilder<unknown>> {
-  const { account, status, statusClass, minDurationMs = 0 } = query
+  const { account, status, statusClass, minDurationMs = 0, outcome, counted } = query
   const conditions = new Map<string, RawBuilder<unknown>>()
   if (account !== undefined) conditions.set('account', sql`calls.account = ${account}`)
   if (status !== undefined) conditions.set('status', sql`calls.status = ${status}`)
@@ -222,8 +232,17 @@ function conditionsOf(db: Database, query: CallQuery): Map<string, RawBuilder<un
       'class',
       sql`calls.status >= ${statusClass * 100} and calls.status < ${statusClass * 100 + 100}`,
     )
+  if (outcome === 'completed')
+    conditions.set('outcome', without(...LABELLED_OUTCOMES.map((other) => labelOf('outcome', other))))
+  if (counted === 'requests') conditions.set('counted', without(LOOK_UP))
   if (minDurationMs > 0) conditions.set('duration', sql`${durationIn(db)} >= ${minDurationMs}`)
   return conditions
+}
+
+/** Returns the condition that a call has none of some labels, which is looked up for each call that is compared. */
+function without(...labels: readonly string[]): RawBuilder<unknown> {
+  return sql`(select 1 from call_labels as other
+    where other.label in (${sql.join(labels)}) and other.id = calls.id limit 1) is null`
 }
 
 /**

@@ -349,13 +349,13 @@ export interface BudgetNoticesTable {
 }
 
 /**
- * The usage of calls by hours. The dimensions of a row are those that its grain distinguishes; the others are empty,
+ * The usage of calls. The dimensions of a row are those that its grain distinguishes; the others are empty,
  * as are those that a call does not have.
  */
 export interface UsageTable {
   account: string
   grain: number
-  /** Where the hour, the day or the month begins, in hours since the epoch. */
+  /** Where the hour, the day or the month begins, in hours since the epoch; for the grain of minutes, the minute. */
   hour: bigint
   /** Of all dimensions that follow: an index row must be small. */
   digest: string

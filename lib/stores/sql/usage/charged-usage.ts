@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import type { AuditedUsage } from '../../../ledger/audit.ts'
 import type { Database } from '../driver/tables.ts'
-import { fineFrom } from './sql-usage-counter.ts'
+import { keptFrom } from './sql-usage-counter.ts'
 import { GRAIN, halvedSum, joinedSum } from './usage-tally.ts'
 
 /** The rows that one statement adds up. */
 const PAGE_ROWS = 10_000
+
+const MINUTE_GRAIN = sql.lit(GRAIN.fineMinute)
 
 /** The place of a row in the primary key. */
 interface Place {
@@ -21,28 +23,32 @@ interface SumRow {
   readonly grain: number | bigint
   /** Whether it is of the time of which all usage of users and tags is there. */
   readonly is_fine: number | bigint
+  /** Whether it is of the time of which all usage of minutes is there. */
+  readonly is_recent: number | bigint
   readonly charged_high: bigint
   readonly charged_low: bigint
 }
 
-/** The charges of a key by grain: of all times, and of the time of which all usage of users and tags is there. */
+/** The charges of a key by grain: of all times, and of the times of which all usage of users and tags, and of minutes, is there. */
 interface Charged {
   readonly all: bigint[]
   readonly fine: bigint[]
+  readonly recent: bigint[]
 }
 
 /** Yields what usage has of each account and key, in each of its grains. */
 export async function* chargedUsage(trx: Database): AsyncIterable<readonly AuditedUsage[]> {
-  const from = await fineFrom(trx)
+  const from = await keptFrom(trx)
   // Of the accounts that are not complete: the last one, and those of a page.
   const accounts = new Map<string, Map<string, Charged>>()
   for (let after: Place | undefined; ; ) {
     const page = pageBehind(after)
     const last = await lastOf(trx, page)
-    const { rows } = await sql<SumRow>`select account, key, grain, is_fine, ${halvedSum('charged')}
-      from (select account, key, grain, charged, case when hour >= ${from} then 1 else 0 end as is_fine
+    const { rows } = await sql<SumRow>`select account, key, grain, is_fine, is_recent, ${halvedSum('charged')}
+      from (select account, key, grain, charged, case when hour >= ${from.fine} then 1 else 0 end as is_fine,
+        case when case grain when ${MINUTE_GRAIN} then hour / 60 else hour end >= ${from.minutes} then 1 else 0 end as is_recent
         from (${page}) as page) as page
-      group by account, key, grain, is_fine order by account, key`.execute(trx)
+      group by account, key, grain, is_fine, is_recent order by account, key`.execute(trx)
     for (const row of rows) add(accounts, row)
     for (const [account, keys] of accounts) {
       if (account === last?.account) continue
@@ -71,19 +77,20 @@ async function lastOf(trx: Database, page: ReturnType<typeof pageBehind>): Promi
 function add(accounts: Map<string, Map<string, Charged>>, row: SumRow): void {
   const keys = accounts.get(row.account) ?? new Map<string, Charged>()
   accounts.set(row.account, keys)
-  const charged = keys.get(row.key) ?? { all: noneByGrain(), fine: noneByGrain() }
+  const charged = keys.get(row.key) ?? { all: noneByGrain(), fine: noneByGrain(), recent: noneByGrain() }
   keys.set(row.key, charged)
   const sum = joinedSum({ ...row }, 'charged')
   const grain = Number(row.grain)
   charged.all[grain] = (charged.all[grain] ?? 0n) + sum
   if (Number(row.is_fine) === 1) charged.fine[grain] = (charged.fine[grain] ?? 0n) + sum
+  if (Number(row.is_recent) === 1) charged.recent[grain] = (charged.recent[grain] ?? 0n) + sum
 }
 
 function noneByGrain(): bigint[] {
   return Object.values(GRAIN).map(() => 0n)
 }
 
-function audited(account: string, key: string, { all, fine }: Charged): AuditedUsage {
+function audited(account: string, key: string, { all, fine, recent }: Charged): AuditedUsage {
   const hours = all[GRAIN.hour] ?? 0n
   const expected = fine[GRAIN.hour] ?? 0n
   return {
@@ -95,6 +102,7 @@ function audited(account: string, key: string, { all, fine }: Charged): AuditedU
       { name: 'by users, tags and hours', charged: fine[GRAIN.fineHour] ?? 0n, expected },
       { name: 'by users, tags and days', charged: fine[GRAIN.fineDay] ?? 0n, expected },
       { name: 'by users, tags and months', charged: fine[GRAIN.fineMonth] ?? 0n, expected },
+      { name: 'by minutes', charged: recent[GRAIN.fineMinute] ?? 0n, expected: recent[GRAIN.hour] ?? 0n },
     ],
   }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type CallLogEntry, type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
-import { HOUR_MS, shareOfEntry } from '../../../core/usage/index.ts'
+import { HOUR_MS, MINUTE_MS, MINUTES_KEPT_MS, shareOfEntry } from '../../../core/usage/index.ts'
 import { UNCOUNTED } from '../calls/call-labels.ts'
 import { checkDatabase } from '../driver/database.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
@@ -25,7 +25,7 @@ const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
 
 /**
  * Counts the calls that `SqlCallStore` has written while somebody else had locked their usage, and deletes the usage of single
- * users and tags when it is too old. It works in the background, at once and every hour, a few rows at a time. Several
+ * users and tags, and of minutes, when it is too old. It works in the background, at once and every hour, a few rows at a time. Several
  * processes may do so on one database.
  *
  * @example
@@ -79,6 +79,9 @@ export class SqlUsageCounter {
     await this.#repeat('calls could not be counted', () => countCalls(this.#db))
     await this.#repeat('old rows could not be deleted', () =>
       pruneUsage(this.#db, Date.now() - this.#fineRetentionMs),
+    )
+    await this.#repeat('old minutes could not be deleted', () =>
+      pruneMinutes(this.#db, Date.now() - MINUTES_KEPT_MS),
     )
     if (this.#closed) return
     this.#timer = setTimeout(() => {
@@ -144,8 +147,9 @@ async function countCalls(db: Database): Promise<boolean> {
 const DELETED_AT_ONCE = 500
 const FINE = [GRAIN.fineHour, GRAIN.fineDay, GRAIN.fineMonth]
 
-/** The name of the mark of {@link pruneUsage}. */
+/** The names of the marks of {@link pruneUsage} and {@link pruneMinutes}. */
 const FINE_FROM = 'fine_from'
+const MINUTES_FROM = 'minutes_from'
 
 /**
  * Deletes usage of single users and tags from before the month of a time, some rows at a time. It is noted first from when on all of it is
@@ -153,32 +157,50 @@ const FINE_FROM = 'fine_from'
  *
  * @returns whether there may be more.
  */
-export async function pruneUsage(db: Database, before: number): Promise<boolean> {
+export function pruneUsage(db: Database, before: number): Promise<boolean> {
   // A time that is out of range is before all usage.
   const hour = monthOf(Math.floor(Math.max(0, before) / HOUR_MS))
+  return pruneRows(db, FINE, FINE_FROM, hour, hour)
+}
+
+/** Deletes usage by minutes from before the hour of a time, in the same way. */
+export function pruneMinutes(db: Database, before: number): Promise<boolean> {
+  const hour = Math.floor(before / HOUR_MS)
+  return pruneRows(db, [GRAIN.fineMinute], MINUTES_FROM, hour, (hour * HOUR_MS) / MINUTE_MS)
+}
+
+/** @param before the hour, in the unit of the grains. */
+async function pruneRows(
+  db: Database,
+  grains: readonly number[],
+  name: string,
+  hour: number,
+  before: number,
+): Promise<boolean> {
   const [oldest] = await db
     .selectFrom('usage')
     .select('hour')
-    .where('grain', 'in', FINE)
-    .where('hour', '<', BigInt(hour))
+    .where('grain', 'in', grains)
+    .where('hour', '<', BigInt(before))
     .limit(1)
     .execute()
   if (!oldest) return false
   const mark = String(hour).padStart(10, '0')
-  await sql`insert into usage_marks (name, mark) values (${FINE_FROM}, ${mark})
+  await sql`insert into usage_marks (name, mark) values (${name}, ${mark})
     on conflict (name) do update set mark = excluded.mark where usage_marks.mark < excluded.mark`.execute(db)
   const { numAffectedRows } = await sql`delete from usage where (account, grain, hour, digest) in
     (select account, grain, hour, digest from usage
-      where grain in (${sql.join(FINE)}) and hour < ${BigInt(hour)} limit ${DELETED_AT_ONCE})`.execute(db)
+      where grain in (${sql.join(grains)}) and hour < ${BigInt(before)} limit ${DELETED_AT_ONCE})`.execute(db)
   return Number(numAffectedRows ?? 0) > 0
 }
 
-/** Returns the hour from which on all usage of single users and tags is there. */
-export async function fineFrom(db: Database): Promise<bigint> {
-  const found = await db
+/** Returns the hour from which on all usage of single users and tags is there, and the one of minutes. */
+export async function keptFrom(db: Database): Promise<{ readonly fine: bigint; readonly minutes: bigint }> {
+  const marks = await db
     .selectFrom('usage_marks')
-    .select('mark')
-    .where('name', '=', FINE_FROM)
-    .executeTakeFirst()
-  return BigInt(found?.mark ?? 0)
+    .select(['name', 'mark'])
+    .where('name', 'in', [FINE_FROM, MINUTES_FROM])
+    .execute()
+  const markOf = (name: string) => BigInt(marks.find((mark) => mark.name === name)?.mark ?? 0)
+  return { fine: markOf(FINE_FROM), minutes: markOf(MINUTES_FROM) }
 }

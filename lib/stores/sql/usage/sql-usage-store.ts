@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   HOUR_MS,
   isFine,
+  MINUTE_MS,
   type UsageGroup,
   type UsageQuery,
   type UsageRow,
@@ -12,7 +13,7 @@ import { encodeText } from '../driver/postgres/postgres-values.ts'
 import type { Database } from '../driver/tables.ts'
 import { AMOUNTS, FIGURES, GRAIN, halvedSum, monthOf, sumsOf } from './usage-tally.ts'
 
-/** A row of {@link usageQuery}: the groups are `g0`, `g1` …, times in hours. */
+/** A row of {@link usageQuery}: the groups are `g0`, `g1` …, times in hours, or in minutes for those. */
 export type ReadRow = Readonly<Record<string, string | bigint | number>>
 
 /** Returns the query for a page of usage. */
@@ -30,7 +31,7 @@ function usageQuery(db: Database, query: UsageQuery): RawBuilder<ReadRow> {
   const behind =
     after === undefined
       ? sql`true`
-      : sql`(${sql.join(names)}) > (${sql.join(after.map((value) => (typeof value === 'number' ? BigInt(value / HOUR_MS) : value)))})`
+      : sql`(${sql.join(names)}) > (${sql.join(after.map((value, i) => (typeof value === 'number' ? BigInt(value / unitOf(groupBy[i])) : value)))})`
   return sql`select * from (${summed} group by ${places}) as summed where ${behind} and (${COUNTED}) order by ${places} limit ${limit}`
 }
 
@@ -41,29 +42,42 @@ const COUNTED = sql.raw(
   ).join(' or '),
 )
 
-/** A length of time that rows have, in hours. */
+/** Returns the unit of the times of a group, in milliseconds. */
+function unitOf(group: UsageGroup | undefined): number {
+  return group === 'minute' ? MINUTE_MS : HOUR_MS
+}
+
+/** A length of time that rows have, in minutes. */
 interface Span {
   readonly grain: number
   /** How long it is at most. */
   readonly length: number
-  /** Returns where the one begins that an hour is in. */
-  readonly begin: (hour: number) => number
+  /** Returns where the one begins that a minute is in. */
+  readonly begin: (minute: number) => number
 }
 
-const HOURS: Span = { grain: GRAIN.hour, length: 1, begin: (hour) => hour }
-const DAYS: Span = { grain: GRAIN.day, length: 24, begin: (hour) => hour - (hour % 24) }
+const HOUR = 60
+const DAY = 24 * HOUR
+const MINUTES: Span = { grain: GRAIN.fineMinute, length: 1, begin: (minute) => minute }
+const HOURS: Span = { grain: GRAIN.hour, length: HOUR, begin: (minute) => minute - (minute % HOUR) }
+const DAYS: Span = { grain: GRAIN.day, length: DAY, begin: (minute) => minute - (minute % DAY) }
 const FINE_HOURS: Span = { ...HOURS, grain: GRAIN.fineHour }
 const FINE_DAYS: Span = { ...DAYS, grain: GRAIN.fineDay }
-const FINE_MONTHS: Span = { grain: GRAIN.fineMonth, length: 31 * 24, begin: monthOf }
+const FINE_MONTHS: Span = {
+  grain: GRAIN.fineMonth,
+  length: 31 * DAY,
+  begin: (minute) => monthOf(Math.floor(minute / HOUR)) * HOUR,
+}
 
-/** Returns queries of the rows that together have all of a time: of months or days where they are whole, else of hours. */
+/** Returns queries of the rows that together have all of a time: of months, days or hours where they are whole, else of minutes. */
 function partsOf(db: Database, query: UsageQuery): RawBuilder<unknown>[] {
   const { groupBy } = query
-  const from = Math.floor(query.from / HOUR_MS)
-  const to = Math.floor(query.to / HOUR_MS)
+  const from = Math.floor(query.from / MINUTE_MS)
+  const to = Math.floor(query.to / MINUTE_MS)
   const [hours, days, months] = isFine(query) ? [FINE_HOURS, FINE_DAYS, FINE_MONTHS] : [HOURS, DAYS]
-  const spans = [hours]
-  if (!groupBy.includes('hour')) {
+  const spans = [MINUTES]
+  if (!groupBy.includes('minute')) spans.unshift(hours)
+  if (!groupBy.includes('minute') && !groupBy.includes('hour')) {
     spans.unshift(days)
     if (months && !groupBy.includes('day')) spans.unshift(months)
   }
@@ -84,7 +98,7 @@ function tiled(
   if (!longest || from >= to) return []
   const { grain, length, begin } = longest
   if (shorter.length === 0) return [[grain, from, to]]
-  const upTo = (hour: number) => (begin(hour) === hour ? hour : begin(begin(hour) + length))
+  const upTo = (minute: number) => (begin(minute) === minute ? minute : begin(begin(minute) + length))
   const first = upTo(from)
   const last = isToPresent ? upTo(to) : begin(to)
   if (first >= last) return tiled(shorter, from, to, isToPresent)
@@ -95,6 +109,8 @@ function tiled(
   ]
 }
 
+const NAMES = ['account', 'key', 'model', 'line', 'user_id', 'tags']
+
 function partOf(
   db: Database,
   query: UsageQuery,
@@ -102,19 +118,30 @@ function partOf(
   from: number,
   to: number,
 ): RawBuilder<unknown> {
-  const { account, key, model, line, user, tags = {} } = query
-  const conditions = [sql`grain = ${sql.lit(grain)} and hour >= ${BigInt(from)} and hour < ${BigInt(to)}`]
+  const { account, key, model, line, user, tags = {}, groupBy } = query
+  const isMinutes = grain === GRAIN.fineMinute
+  const unit = isMinutes ? 1 : HOUR
+  const time = isMinutes && !groupBy.includes('minute') ? sql`hour / ${sql.lit(HOUR)} as hour` : sql`hour`
+  const columns = sql.join([
+    time,
+    ...NAMES.map((name) => sql.ref(name)),
+    ...FIGURES.map((name) => sql.ref(name)),
+  ])
+  const conditions = [
+    sql`grain = ${sql.lit(grain)} and hour >= ${BigInt(from / unit)} and hour < ${BigInt(to / unit)}`,
+  ]
   if (account !== undefined) conditions.push(sql`account = ${account}`)
   if (key !== undefined) conditions.push(sql`key = ${key}`)
   if (model !== undefined) conditions.push(sql`model = ${model}`)
   if (line !== undefined) conditions.push(sql`line = ${line}`)
   if (user !== undefined) conditions.push(sql`user_id = ${user}`)
   for (const [name, value] of Object.entries(tags)) conditions.push(sql`${tagIn(db, name)} = ${value}`)
-  return sql`select * from usage where ${sql.join(conditions, sql` and `)}`
+  return sql`select ${columns} from usage where ${sql.join(conditions, sql` and `)}`
 }
 
 function groupIn(db: Database, group: UsageGroup, { from, to }: UsageQuery): RawBuilder<unknown> {
   switch (group) {
+    case 'minute':
     case 'hour':
       return sql`hour`
     case 'day':
@@ -174,7 +201,8 @@ export class SqlUsageStore implements UsageStore {
     const { groupBy, after, limit, to } = query
     // No statement reads no hours.
     if (query.from >= to) return []
-    if (groupBy.length === 1 || (groupBy[0] !== 'hour' && groupBy[0] !== 'day')) return this.#read(query)
+    if (groupBy.length === 1 || !['minute', 'hour', 'day'].includes(groupBy[0] ?? ''))
+      return this.#read(query)
     // The rows of a page are those of the first days: the others need not be read.
     const rows: UsageRow[] = []
     let from = Math.max(query.from, Number(after?.[0] ?? 0))
@@ -189,9 +217,9 @@ export class SqlUsageStore implements UsageStore {
   async #read(query: UsageQuery): Promise<UsageRow[]> {
     const { rows } = await usageQuery(this.#db, query).execute(this.#db)
     return rows.map((row) => ({
-      groups: query.groupBy.map((_, i) => {
+      groups: query.groupBy.map((group, i) => {
         const value = row[`g${i}`] as string | bigint | number
-        return typeof value === 'string' ? value : Number(value) * HOUR_MS
+        return typeof value === 'string' ? value : Number(value) * unitOf(group)
       }),
       sums: sumsOf(row as Record<string, bigint | number>),
     }))

@@ -3,9 +3,10 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   FineRows,
   HOUR_MS,
-  type HourlyUsage,
   isOf,
+  MINUTE_MS,
   shareOfCharge,
+  type UsageDimensions,
   type UsageShare,
   UsageSums,
 } from '../../../core/usage/index.ts'
@@ -14,8 +15,10 @@ import type { Cell } from '../driver/columns.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 
-/** The grains of the rows of `usage`: by hours, days or months, and with or without users and tags. */
-export const GRAIN = { hour: 0, fineHour: 1, day: 2, fineDay: 3, fineMonth: 4 } as const
+/** The grains of the rows of `usage`: by hours, days or months, with or without users and tags, and by minutes, with them. */
+export const GRAIN = { hour: 0, fineHour: 1, day: 2, fineDay: 3, fineMonth: 4, fineMinute: 5 } as const
+
+const HOUR_MINUTES = HOUR_MS / MINUTE_MS
 
 /** The member of {@link UsageSums} that each column has, beside the ranges of durations. */
 const MEMBERS = {
@@ -64,9 +67,18 @@ const fine = new FineRows()
 /** The primary key of a row. */
 export type UsageRowId = readonly [account: string, grain: number, hour: number, digest: string]
 
+/** The sums of the calls of a minute that have the same dimensions. */
+interface MinuteUsage {
+  /** Since the epoch. */
+  readonly minute: number
+  readonly of: UsageDimensions
+  readonly sums: UsageSums
+}
+
 interface TalliedRow {
   readonly account: string
   readonly grain: number
+  /** In minutes for the grain of minutes. */
   readonly hour: number
   readonly digest: string
   readonly of: readonly string[]
@@ -85,9 +97,9 @@ export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
 
 /** Adds up the usage of calls, and returns the rows to add it to. All who write usage lock its rows last, in their order. */
 export class UsageTally {
-  readonly #counted = new Map<string, HourlyUsage>()
+  readonly #counted = new Map<string, MinuteUsage>()
   /** Most calls of a batch are like the one before. */
-  #last: HourlyUsage | undefined
+  #last: MinuteUsage | undefined
 
   constructor(shares: Iterable<UsageShare> = []) {
     for (const share of shares) this.add(share)
@@ -115,13 +127,14 @@ export class UsageTally {
 
   /** Returns the sums that a share belongs to. */
   #countedWith(share: UsageShare): UsageSums {
-    const hour = Math.floor(share.at / HOUR_MS)
-    if (this.#last && this.#last.hour === hour && isOf(this.#last.of, share, share)) return this.#last.sums
+    const minute = Math.floor(share.at / MINUTE_MS)
+    if (this.#last && this.#last.minute === minute && isOf(this.#last.of, share, share))
+      return this.#last.sums
     const { account, key, model, line, user, tags } = share
-    const name = JSON.stringify([account, hour, key, model, line, user, tags])
+    const name = JSON.stringify([account, minute, key, model, line, user, tags])
     let counted = this.#counted.get(name)
     if (!counted) {
-      counted = { hour, of: { account, key, model, line, user, tags }, sums: new UsageSums() }
+      counted = { minute, of: { account, key, model, line, user, tags }, sums: new UsageSums() }
       this.#counted.set(name, counted)
     }
     this.#last = counted
@@ -130,7 +143,7 @@ export class UsageTally {
 
   #rows(): TalliedRow[] {
     const rows = new Map<string, TalliedRow>()
-    for (const { hour, of, sums } of this.#counted.values()) {
+    for (const { minute, of, sums } of this.#counted.values()) {
       const add = (grain: number, begin: number, { names, digest }: Named): void => {
         const account = of.account ?? ''
         const name = `${grain} ${begin} ${digest} ${account}`
@@ -145,6 +158,7 @@ export class UsageTally {
         rows.set(name, row)
         row.sums.merge(sums)
       }
+      const hour = Math.floor(minute / HOUR_MINUTES)
       const day = hour - (hour % 24)
       const { key, model, line, user, tags } = of
       const all = [key ?? '', model ?? '', line ?? '']
@@ -155,6 +169,7 @@ export class UsageTally {
       add(GRAIN.day, day, coarse)
       add(GRAIN.fineDay, day, fine)
       add(GRAIN.fineMonth, monthOf(hour), fine)
+      add(GRAIN.fineMinute, minute, fine)
     }
     return [...rows.values()]
   }
