@@ -1,7 +1,7 @@
 import { clock, day } from './format.ts'
 
 /** The size of the bins of a chart. Days and months are those of UTC, as in the books. */
-export type Grain = 'hour' | 'day' | 'month'
+export type Grain = 'minute' | 'hour' | 'day' | 'month'
 
 /** A period of time, from a beginning to before an end. */
 export interface Period {
@@ -10,13 +10,17 @@ export interface Period {
   readonly grain: Grain
 }
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
+const SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
 /** Up to how long a chosen period is shown by hours, and by days. */
 const LONGEST = { hour: 8 * DAY, day: 100 * DAY }
 
 /** The periods to choose from; `custom` has its own beginning and end. */
 export const PERIODS = [
+  ['15m', '15 minutes'],
+  ['1h', '1 hour'],
   ['24h', '24 hours'],
   ['7d', '7 days'],
   ['30d', '30 days'],
@@ -37,6 +41,7 @@ export function isPeriod(name: string): name is PeriodName {
  * @param last its last day.
  */
 export function periodOf(name: PeriodName, now: number, first = '', last = ''): Period | undefined {
+  const minute = Math.ceil(now / MINUTE) * MINUTE
   const hour = Math.ceil(now / HOUR) * HOUR
   const tomorrow = Math.floor(now / DAY) * DAY + DAY
   const between = (from: number, to: number, grain: Grain): Period => ({
@@ -44,6 +49,8 @@ export function periodOf(name: PeriodName, now: number, first = '', last = ''): 
     to: new Date(to),
     grain,
   })
+  if (name === '15m') return between(minute - 15 * MINUTE, minute, 'minute')
+  if (name === '1h') return between(minute - HOUR, minute, 'minute')
   if (name === '24h') return between(hour - DAY, hour, 'hour')
   if (name === '7d') return between(hour - 7 * DAY, hour, 'hour')
   if (name === '30d') return between(tomorrow - 30 * DAY, tomorrow, 'day')
@@ -57,22 +64,22 @@ export function periodOf(name: PeriodName, now: number, first = '', last = ''): 
 /** Returns the beginning of each bin of a period. */
 export function binsOf({ from, to, grain }: Period): readonly Date[] {
   const bins: Date[] = []
-  for (let bin = beginOf(from, grain); bin < to; bin = after(bin, grain)) bins.push(bin)
+  for (let bin = beginOf(from, grain); bin < to; bin = endOf(bin, grain)) bins.push(bin)
   return bins
 }
 
 function beginOf(time: Date, grain: Grain): Date {
   if (grain === 'month') return new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth()))
-  const size = grain === 'hour' ? HOUR : DAY
-  return new Date(Math.floor(time.getTime() / size) * size)
+  return new Date(Math.floor(time.getTime() / SIZES[grain]) * SIZES[grain])
 }
 
-function after(bin: Date, grain: Grain): Date {
+/** Returns the end of the bin that begins at a time. */
+export function endOf(bin: Date, grain: Grain): Date {
   if (grain === 'month') return new Date(Date.UTC(bin.getUTCFullYear(), bin.getUTCMonth() + 1))
-  return new Date(bin.getTime() + (grain === 'hour' ? HOUR : DAY))
+  return new Date(bin.getTime() + SIZES[grain])
 }
 
-/** Formats the beginning of a bin: hours in the user's time zone, days and months of UTC. */
+/** Formats the beginning of a bin: minutes and hours in the user's time zone, days and months of UTC. */
 export function binText(bin: Date, { grain, from, to }: Period, short: boolean): string {
   if (grain === 'month') return bin.toISOString().slice(0, 7)
   if (grain === 'day') return bin.toISOString().slice(short ? 5 : 0, 10)

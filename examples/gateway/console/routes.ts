@@ -76,7 +76,7 @@ export const NAVIGATION: Readonly<
     ['operators', 'Operators', 'admin'],
     ['webhooks', 'Webhooks', 'admin'],
     ['drift', 'Drift'],
-    ['changes', 'Changes'],
+    ['changes', 'Audit log'],
     ['ledger', 'Ledger', 'finance'],
   ],
 }

@@ -5,7 +5,7 @@ import type { ViewContext } from './view.ts'
 
 /** A row of `/usage`: the members that it is grouped by, and its sums. */
 export type UsageRow = UsageRowAnswer &
-  Partial<Readonly<Record<'hour' | 'day' | 'month', string>>> & {
+  Partial<Readonly<Record<'minute' | 'hour' | 'day' | 'month', string>>> & {
     /** The other groups: account, key, model, line, user, tags. */
     readonly [group: string]: string | number | null | undefined
   }
@@ -34,6 +34,11 @@ export async function readUsage(
     if (rows.length > MAX_ROWS) return undefined
   } while (cursor !== undefined)
   return rows
+}
+
+/** Whether there is a cost to show: not for holders of keys, nor where no line has one. */
+export function hasCost({ cost }: UsageRow): boolean {
+  return cost !== undefined && Number(cost) !== 0
 }
 
 /** The sums of nothing: a grouping without rows has none. */

@@ -3,7 +3,14 @@ import { before } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { jsonOf } from '../../support/answer-bodies.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
-import { chat, type GatewayProcess, lookUp, post, startSourceGateway } from '../../support/gateway-process.ts'
+import {
+  chat,
+  type Environment,
+  type GatewayProcess,
+  lookUp,
+  post,
+  startSourceGateway,
+} from '../../support/gateway-process.ts'
 import { type ConsoleTab, openConsole, signIn, startBrowser, WITHOUT_CHROMIUM } from './browser.ts'
 
 export const ADMIN_TOKEN = 'admin-token-of-this-test'
@@ -22,14 +29,14 @@ export interface ConsoleSuite {
   signedIn(kind: 'key' | 'admin', options?: Parameters<typeof openConsole>[2]): Promise<ConsoleTab>
 }
 
-/** Starts both before the tests of a file and ends them behind them. */
-export function consoleSuite(): ConsoleSuite {
+/** Starts both before the tests of a file and ends them behind them; the gateway in memory, unless an environment says otherwise. */
+export function consoleSuite(environment: Environment = {}): ConsoleSuite {
   let gateway: GatewayProcess
   let browser: Browser
   const cleanUp = cleaningUp()
   before(async () => {
     if (WITHOUT_CHROMIUM) return
-    gateway = await startSourceGateway({ ADMIN_TOKEN })
+    gateway = await startSourceGateway({ ADMIN_TOKEN, ...environment })
     cleanUp.after(() => gateway.stop())
     browser = await startBrowser()
     cleanUp.after(() => browser.close())

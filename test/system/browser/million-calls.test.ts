@@ -81,6 +81,8 @@ describe('the console over 1,000,000 calls', { skip: WITHOUT_CHROMIUM }, () => {
     await opened('/?period=7d')
     await opened('/')
     await opened('/reports?group_by=tag%3Ateam')
+    for (const period of ['15m', '1h']) await opened(`/?period=${period}`)
+    await opened('/reports?group_by=minute,user')
   })
 
   for (const [name, values] of Object.entries({
@@ -91,6 +93,8 @@ describe('the console over 1,000,000 calls', { skip: WITHOUT_CHROMIUM }, () => {
     tag: ['team=search', 'team=nobody'],
     model: ['model-3', RARE.model, 'nothing'],
     status: ['200', '5xx', String(RARE.status), '404'],
+    outcome: ['completed', 'refused', 'failed', 'interrupted'],
+    counted: ['requests', 'failed'],
     code: ['upstream_error', RARE.code, 'internal_error'],
     min_duration_ms: ['100', '900000'],
     client_request_id: ['mine', 'nobody'],

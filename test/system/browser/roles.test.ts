@@ -101,7 +101,7 @@ describe('the work of administrators in the console', { skip: WITHOUT_CHROMIUM }
     await form.getByRole('button', { name: 'Create' }).click()
     await assertShows(
       page.getByRole('row'),
-      /demo, team=search.*day, Asia\/Tokyo.*refuses.*50 %, 80 %.*\$10\.00.*\$0\.00/s,
+      /demo, team=search.*day, Asia\/Tokyo.*refuses.*50\s%, 80\s%.*\$10\.00.*\$0\.00/s,
     )
     // A budget reaches the process within 5 s.
     const isCounted = async (): Promise<boolean> => {

@@ -28,6 +28,8 @@ const REACHED = `case ${TOOK_MS.toReversed()
   .map((ms) => `when duration >= ${ms} then ${ms}`)
   .join(' ')} end`
 
+const OUTCOME = `case status when 200 then 'completed' when 429 then 'refused' else 'failed' end`
+
 /** The labels of a call, as the log writes them. */
 const LABELS: readonly (readonly [label: string, where: string])[] = [
   [`'key' || char(10) || key`, 'true'],
@@ -41,6 +43,8 @@ const LABELS: readonly (readonly [label: string, where: string])[] = [
       [`'client' || char(10) || ${CLIENT_ID}`, `${CLIENT_ID} is not null`],
       [`'user' || char(10) || user`, 'true'],
       [`'tag' || char(10) || 'team=' || team`, 'true'],
+      [`'outcome' || char(10) || ${OUTCOME}`, 'status <> 200'],
+      [`'counted' || char(10) || ${OUTCOME}`, 'status <> 200'],
       [`'status' || char(10) || (status / 100)`, `status >= ${100 * LABELLED_CLASS}`],
       [`'took' || char(10) || ${REACHED}`, `duration >= ${OWN_TOOK_MS}`],
     ] as const
@@ -72,19 +76,22 @@ export function seedCalls(file: string, template: string): void {
     db.exec(
       `insert into call_labels (label, id) select ${label} as label, id from made where ${where} order by label, id`,
     )
-  db.exec(`create temp table used as select account, key, model, line, user, team, at / ${HOUR_MS} as hour, count(*) as requests,
-    sum(status = 429) as refused, sum(status > 500) as failed, sum(status = 200) as completed, sum(duration) as took
-    from made group by hour, u, model`)
+  const usedBy = (ms: number, since: number) => `select account, key, model, line, user, team, at / ${ms} as hour,
+    count(*) as requests, sum(status = 429) as refused, sum(status > 500) as failed, sum(status = 200) as completed,
+    sum(duration) as took from made where at >= ${since} group by hour, u, model`
+  db.exec(`create temp table used as ${usedBy(HOUR_MS, 0)}`)
+  db.exec(`create temp table used_lately as ${usedBy(60_000, Date.now() - 48 * HOUR_MS)}`)
   for (const [grain, hour, user, tags] of [
     [0, 'hour', `''`, `'{}'`],
     [1, 'hour', 'user', `json_object('team', team)`],
     [2, 'hour / 24 * 24', `''`, `'{}'`],
     [3, 'hour / 24 * 24', 'user', `json_object('team', team)`],
+    [5, 'hour', 'user', `json_object('team', team)`],
   ] as const)
     db.exec(`insert into usage select account, ${grain}, ${hour} as at, key || model || line || ${user} as digest, key, model, line,
       ${user}, ${tags}, sum(requests), sum(refused), sum(failed), 10 * sum(requests), 0, 20 * sum(requests), 0, sum(took),
       1000 * sum(requests), 500 * sum(requests), 0, 0, 0, 0, 0, 0, sum(completed), 0, 0, 0, 0, 0
-      from used group by account, at, digest order by account, at, digest`)
+      from ${grain === 5 ? 'used_lately' : 'used'} group by account, at, digest order by account, at, digest`)
   db.exec('commit')
   db.close()
 }
@@ -118,6 +125,7 @@ function entryLike(db: DatabaseSync, template: string): string {
     user: '{json_quote(user)}',
     tags: { team: '{json_quote(team)}' },
     status: '{status}',
+    outcome: `{json_quote(${OUTCOME})}`,
     error_code: '{json_quote(code)}',
     routing: { ...like.routing, attempts: [{ ...attempt, line: '{json_quote(line)}' }] },
     billing,

@@ -21,7 +21,14 @@ export function callColumns(session: Session): readonly Column<Call>[] {
     { name: 'Request id', heads: true, cell: ({ id }) => callLink(id) },
     session.kind === 'admin' ? owner : key,
     { name: 'Asked for', names: true, cell: ({ model, method, path }) => model ?? `${method} ${path}` },
-    { name: 'Status', cell: (call) => callStatus(call) },
+    {
+      name: 'Status',
+      cell: (call) => [
+        callStatus(call),
+        call.repeats !== undefined &&
+          h('small', { class: 'repeats' }, `and ${count(call.repeats)} more like it`),
+      ],
+    },
     { name: 'Lines', names: true, cell: (call) => linesOf(call) },
     { name: 'Duration', figures: true, cell: ({ duration_ms }) => duration(duration_ms) },
     {

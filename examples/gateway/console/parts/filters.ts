@@ -51,11 +51,11 @@ export function filtersIn({ query }: ViewContext, filters: readonly Filter[]): R
 
 /** Creates the filter form of a view. It leads to the address of the filtered view, which can be shared. */
 export function filterForm(
-  { query }: ViewContext,
+  { query, signal }: ViewContext,
   view: string,
   filters: readonly Filter[],
   ...more: readonly Child[]
-): HTMLFormElement {
+): HTMLElement {
   const form = h(
     'form',
     {
@@ -79,7 +79,19 @@ export function filterForm(
       ),
     ),
   )
-  return form
+  return folded(form, query.size, signal)
+}
+
+/** Folds the filters where the page is narrow: there they would fill the first screen. */
+function folded(form: HTMLFormElement, set: number, signal: AbortSignal): HTMLElement {
+  const narrow = matchMedia('(max-width: 760px)')
+  const summary = h('summary', {}, set === 0 ? 'Filters' : `Filters: ${set} set`)
+  const fold = h('details', { class: 'fold', open: !narrow.matches }, summary, form)
+  const follow = (): void => {
+    fold.open = !narrow.matches
+  }
+  narrow.addEventListener('change', follow, { signal })
+  return fold
 }
 
 function filterField(filter: Filter, value: string) {

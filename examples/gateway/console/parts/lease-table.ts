@@ -13,7 +13,7 @@ export function leaseTable(context: ViewContext, account?: string): HTMLElement 
     of: { account },
     empty: 'No process has set anything aside.',
     columns: [
-      { name: 'Of', heads: true, cell: ({ wallet }) => subjectLink(context.session, wallet) },
+      { name: 'Scope', heads: true, cell: ({ wallet }) => subjectLink(context.session, wallet) },
       { name: 'Held', figures: true, cell: ({ held }) => usd(held) },
       { name: 'Process', cell: ({ owner }) => h('span', { class: 'mono small' }, owner) },
       { name: 'Renewed', cell: ({ renewed_at }) => moment(renewed_at) },

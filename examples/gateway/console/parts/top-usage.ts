@@ -1,10 +1,10 @@
 import { type Child, h } from '../element.ts'
-import { aboutUsd, count, duration, nanosOf } from '../format.ts'
+import { aboutUsd, duration, nanosOf } from '../format.ts'
 import { linkWith } from '../router.ts'
 import { readUsage, type UsageRow } from '../usage.ts'
 import type { ViewContext } from '../view.ts'
+import { type CallFilters, callCount, withGroup } from './call-count.ts'
 import { section } from './facts.ts'
-import { pairsText } from './form.ts'
 import { recordLink } from './links.ts'
 import { loaded } from './loaded.ts'
 import { emptyState } from './notice.ts'
@@ -23,10 +23,7 @@ export function topUsage(
     const rows = await readUsage(context, { ...query, group_by: group })
     if (!rows) return emptyState('There are too many to rank here: see the report.')
     if (rows.length === 0) return emptyState('None.')
-    return [
-      top(context, group, rows, { from: query.from ?? '', to: query.to ?? '' }),
-      h('p', { class: 'small' }, all),
-    ]
+    return [top(context, group, rows, query), h('p', { class: 'small' }, all)]
   })
   return section(`By ${group}`, list)
 }
@@ -35,8 +32,10 @@ function top(
   context: ViewContext,
   group: string,
   rows: readonly UsageRow[],
-  range: Readonly<Record<string, string>>,
+  query: CallFilters,
 ): HTMLElement {
+  const range = { from: query.from ?? '', to: query.to ?? '' }
+  const calls = (row: UsageRow) => withGroup(query, group, row[group])
   const ranked = [...rows].sort(byCharge).slice(0, SHOWN)
   return table(
     `By ${group}`,
@@ -47,8 +46,8 @@ function top(
         names: true,
         cell: (row: UsageRow) => groupLink(context, group, row[group], range),
       },
-      { name: 'Requests', figures: true, cell: ({ requests }) => count(requests) },
-      { name: 'Failed', figures: true, cell: ({ failed }) => count(failed) },
+      { name: 'Requests', figures: true, cell: (row) => callCount(row.requests, 'requests', calls(row)) },
+      { name: 'Failed', figures: true, cell: (row) => callCount(row.failed, 'failed', calls(row)) },
       { name: 'Charged', figures: true, cell: ({ charged }) => aboutUsd(charged) },
       { name: 'p95', figures: true, cell: ({ p95_ms }) => duration(p95_ms) },
     ],
@@ -77,5 +76,5 @@ export function groupLink(
   if (value === null || value === undefined || value === '') return h('span', { class: 'muted' }, 'none')
   const text = String(value)
   if (!group.startsWith('tag:')) return recordLink(session, group, text, range)
-  return h('a', { href: linkWith('calls', { tag: pairsText({ [group.slice(4)]: text }), ...range }) }, text)
+  return h('a', { href: linkWith('calls', withGroup(range, group, text) ?? {}) }, text)
 }

@@ -3,8 +3,9 @@ import { type Child, h } from '../element.ts'
 import { aboutUsd, compact, count, duration, money } from '../format.ts'
 import { binsOf, binText, type Period } from '../periods.ts'
 import { linkWith } from '../router.ts'
-import { NO_USAGE, readUsage, type UsageRow } from '../usage.ts'
+import { hasCost, NO_USAGE, readUsage, type UsageRow } from '../usage.ts'
 import type { ViewContext } from '../view.ts'
+import { callCount } from './call-count.ts'
 import { chart } from './chart.ts'
 import { tiles } from './facts.ts'
 import { loaded } from './loaded.ts'
@@ -45,30 +46,41 @@ async function overTime(context: ViewContext, filters: Query, period: Period): P
   ])
   if (!sum) return emptyState('No calls in this time.')
   const operator = context.session.kind === 'admin'
-  return [sums(sum, operator, query), charts(rows, period, operator)]
+  const report = linkWith('reports', { ...query, group_by: period.grain })
+  return [sums(sum, operator, query, report), charts(rows, period, operator, hasCost(sum))]
 }
 
-function sums(sum: UsageRow, operator: boolean, query: Record<string, string>): HTMLElement {
-  const calls = (more: Record<string, string>) => linkWith('calls', { ...query, ...more })
+function sums(
+  sum: UsageRow,
+  operator: boolean,
+  query: Readonly<Record<string, string>>,
+  report: string,
+): HTMLElement {
+  const reported = (figure: Child) => h('a', { href: report }, figure)
   // There may be charges without requests: those of calls that were made before, such as videos.
   const all = Math.max(1, sum.requests)
   const share = (part: number): string => `${Math.round((part / all) * 1000) / 10} % of all`
   return tiles([
-    ['Requests', h('a', { href: calls({}) }, count(sum.requests))],
-    ['Failed', h('a', { href: calls({ status: '5xx' }) }, count(sum.failed)), share(sum.failed)],
-    ['Refused', h('a', { href: calls({ status: '4xx' }) }, count(sum.refused)), share(sum.refused)],
-    [operator ? 'Charged' : 'Spent', aboutUsd(sum.charged)],
-    ...(operator ? ([['Cost', aboutUsd(sum.cost)]] as const) : []),
+    ['Requests', callCount(sum.requests, 'requests', query)],
+    ['Failed', callCount(sum.failed, 'failed', query), share(sum.failed)],
+    ['Refused', callCount(sum.refused, 'refused', query), share(sum.refused)],
+    [operator ? 'Charged' : 'Spent', reported(aboutUsd(sum.charged))],
+    ...(hasCost(sum) ? ([['Cost', reported(aboutUsd(sum.cost))]] as const) : []),
     ['Time to answer', duration(sum.p50_ms), `p50; p95: ${duration(sum.p95_ms)}`],
     [
       'Tokens',
-      count(sum.input_tokens + sum.output_tokens),
+      reported(count(sum.input_tokens + sum.output_tokens)),
       `${count(sum.input_tokens)} in, ${count(sum.output_tokens)} out`,
     ],
   ])
 }
 
-function charts(rows: readonly UsageRow[], period: Period, operator: boolean): HTMLElement {
+function charts(
+  rows: readonly UsageRow[],
+  period: Period,
+  operator: boolean,
+  withCost: boolean,
+): HTMLElement {
   const times = binsOf(period)
   const byTime = new Map(rows.map((row) => [Date.parse(String(row[period.grain])), row]))
   const bins = times.map((time) => byTime.get(time.getTime()) ?? NO_USAGE)
@@ -93,8 +105,8 @@ function charts(rows: readonly UsageRow[], period: Period, operator: boolean): H
     }),
     chart({
       ...shared,
-      form: operator ? 'lines' : 'bars',
-      title: operator ? 'Charged and cost over time' : 'Spend over time',
+      form: withCost ? 'lines' : 'bars',
+      title: withCost ? 'Charged and cost over time' : operator ? 'Charged over time' : 'Spend over time',
       text: money,
       series: [
         {
@@ -102,7 +114,7 @@ function charts(rows: readonly UsageRow[], period: Period, operator: boolean): H
           colour: 'accent',
           values: bins.map(({ charged }) => Number(charged)),
         },
-        ...(operator
+        ...(withCost
           ? ([{ name: 'cost', colour: 'warn', values: bins.map(({ cost = '0' }) => Number(cost)) }] as const)
           : []),
       ],

@@ -1,11 +1,13 @@
 import type { Account } from '../accounts.ts'
 import { type Child, fill, h } from '../element.ts'
 import { usd } from '../format.ts'
+import type { Key } from '../keys.ts'
 import { accountFacts, accountForm } from '../parts/account-settings.ts'
 import { actionButton, askButton, resultPlace } from '../parts/action-button.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
 import { section, tiles } from '../parts/facts.ts'
 import { leaseTable } from '../parts/lease-table.ts'
+import { listing } from '../parts/listing.ts'
 import { loaded } from '../parts/loaded.ts'
 import { adjustmentForm, depositForm } from '../parts/money-forms.ts'
 import { notice } from '../parts/notice.ts'
@@ -15,6 +17,7 @@ import { warningsNotice } from '../parts/warnings.ts'
 import { linkWith } from '../router.ts'
 import { may } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
+import { keyColumns } from './key-list.ts'
 
 /** Shows the account of the session's key. Its usage is on the overview. */
 export function ownAccountPage(context: ViewContext): ViewContent {
@@ -73,17 +76,18 @@ export function accountPage(context: ViewContext): ViewContent {
       balance,
       state,
       result,
-      section('Usage', usagePanel(context, { account: id }, ['model', 'key'])),
-      may(context.session, 'finance') && [
-        section('Deposit', depositForm(context, id, show)),
-        section('Adjustment', adjustmentForm(context, id, show)),
-      ],
       section(
         'Settings',
         mayChange
           ? [h('p', { class: 'muted' }, 'What is left empty is not restricted.'), accountForm(account, save)]
           : accountFacts(account),
       ),
+      section('Keys', accountKeys(context, id)),
+      may(context.session, 'finance') && [
+        section('Deposit', depositForm(context, id, show)),
+        section('Adjustment', adjustmentForm(context, id, show)),
+      ],
+      section('Usage', usagePanel(context, { account: id }, ['model', 'key'])),
       section('Leases', leaseTable(context, id)),
     ]
   })
@@ -93,10 +97,19 @@ export function accountPage(context: ViewContext): ViewContent {
       h('a', { class: 'button', href: linkWith('calls', { account: id }) }, 'Calls'),
       h('a', { class: 'button', href: linkWith('keys', { account: id }) }, 'Keys'),
       h('a', { class: 'button', href: linkWith('budgets', { account: id }) }, 'Budgets'),
-      h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Changes'),
+      h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Audit log'),
     ],
     content: figures,
   }
+}
+
+function accountKeys(context: ViewContext, account: string): Child {
+  const all = h('a', { href: linkWith('keys', { account }) }, 'New key, or changes to these')
+  const columns = keyColumns(context).filter(({ name }) => name !== 'Account')
+  return [
+    listing<Key>(context, { what: 'keys', path: 'admin/keys', of: { account }, columns }),
+    may(context.session, 'admin') && h('p', { class: 'small' }, all),
+  ]
 }
 
 function money({ balance, leased, available, spent, deposited, prepaid }: Account): HTMLElement {

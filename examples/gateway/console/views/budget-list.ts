@@ -9,7 +9,7 @@ import { choice, type Filled, field, namesIn, pairsText } from '../parts/form.ts
 import { recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
 import { deletion, type RowAction, rowButtons } from '../parts/row-actions.ts'
-import { badge } from '../parts/status.ts'
+import { shareBar } from '../parts/share-bar.ts'
 import type { Column } from '../parts/table.ts'
 import { linkTo, linkWith } from '../router.ts'
 import { may } from '../session.ts'
@@ -88,11 +88,12 @@ export function budgetPage(context: ViewContext): ViewContent {
         ['Tag', tag ?? 'all'],
         ['Calls', h('a', { href: linkWith('calls', scope) }, 'Those that it counts')],
         ['Period', periodOf(budget)],
-        ['When spent', spentBadge(budget)],
+        ['When spent', whenSpent(budget)],
         ['Alert at', sharesOf(budget)],
         ['Amount', usd(budget.amount)],
         ['Spent', usd(budget.spent)],
         ['Left', usd(budget.left)],
+        ['Used', usedBar(budget)],
         ['Resets', budget.resets_at && moment(budget.resets_at)],
       ]),
       may(session, 'finance') && h('div', { class: 'buttons' }, edit, remove),
@@ -158,27 +159,35 @@ function periodOf({ period, timezone }: Budget): string {
   return period === 'total' ? 'no end' : `${period}, ${timezone}`
 }
 
-function spentBadge({ hard }: Budget): HTMLElement {
-  return hard ? badge('warn', 'refuses') : badge('off', 'lets through')
+function whenSpent({ hard }: Budget): string {
+  return hard ? 'refuses' : 'lets through'
+}
+
+/** Shows the part of a budget that is spent; as a warning where it has reached a threshold, or all of it. */
+function usedBar({ amount, spent, soft }: Budget): HTMLElement {
+  const share = Number(amount) === 0 ? 1 : Number(spent) / Number(amount)
+  const reached = soft.some((threshold) => share >= threshold)
+  return shareBar(share, share >= 1 ? 'bad' : reached ? 'warn' : 'usual')
 }
 
 function sharesOf({ soft }: Budget): string {
-  return soft.map((share) => `${Number((share * 100).toFixed(4))} %`).join(', ')
+  return soft.map((share) => `${Number((share * 100).toFixed(4))}\u00a0%`).join(', ')
 }
 
 function columnsOf({ session }: ViewContext): readonly Column<Budget>[] {
   return [
     {
-      name: 'Of',
+      name: 'Scope',
       heads: true,
       cell: ({ id, scope }) => h('a', { href: linkTo('budgets', id) }, subjectOf(scope)),
     },
     { name: 'Account', cell: ({ scope }) => recordLink(session, 'account', scope.account) },
     { name: 'Period', cell: periodOf },
-    { name: 'When spent', cell: spentBadge },
+    { name: 'When spent', cell: whenSpent },
     { name: 'Alert at', cell: sharesOf },
     { name: 'Amount', figures: true, cell: ({ amount }) => usd(amount) },
     { name: 'Spent', figures: true, cell: ({ spent }) => usd(spent) },
+    { name: 'Used', cell: usedBar },
     { name: 'Left', figures: true, cell: ({ left }) => usd(left) },
     { name: 'Resets', cell: ({ resets_at: at }) => at && moment(at) },
   ]

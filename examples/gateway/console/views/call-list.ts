@@ -7,6 +7,7 @@ import {
   KEY,
   LINE,
   MODEL,
+  oneOf,
   TAG,
   timeFilter,
   USER,
@@ -39,6 +40,8 @@ function filtersOf({ kind }: Session): readonly Filter[] {
       suggestions: ['2xx', '4xx', '5xx'],
       attributes: { pattern: '[1-5]([0-9][0-9]|xx)', title: 'An HTTP status, such as 429 or 5xx', size: 5 },
     },
+    oneOf('outcome', 'Outcome', ['completed', 'refused', 'failed', 'interrupted']),
+    oneOf('counted', 'Counted as', ['requests', 'refused', 'failed']),
     { name: 'code', label: 'Error code', suggestions: ERROR_CODES, attributes: { spellcheck: 'false' } },
     {
       name: 'min_duration_ms',

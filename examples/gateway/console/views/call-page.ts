@@ -164,7 +164,7 @@ function usage({ usage: used }: Call): Child {
 function limit(reached: NonNullable<Call['limit']>): HTMLElement {
   return facts([
     ['Limit', `${reached.kind}: ${count(reached.limit)}`],
-    ['Of', `${reached.level} ${reached.subject}`],
+    ['Scope', `${reached.level} ${reached.subject}`],
     ['Retry after', `${reached.retry_after} s`],
   ])
 }

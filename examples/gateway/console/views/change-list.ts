@@ -8,7 +8,7 @@ import type { Column } from '../parts/table.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
 const FILTERS: readonly Filter[] = [
-  { name: 'subject', label: 'Of', hint: 'Id of an account, key, line, ticket, video.' },
+  { name: 'subject', label: 'Subject', hint: 'Id of an account, key, line, ticket, video.' },
 ]
 
 /** Lists the changes that operators have made. */
@@ -20,16 +20,16 @@ export function changeList(context: ViewContext): ViewContent {
     columns: columnsOf(context),
     empty: 'Nothing was changed yet.',
   })
-  return { title: 'Changes', content: [filterForm(context, 'changes', FILTERS), list] }
+  return { title: 'Audit log', content: [filterForm(context, 'changes', FILTERS), list] }
 }
 
 function columnsOf({ session }: ViewContext): readonly Column<Change>[] {
   return [
     { name: 'Time', cell: ({ at }) => listedMoment(at) },
-    { name: 'Who', cell: ({ actor }) => actor },
-    { name: 'What', cell: ({ action }) => h('span', { class: 'mono' }, action) },
+    { name: 'Operator', cell: ({ actor }) => actor },
+    { name: 'Action', cell: ({ action }) => h('span', { class: 'mono' }, action) },
     {
-      name: 'Of',
+      name: 'Subject',
       heads: true,
       cell: ({ action, subject }) => recordLink(session, action.split('.', 1)[0] ?? '', subject),
     },

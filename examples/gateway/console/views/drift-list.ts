@@ -27,7 +27,7 @@ const WORDS = {
 function columnsOf({ session }: ViewContext): readonly Column<Difference>[] {
   return [
     {
-      name: 'Of',
+      name: 'Subject',
       heads: true,
       cell: ({ kind, id, difference }) =>
         difference === 'missing' ? `${kind} ${id}` : subjectLink(session, `${kind}:${id}`),

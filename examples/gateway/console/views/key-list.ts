@@ -19,7 +19,7 @@ export function keyList(context: ViewContext): ViewContent {
     what: 'keys',
     path: 'admin/keys',
     query,
-    columns: columnsOf(context),
+    columns: keyColumns(context),
     one: 'key',
     editable: may(context.session, 'admin'),
     nameOf: ({ id }) => id,
@@ -53,7 +53,7 @@ export function keyState({ enabled, expires_at: expires }: Key): HTMLElement {
     : badge('good', 'enabled')
 }
 
-function columnsOf({ session }: ViewContext): readonly Column<Key>[] {
+export function keyColumns({ session }: ViewContext): readonly Column<Key>[] {
   return [
     { name: 'Key', heads: true, cell: ({ id }) => recordLink(session, 'key', id) },
     { name: 'Name', cell: ({ name }) => name },

@@ -30,7 +30,7 @@ export function keyPage(context: ViewContext): ViewContent {
     title: id,
     actions: [
       h('a', { class: 'button', href: linkWith('calls', { key: id }) }, 'Calls'),
-      h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Changes'),
+      h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Audit log'),
     ],
     content: [content, section('Usage', usagePanel(context, { key: id }, ['model', 'user']))],
   }

@@ -65,7 +65,7 @@ export function operatorList(context: ViewContext): ViewContent {
       deletion(
         context,
         OPERATORS,
-        'The token opens nothing from the next request on. Changes keep the name.',
+        'The token opens nothing from the next request on. The audit log keeps the name.',
         nameOf,
       ),
     ],
@@ -102,7 +102,7 @@ function operatorFields(operator?: Operator) {
     field({
       name: 'name',
       label: 'Name',
-      hint: 'Changes show it.',
+      hint: 'The audit log shows it.',
       attributes: { required: true, value: operator?.name },
     }),
     choice({ name: 'role', label: 'Role' }, ROLES, operator?.role ?? 'viewer'),

@@ -1,6 +1,7 @@
 import type { Page, Query } from '../api.ts'
 import { type Child, h } from '../element.ts'
 import { count, duration, moment, usd } from '../format.ts'
+import { type CallFilters, callCount, withGroup } from '../parts/call-count.ts'
 import { exportButtons, exported } from '../parts/export.ts'
 import { ACCOUNT, filterForm, filtersIn, KEY, LINE, MODEL, TAG, timeFilter, USER } from '../parts/filters.ts'
 import { checks, choice, field } from '../parts/form.ts'
@@ -8,8 +9,9 @@ import { emptyState } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
 import { groupLink, titleOf } from '../parts/top-usage.ts'
+import { endOf, type Grain } from '../periods.ts'
 import type { Session } from '../session.ts'
-import { readUsage, type UsageRow, usagePath } from '../usage.ts'
+import { hasCost, readUsage, type UsageRow, usagePath } from '../usage.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
 const ROWS = 50
@@ -36,9 +38,7 @@ export function reports(context: ViewContext): ViewContent {
     timeFilter('to', 'To'),
   ]
   const asked = filtersIn(context, filters)
-  const total = readUsage(context, asked).then((rows) => rows?.[0])
-  // The code that awaits the total handles its rejection.
-  total.catch(() => {})
+  let total: Promise<readonly UsageRow[] | undefined> | undefined
   const grouped: Query = { ...asked, group_by: groups.join(',') }
   const load = (cursor: string | undefined, limit: number): Promise<UsagePage> =>
     api.get(path, { ...grouped, limit, cursor }, signal)
@@ -46,7 +46,9 @@ export function reports(context: ViewContext): ViewContent {
     'rows',
     (cursor) => load(cursor, ROWS),
     async (page, { from, to }) => {
-      const sum = await total
+      // Of the time that the first page has: by default it ends now.
+      total ??= readUsage(context, { ...asked, from, to })
+      const [sum] = (await total) ?? []
       if (!sum) return emptyState('No calls in this time.')
       const columns = columnsOf(context, groups, sum, { from, to })
       return [
@@ -84,10 +86,11 @@ function groupsIn(text: string): readonly string[] {
 
 const TIMES = [
   ['', 'none'],
+  ['minute', 'minute'],
   ['hour', 'hour'],
   ['day', 'day'],
   ['month', 'month'],
-] as const
+] as const satisfies readonly (readonly [Grain | '', string])[]
 
 function groupFields({ kind }: Session, chosen: readonly string[]): Child {
   const names = [...(kind === 'admin' ? ['account', 'line'] : []), 'key', 'model', 'user']
@@ -107,12 +110,37 @@ function groupFields({ kind }: Session, chosen: readonly string[]): Child {
   )
 }
 
+/** Returns the filters of the calls of a row; those of the total for the row that has it. */
+function callsOf(row: UsageRow, groups: readonly string[], all: CallFilters): CallFilters | undefined {
+  if (row[groups[0] ?? ''] === TOTAL) return all
+  return groups.reduce<CallFilters | undefined>((filters, group) => {
+    if (filters === undefined) return undefined
+    const value = row[group]
+    const grain = TIMES.map(([name]) => name).find((name) => name !== '' && name === group)
+    return grain ? withTime(filters, new Date(String(value)), grain) : withGroup(filters, group, value)
+  }, all)
+}
+
+/** Narrows filters to the bin that begins at a time, as far as they have it. */
+function withTime(filters: CallFilters, begin: Date, grain: Grain): CallFilters {
+  const { from = '', to = '' } = filters
+  const [first, last] = [begin.toISOString(), endOf(begin, grain).toISOString()]
+  // Times of one form sort by time.
+  const [, later = from] = [first, from].sort()
+  const [sooner = to] = [last, to].sort()
+  return { ...filters, from: later, to: sooner }
+}
+
 function columnsOf(
   context: ViewContext,
   groups: readonly string[],
   total: UsageRow,
   range: Readonly<Record<string, string>>,
 ): readonly Column<UsageRow>[] {
+  const filters: CallFilters = Object.fromEntries(
+    ['account', 'line', 'key', 'model', 'user', 'tag'].map((name) => [name, context.query.get(name) ?? '']),
+  )
+  const calls = (row: UsageRow) => callsOf(row, groups, { ...filters, ...range })
   const figure = (name: string, cell: (row: UsageRow) => Child): Column<UsageRow> => ({
     name,
     figures: true,
@@ -123,19 +151,23 @@ function columnsOf(
       (group, i): Column<UsageRow> => ({
         name: titleOf(group),
         heads: i === 0,
-        cell: (row) => (row[group] === TOTAL ? TOTAL : groupLink(context, group, row[group], range)),
+        cell(row) {
+          if (row[groups[0] ?? ''] === TOTAL) return i === 0 ? TOTAL : null
+          const isTime = group === 'minute' || group === 'hour'
+          return isTime ? moment(String(row[group])) : groupLink(context, group, row[group], range)
+        },
       }),
     ),
-    figure('Requests', ({ requests }) => count(requests)),
-    figure('Refused', ({ refused }) => count(refused)),
-    figure('Failed', ({ failed }) => count(failed)),
+    figure('Requests', (row) => callCount(row.requests, 'requests', calls(row))),
+    figure('Refused', (row) => callCount(row.refused, 'refused', calls(row))),
+    figure('Failed', (row) => callCount(row.failed, 'failed', calls(row))),
     figure('Input', ({ input_tokens }) => count(input_tokens)),
     figure('Cached', ({ cached_input_tokens }) => count(cached_input_tokens)),
     figure('Output', ({ output_tokens }) => count(output_tokens)),
     ...(total.images > 0 ? [figure('Images', ({ images }) => count(images))] : []),
     ...(total.seconds > 0 ? [figure('Seconds', ({ seconds }) => count(seconds))] : []),
     figure('Charged', ({ charged }) => usd(charged)),
-    ...(context.session.kind === 'admin' ? [figure('Cost', ({ cost }) => usd(cost))] : []),
+    ...(hasCost(total) ? [figure('Cost', ({ cost }) => usd(cost))] : []),
     figure('p50', ({ p50_ms }) => duration(p50_ms)),
     figure('p95', ({ p95_ms }) => duration(p95_ms)),
   ]

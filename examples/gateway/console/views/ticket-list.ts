@@ -64,7 +64,7 @@ function columnsOf({ session }: ViewContext): readonly Column<Ticket>[] {
     { name: 'Account', cell: ({ account }) => recordLink(session, 'account', account) },
     { name: 'Message', cell: ({ message }) => excerpt(message) },
     { name: 'Call', cell: ({ request_id }) => callLink(request_id) },
-    { name: 'It ended', cell: ({ call }) => (call ? callStatus(call) : 'no longer in the log') },
+    { name: 'Result', cell: ({ call }) => (call ? callStatus(call) : 'no longer in the log') },
   ]
 }
 

@@ -124,7 +124,7 @@ function deliveryColumns({ session }: ViewContext): readonly Column<Delivery>[] 
     { name: 'Time', cell: ({ created_at }) => listedMoment(created_at) },
     { name: 'Event', heads: true, cell: ({ event }) => h('span', { class: 'mono' }, event) },
     { name: 'Type', names: true, cell: ({ type }) => type },
-    { name: 'Of', cell: ({ subject }) => subjectLink(session, subject) },
+    { name: 'Subject', cell: ({ subject }) => subjectLink(session, subject) },
     { name: 'State', cell: ({ state }) => badge(TONES[state], state.replace('_', ' ')) },
     { name: 'Attempts', figures: true, cell: ({ attempts }) => count(attempts) },
     { name: 'Answer', names: true, cell: ({ response_status: status, error }) => error ?? status },
