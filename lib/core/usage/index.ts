@@ -4,11 +4,9 @@ export { isFine, type UsageGroup, type UsageQuery, type UsageRow, type UsageStor
 export {
   CALL_COUNTS,
   type CallUsage,
-  countedAt,
   countsOf,
   durationOf,
   HOUR_MS,
-  type HourlyUsage,
   isOf,
   MINUTE_MS,
   MINUTES_KEPT_MS,

@@ -240,6 +240,7 @@ describe('the users and tags of an account', () => {
 })
 
 const NOW = 1_700_000_000_000
+const STARTED = Date.UTC(2026, 0, 31)
 const NOTHING = {
   ...{ requests: 1, refused: 0, failed: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 },
   ...{ images: 0, seconds: 0 },
@@ -252,6 +253,7 @@ const call = (members: object) =>
     tags: undefined,
     usage: undefined,
     begunAt: NOW - 120,
+    startedAt: STARTED,
     ...members,
   }) as unknown as Call
 const ended = (finish: string, errorCode: string | null = null) =>
@@ -262,14 +264,18 @@ describe('the usage of a call that is settled', () => {
 
   it('is what it took and what its line told', (t) => {
     t.mock.method(performance, 'now', () => NOW)
-    assert.deepEqual(usageOfCall(call({}), ended('completed')), { ...of, ...NOTHING, durationMs: 120 })
+    assert.deepEqual(usageOfCall(call({}), ended('completed')), {
+      ...{ ...of, ...NOTHING },
+      durationMs: 120,
+      startedAt: STARTED,
+    })
     const usage = { inputTokens: 1, cachedInputTokens: 2, outputTokens: 3, images: 4, seconds: 5 }
     const tags = { team: 'search' }
     assert.deepEqual(
       usageOfCall(call({ usage, tags, user: 'ann', servedBy: { line: 'l' } }), ended('completed')),
       {
         ...{ model: 'm', line: 'l', user: 'ann', tags },
-        ...{ ...NOTHING, ...usage, durationMs: 120 },
+        ...{ ...NOTHING, ...usage, durationMs: 120, startedAt: STARTED },
       },
     )
   })

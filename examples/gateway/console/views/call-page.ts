@@ -37,7 +37,7 @@ export function callSections(call: Call, session: Session): Child {
   const advice = adviceOn(call.error_code)
   return [
     tiles([
-      ['Ended', callStatus(call)],
+      ['Result', callStatus(call)],
       ['Began', moment(call.created_at)],
       ['Took', duration(call.duration_ms)],
       ['Model', recordLink(session, 'model', call.model) ?? NOTHING],
