@@ -2,16 +2,33 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import { newRequestId } from '../../lib/core/call/index.ts'
-import type { UsageQuery } from '../../lib/core/usage/index.ts'
-import type { UsageUnderTest } from './usage.ts'
-import { settlementOf } from './usage.ts'
-import { at, type Counted, counted, expected, figures, HOUR, isOf, refusedEntry } from './usage-model.ts'
+import type { UsageQuery, UsageStore } from '../../lib/core/usage/index.ts'
+import type { Ledger, LedgerBooks } from '../../lib/ledger/index.ts'
+import type { CallStore } from '../../lib/middleware/call-log/index.ts'
+import {
+  at,
+  type Counted,
+  counted,
+  expected,
+  figures,
+  HOUR,
+  isOf,
+  refusedEntry,
+  settlementOf,
+} from './usage-model.ts'
 
 const MINUTE = 60_000
 const ACCOUNTS = ['minutes-acme', 'minutes-globex']
 
+/** What counts usage, and the store that reads it. */
+interface CountedUsage {
+  readonly ledgers: readonly [Ledger & LedgerBooks, ...unknown[]]
+  readonly calls: CallStore
+  readonly usage: UsageStore
+}
+
 /** The usage of the last hours, by minutes and in ranges of minutes. */
-export function usageByMinute(tested: () => UsageUnderTest): void {
+export function usageByMinute(tested: () => CountedUsage): void {
   it('of the last hours is exact to the minute in which each call began, however it is grouped', async () => {
     const [ledger] = tested().ledgers
     const end = Math.floor(Date.now() / MINUTE) * MINUTE

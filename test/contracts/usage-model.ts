@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { type Tags, tagsOf } from '../../lib/core/catalog/index.ts'
 import type { CallUsage, UsageGroup, UsageQuery } from '../../lib/core/usage/index.ts'
+import type { Settlement } from '../../lib/ledger/index.ts'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { entryAt } from './call-store.ts'
 
@@ -205,4 +206,23 @@ function groupOf({ at: time, account, key, usage }: Counted, group: UsageGroup):
   if (group === 'key') return key ?? ''
   if (group === 'model' || group === 'line' || group === 'user') return usage[group] ?? ''
   return usage.tags[group.slice(4)] ?? ''
+}
+
+/** Returns a settlement of a call that a test has counted. */
+export function settlementOf(call: Counted, kind: Settlement['kind'], requestId: string): Settlement {
+  const { at, account, key, charged: amount, cost, usage } = call
+  return {
+    kind,
+    requestId,
+    account,
+    key,
+    amount,
+    cost,
+    at,
+    usage,
+    basis: '{}',
+    draws: [],
+    claim: null,
+    entry: null,
+  }
 }

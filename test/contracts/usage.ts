@@ -13,6 +13,7 @@ import {
 import type { Ledger, LedgerBooks, Settlement } from '../../lib/ledger/index.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
+import { usageByMinute } from './usage-by-minute.ts'
 import {
   at,
   type Counted,
@@ -26,8 +27,8 @@ import {
   refusedEntry,
   SPAN,
   START,
+  settlementOf,
 } from './usage-model.ts'
-import { usageByMinute } from './usage-by-minute.ts'
 import { usageOfFreeCalls } from './usage-of-free-calls.ts'
 
 /** The ledgers and call stores that count usage, as two processes have them, and the store that reads it. */
@@ -36,25 +37,6 @@ export interface UsageUnderTest {
   readonly calls: CallStore
   readonly usage: UsageStore
   close(): Promise<void>
-}
-
-/** Returns a settlement of a call that a test has counted. */
-export function settlementOf(call: Counted, kind: Settlement['kind'], requestId: string): Settlement {
-  const { at, account, key, charged: amount, cost, usage } = call
-  return {
-    kind,
-    requestId,
-    account,
-    key,
-    amount,
-    cost,
-    at,
-    usage,
-    basis: '{}',
-    draws: [],
-    claim: null,
-    entry: null,
-  }
 }
 
 /** The contract of every ledger and call store for usage, whatever they keep it in. */

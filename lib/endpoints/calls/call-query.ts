@@ -11,7 +11,12 @@ const clientIdError =
   'must be the X-Request-Id that the caller sent, of printable ASCII, at most 200 characters'
 const codeError = 'must be an error code of this service'
 
-const FINISHES = ['completed', 'refused', 'failed', 'interrupted'] as const satisfies CallLogEntry['outcome'][]
+const FINISHES = [
+  'completed',
+  'refused',
+  'failed',
+  'interrupted',
+] as const satisfies CallLogEntry['outcome'][]
 const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`
 
 const oneId = (of: string) =>

@@ -76,7 +76,10 @@ export function seedCalls(file: string, template: string): void {
     db.exec(
       `insert into call_labels (label, id) select ${label} as label, id from made where ${where} order by label, id`,
     )
-  const usedBy = (ms: number, since: number) => `select account, key, model, line, user, team, at / ${ms} as hour,
+  const usedBy = (
+    ms: number,
+    since: number,
+  ) => `select account, key, model, line, user, team, at / ${ms} as hour,
     count(*) as requests, sum(status = 429) as refused, sum(status > 500) as failed, sum(status = 200) as completed,
     sum(duration) as took from made where at >= ${since} group by hour, u, model`
   db.exec(`create temp table used as ${usedBy(HOUR_MS, 0)}`)
