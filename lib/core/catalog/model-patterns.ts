@@ -4,7 +4,7 @@ const STAR = '*'
 const MATCHED = '$1'
 
 /** The longest name of a model that callers may use. */
-export const MAX_NAME_LENGTH = 200
+const MAX_NAME_LENGTH = 200
 
 /** Whether the id of a model, or a name in the `models` of a line, is a pattern, such as `gpt-*`. */
 export function isPattern(id: string): boolean {

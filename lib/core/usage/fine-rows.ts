@@ -6,7 +6,7 @@ import { HOUR_MS, type UsageShare } from './usage-sums.ts'
 export const MAX_FINE_ROWS = 2000
 
 /** How many models the calls of one account in one hour may have rows of, by what one process sees. */
-export const MAX_MODELS = 2000
+const MAX_MODELS = 2000
 
 /** How many rows are remembered. Beyond that the earliest hours are forgotten; their calls may make new rows. */
 const MAX_REMEMBERED = 200_000
