@@ -124,6 +124,14 @@ describe('models by patterns', async () => {
     )
   })
 
+  it('warns at the start of models without a price that prepaid accounts may use', () => {
+    const warned = gateway.logged.filter(({ message }) => message.startsWith('models without a price'))
+    assert.deepEqual(
+      warned.map(({ level, fields }) => [level, fields]),
+      [['warn', { count: 2, models: ['first', 'lost/*'] }]],
+    )
+  })
+
   it('asks each provider once, with the credentials of the line', async () => {
     await idsFor('sk-test-1')
     await idsFor('sk-other')

@@ -239,6 +239,25 @@ describe('the users and tags of an account', () => {
   })
 })
 
+describe('the models of an account', () => {
+  it('are told apart up to a number in an hour, for each account and each hour', () => {
+    const rows = new FineRows(10, 2)
+    const of = (model: string | null, members: Partial<UsageShare> = {}) => shareOf({ model, ...members })
+    const counted = (share: UsageShare) => rows.bounded(share).model
+    assert.deepEqual(
+      ['a', 'b', 'c', 'b', null].map((model) => counted(of(model))),
+      ['a', 'b', null, 'b', null],
+    )
+    assert.deepEqual(
+      rows.bounded(of('c', { user: 'ann' })),
+      of(null, { user: 'ann' }),
+      'the rest is as it was',
+    )
+    assert.equal(counted(of('c', { account: 'globex' })), 'c')
+    assert.equal(counted(of('c', { at: 6 * HOUR_MS })), 'c')
+  })
+})
+
 const NOW = 1_700_000_000_000
 const STARTED = Date.UTC(2026, 0, 31)
 const NOTHING = {
