@@ -28,6 +28,8 @@ export function formatPath(path: readonly PropertyKey[]): string {
 /** A config, or what is valid in one with faults. */
 export type ConfigParts = Parts<ParsedConfig>
 
+const NONE: readonly never[] = []
+
 /** Returns the fault of a name that must be an id of a list; an empty text if the list has it. */
 type Missing = (id: string) => string
 type Known = Readonly<Record<'account' | 'model' | 'line', Missing>>
@@ -61,7 +63,7 @@ export function crossFaults(config: ConfigParts): string[] {
     ...lines.flatMap((line, i) =>
       (['price', 'cost'] as const).flatMap((name) => tierFaults(`lines[${i}].${name}`, line?.[name])),
     ),
-    ...keys.flatMap((key, i) => keyFaults(`keys[${i}]`, key ?? {}, known)),
+    ...keys.flatMap((key, i) => keyFaults(i, key ?? {}, known)),
     ...lines.flatMap((line, i) => lineFaults(`lines[${i}]`, line ?? {}, known)),
     ...proxyFaults(config.trustProxy),
     ...budgetFaults(config),
@@ -77,8 +79,7 @@ function missingIn(
 ): Missing {
   const ids = new Set(items?.map((item) => item?.id))
   if (items === undefined || items.length < least || ids.has(undefined)) return () => ''
-  const known = [...ids] as string[]
-  return (id) => (ids.has(id) ? '' : `there is no ${what} "${id}"${didYouMean(id, known)}`)
+  return (id) => (ids.has(id) ? '' : `there is no ${what} "${id}"${didYouMean(id, [...ids] as string[])}`)
 }
 
 /** A name is that of a model if a model has it as its id, or a pattern matches it. */
@@ -93,11 +94,18 @@ function missingModel(models: ConfigParts['models']): Missing {
   }
 }
 
-function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, known: Known): string[] {
-  const faults = allowIps.flatMap((entry, i) =>
+/** @param i its place. There may be many keys: a path is only written for a fault. */
+function keyFaults(
+  i: number,
+  { account, allowIps = NONE }: Parts<ParsedKey>,
+  known: Known,
+): readonly string[] {
+  if (allowIps.length === 0 && (account === undefined || known.account(account) === '')) return NONE
+  const path = `keys[${i}]`
+  const faults = allowIps.flatMap((entry, at) =>
     entry === undefined || isAddressOrBlock(entry)
       ? []
-      : [`${path}.allowIps[${i}]: "${entry}" is neither an address nor a CIDR block`],
+      : [`${path}.allowIps[${at}]: "${entry}" is neither an address nor a CIDR block`],
   )
   return [...missing(`${path}.account`, account, known.account), ...faults]
 }
@@ -234,14 +242,16 @@ function duplicates<Member extends string>(
   items: readonly ({ readonly [name in Member]?: string | number | undefined } | undefined)[],
   member: Member,
 ): string[] {
-  const seen = new Map<string | number, number>()
+  const seen = new Set<string | number>()
   const faults: string[] = []
   for (const [i, item] of items.entries()) {
     const value = item?.[member]
     if (value === undefined) continue
-    const first = seen.get(value)
-    if (first === undefined) seen.set(value, i)
-    else faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
+    if (seen.has(value)) {
+      const first = items.findIndex((other) => other?.[member] === value)
+      faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
+    }
+    seen.add(value)
   }
   return faults
 }

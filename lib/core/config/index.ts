@@ -1,3 +1,4 @@
+export { ConfigEntries, type EntryList, type EntryPage } from './config-entries.ts'
 export { configHints } from './config-hints.ts'
 export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { configJsonSchema } from './json-schema.ts'

@@ -77,13 +77,15 @@ export function withSecrets(source: unknown, env: Variables): WithSecrets {
   return { value: top(source, []), faults, files }
 }
 
-/** Returns an edit of the members of an object; all others stay as they are. */
+/** Returns an edit of the members of an object; all others stay as they are, and so does an object that has nothing to edit. */
 function editing(edits: Readonly<Record<string, Edit>>): Edit {
   return (value, path) => {
     if (!isJsonObject(value)) return value
-    const edited: Record<string, unknown> = { ...(value as JsonObject) }
+    let edited: JsonObject = value
     for (const name in edits) {
-      if (Object.hasOwn(value, name)) edited[name] = edits[name]?.(value[name], [...path, name])
+      if (!Object.hasOwn(value, name)) continue
+      const member = edits[name]?.(value[name], [...path, name])
+      if (member !== value[name]) edited = { ...edited, [name]: member }
     }
     return edited
   }

@@ -38,14 +38,22 @@ const MAX_DEPTH = 16
  *
  * @example protoMembers(JSON.parse('{"tags":{"__proto__":"x"}}')) // [['tags', '__proto__']]
  */
-export function protoMembers(value: unknown, depth = 0): PropertyKey[][] {
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return []
-  return Object.entries(value).flatMap(([name, member]) => {
-    const key = Array.isArray(value) ? Number(name) : name
-    const below = protoMembers(member, depth + 1).map((path) => [key, ...path])
-    return name === '__proto__' ? [[name], ...below] : below
-  })
+export function protoMembers(value: unknown, depth = 0): readonly PropertyKey[][] {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return NONE
+  const found: PropertyKey[][] = []
+  const look = (name: PropertyKey, member: unknown): void => {
+    for (const path of protoMembers(member, depth + 1)) found.push([name, ...path])
+  }
+  if (Array.isArray(value)) for (const [i, item] of value.entries()) look(i, item)
+  else
+    for (const name of Object.keys(value)) {
+      if (name === '__proto__') found.push([name])
+      look(name, (value as JsonObject)[name])
+    }
+  return found
 }
+
+const NONE: readonly never[] = []
 
 /** Sets a member as `JSON.parse` does: an assignment to `__proto__` would change the prototype. */
 export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type AccountLimits, type KeyLimits, newRequestId } from '../../core/call/index.ts'
 import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../core/catalog/index.ts'
 import type { ChangeOrigin } from '../../core/change-log/index.ts'
+import { ConfigEntries, type EntryList } from '../../core/config/index.ts'
 import type { AccountSettings, AccountStore } from '../accounts/account-store.ts'
 import type { KeySettings, KeyStore } from '../keys/key-store.ts'
 
@@ -37,8 +38,8 @@ export interface ConfigKey {
 export interface RulingConfig {
   /** Which of the two rules. */
   readonly authority: 'database' | 'config'
-  readonly accounts: readonly ConfigAccount[]
-  readonly keys: readonly ConfigKey[]
+  readonly accounts: EntryList<ConfigAccount>
+  readonly keys: EntryList<ConfigKey>
 }
 
 /** The ids that a config, now or earlier, has added to the database. */
@@ -92,30 +93,31 @@ export interface DriftPage {
 /** How many accounts or keys are compared at a time. */
 const AT_A_TIME = 500
 /** The most that are compared for one page. It may have few differences then, or none, and others behind it. */
-const MAX_COMPARED = 5000
+const MAX_COMPARED = 2000
 /** Another process may do the same at the same time. */
 const MAX_ROUNDS = 4
 
 /** Compares the accounts and keys of a config with those of the database, and makes the config rule where it says so. */
 export class ConfigAuthority {
   readonly #options: ConfigAuthorityOptions
-  #config: SortedConfig
+  #config: Entries
 
   constructor(options: ConfigAuthorityOptions, config: RulingConfig) {
     this.#options = options
-    this.#config = sorted(config)
+    this.#config = entriesOf(config)
   }
 
   /** Takes over another config. */
   adopt(config: RulingConfig): void {
-    this.#config = sorted(config)
+    this.#config = entriesOf(config)
   }
 
   /** Whether the config rules an account or a key, so that operators cannot change it. */
   async rules(kind: Kind, id: string): Promise<boolean> {
     const { authority, account, key } = this.#config
     if (authority === 'database') return false
-    return (kind === 'account' ? account : key).byId.has(id) || this.#options.seeds.has(kind, id)
+    const named = (kind === 'account' ? account : key).find(id)
+    return named !== undefined || this.#options.seeds.has(kind, id)
   }
 
   /**
@@ -141,7 +143,7 @@ export class ConfigAuthority {
   async *#pages(): AsyncGenerator<readonly Difference[]> {
     for (let after: string | undefined = ''; after !== undefined; ) {
       const { differences, reached }: DriftPage = await this.drift(AT_A_TIME, after)
-      if (differences.length > 0) yield differences
+      yield differences
       after = reached
     }
   }
@@ -151,9 +153,9 @@ export class ConfigAuthority {
     const isKey = place.startsWith(KEYS)
     const kind = isKey ? 'key' : 'account'
     const after = place.slice(isKey ? KEYS.length : ACCOUNTS.length)
-    const { byId, ids } = this.#config[kind]
-    const at = ids.findLastIndex((id) => id <= after) + 1
-    const named = ids.slice(at, at + AT_A_TIME)
+    const accounts = isKey ? [] : this.#config.account.behind(after, AT_A_TIME)
+    const keys = isKey ? this.#config.key.behind(after, AT_A_TIME) : []
+    const named = [...accounts, ...keys].map(({ id }) => id)
     const seeded = await this.#options.seeds.list(kind, after, AT_A_TIME)
     // Up to where both lists are known.
     const ends = [named, seeded].filter(({ length }) => length === AT_A_TIME).map((list) => list.at(-1) ?? '')
@@ -162,15 +164,16 @@ export class ConfigAuthority {
     const rest = isKey ? undefined : KEYS
     return {
       kind,
-      named: named.filter(isIn),
-      unnamed: seeded.filter((id) => isIn(id) && !byId.has(id)),
+      accounts: byIdOf(accounts),
+      keys: byIdOf(keys),
+      ids: [...new Set([...named, ...seeded])].filter(isIn),
       reached: end === undefined ? rest : placeOf({ kind, id: end }),
     }
   }
 
-  async #differencesIn({ kind, named, unnamed }: Batch): Promise<readonly Difference[]> {
-    const ids = [...named, ...unnamed]
-    const found = kind === 'account' ? await this.#compareAccounts(ids) : await this.#compareKeys(ids)
+  async #differencesIn({ kind, ids, accounts, keys }: Batch): Promise<readonly Difference[]> {
+    const found =
+      kind === 'account' ? await this.#compareAccounts(ids, accounts) : await this.#compareKeys(ids, keys)
     return found
       .filter((difference) => difference !== undefined)
       .sort((one, other) => (one.id < other.id ? -1 : 1))
@@ -180,25 +183,29 @@ export class ConfigAuthority {
    * Changes the database where the config rules: accounts and keys that it no longer names are suspended and disabled, all
    * others become what it says. Each change is recorded with the actor `config`.
    *
-   * @returns the differences that are left.
+   * @returns the differences that are left; none if another config was adopted meanwhile.
    */
   async enforce(): Promise<readonly Difference[]> {
-    let left = await this.#all()
-    if (this.#config.authority === 'database') return left
+    const config = this.#config
+    let left = await this.#all(config)
+    if (config.authority === 'database') return left
     for (let round = 1; left.length > 0 && round <= MAX_ROUNDS; round++) {
       try {
         await this.#apply(left)
       } catch (error) {
         if (round === MAX_ROUNDS) throw error
       }
-      left = await this.#all()
+      left = await this.#all(config)
     }
     return left
   }
 
-  async #all(): Promise<readonly Difference[]> {
+  async #all(config: Entries): Promise<readonly Difference[]> {
     const all: Difference[] = []
-    for await (const page of this.#pages()) all.push(...page)
+    for await (const page of this.#pages()) {
+      if (this.#config !== config) return []
+      all.push(...page)
+    }
     return all
   }
 
@@ -207,8 +214,8 @@ export class ConfigAuthority {
     await this.#freeSecrets()
     // Accounts come before keys.
     for (const { kind, id, difference, members } of differences) {
-      const account = kind === 'account' ? this.#config.account.byId.get(id) : undefined
-      const key = kind === 'key' ? this.#config.key.byId.get(id) : undefined
+      const account = kind === 'account' ? this.#config.account.find(id) : undefined
+      const key = kind === 'key' ? this.#config.key.find(id) : undefined
       if (account) await this.#applyAccount(account)
       else if (key && difference === 'missing')
         await keys.create(
@@ -235,9 +242,7 @@ export class ConfigAuthority {
 
   /** Takes secrets from keys where the config gives them to other keys. Nobody knows what they get instead. */
   async #freeSecrets(): Promise<void> {
-    const { ids, byId } = this.#config.key
-    for (let at = 0; at < ids.length; at += AT_A_TIME) {
-      const some = ids.slice(at, at + AT_A_TIME).map((id) => byId.get(id) as ConfigKey)
+    for (const some of this.#config.key.read()) {
       const owners = await this.#ownersOf(some)
       for (const { id, secret } of some) {
         const owner = owners.get(hashSecret(secret))
@@ -247,22 +252,29 @@ export class ConfigAuthority {
     }
   }
 
-  async #compareAccounts(ids: readonly string[]): Promise<readonly (Difference | undefined)[]> {
+  async #compareAccounts(
+    ids: readonly string[],
+    named: ReadonlyMap<string, ConfigAccount>,
+  ): Promise<readonly (Difference | undefined)[]> {
     const found = await this.#options.accounts.findAll(ids)
     return ids.map((id) => {
-      const wanted = this.#config.account.byId.get(id)
+      const wanted = named.get(id)
       const account = found.get(id)
       if (!wanted) return unnamed('account', id, account?.status === 'active')
       return differenceOf('account', id, account && differingMembers(accountSettingsOf(wanted), account))
     })
   }
 
-  async #compareKeys(ids: readonly string[]): Promise<readonly (Difference | undefined)[]> {
-    const { byId } = this.#config.key
-    const named = ids.map((id) => byId.get(id)).filter((key) => key !== undefined)
-    const [found, owners] = await Promise.all([this.#options.keys.findAll(ids), this.#ownersOf(named)])
+  async #compareKeys(
+    ids: readonly string[],
+    named: ReadonlyMap<string, ConfigKey>,
+  ): Promise<readonly (Difference | undefined)[]> {
+    const [found, owners] = await Promise.all([
+      this.#options.keys.findAll(ids),
+      this.#ownersOf([...named.values()]),
+    ])
     return ids.map((id) => {
-      const wanted = byId.get(id)
+      const wanted = named.get(id)
       const key = found.get(id)
       if (!wanted) return unnamed('key', id, key?.enabled === true)
       const isSecret = owners.get(hashSecret(wanted.secret)) === id
@@ -288,36 +300,31 @@ export class ConfigAuthority {
   }
 }
 
-/** Accounts or keys of a config. */
-interface Named<T> {
-  readonly byId: ReadonlyMap<string, T>
-  /** In their order. */
-  readonly ids: readonly string[]
+/** A config that is read in pages. */
+interface Entries extends Pick<RulingConfig, 'authority'> {
+  readonly account: ConfigEntries<ConfigAccount>
+  readonly key: ConfigEntries<ConfigKey>
 }
 
-interface SortedConfig extends Pick<RulingConfig, 'authority'> {
-  readonly account: Named<ConfigAccount>
-  readonly key: Named<ConfigKey>
-}
-
-function sorted({ authority, accounts, keys }: RulingConfig): SortedConfig {
-  return { authority, account: named(accounts), key: named(keys) }
-}
-
-function named<T extends { readonly id: string }>(items: readonly T[]): Named<T> {
-  const byId = new Map(items.map((item) => [item.id, item]))
-  return { byId, ids: [...byId.keys()].sort() }
+function entriesOf({ authority, accounts, keys }: RulingConfig): Entries {
+  return { authority, account: ConfigEntries.of(accounts), key: ConfigEntries.of(keys) }
 }
 
 /** Accounts or keys that are compared together. */
 interface Batch {
   readonly kind: Kind
-  /** The ids that the config names. */
-  readonly named: readonly string[]
-  /** The ids that only an earlier config has named. */
-  readonly unnamed: readonly string[]
+  /** The ids that the config names, or that an earlier one has named. */
+  readonly ids: readonly string[]
+  /** The accounts among them that the config names. */
+  readonly accounts: ReadonlyMap<string, ConfigAccount>
+  /** The keys among them that the config names. */
+  readonly keys: ReadonlyMap<string, ConfigKey>
   /** The place of the last one; undefined if none is left. */
   readonly reached: string | undefined
+}
+
+function byIdOf<T extends { readonly id: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(items.map((item) => [item.id, item]))
 }
 
 function unnamed(kind: Kind, id: string, inUse: boolean): Difference | undefined {

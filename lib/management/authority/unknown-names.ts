@@ -1,6 +1,7 @@
 import { type Catalog, compileAllowList, isPattern, overlaps } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
 import type { LoadedConfig } from '../../core/config/index.ts'
+import type { ConfigAccount, ConfigKey } from './config-authority.ts'
 
 /** The part of a catalogue that settings name. */
 type Named = Pick<Catalog, 'models' | 'lines'>
@@ -34,7 +35,10 @@ export function configWarnings({
   keys,
   catalog,
   passThrough,
-}: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
+}: {
+  readonly accounts: readonly ConfigAccount[]
+  readonly keys: readonly ConfigKey[]
+} & Pick<LoadedConfig, 'catalog' | 'passThrough'>): string[] {
   return [
     ...accounts.flatMap((account) =>
       accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),

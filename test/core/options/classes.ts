@@ -196,6 +196,7 @@ export const CLASSES: Record<string, Optional> = {
 export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'FolderArchive',
   'ConfigAuthority',
+  'ConfigEntries',
   'ConfigError',
   'DatabaseTimeout',
   'FormFile',

@@ -2,6 +2,7 @@ import { type Insertable, sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
+import { ConfigEntries, type EntryList } from '../../../core/config/index.ts'
 import type { KeySeed } from '../../../core/key-directory/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { accountSettingsOf, keySettingsOf } from '../../../management/authority/config-authority.ts'
@@ -22,12 +23,17 @@ export interface Seeded {
   readonly keys: number
 }
 
-const CHUNK_ROWS = 500
+/** The accounts and keys to add. */
+export interface SeedEntries {
+  readonly accounts: EntryList<AccountSeed>
+  readonly keys: EntryList<SecretSeed>
+}
 
 /**
  * Adds the accounts and keys of a config to the database and opens their wallets, once per id. Rows that exist are not
- * changed, and deleted ones are not created again. All rows are added or none; if several processes start at once, each
- * row is added once.
+ * changed, and deleted ones are not created again. If several processes start at once, each row is added once.
+ *
+ * Each 500 are one transaction, so that calls do not wait for all of them. A call after one that failed adds the rest.
  *
  * A key is left out with a warning if its account was deleted, or if another key has its secret by now.
  *
@@ -38,19 +44,45 @@ const CHUNK_ROWS = 500
  */
 export async function seedAccountsAndKeys(
   db: Database,
-  config: KeySeed,
+  config: SeedEntries,
   options: { logger?: Logger } = {},
 ): Promise<Seeded> {
   const logger = quietLogger(options.logger)
+  let accounts = 0
+  for (const page of ConfigEntries.of(config.accounts).read()) {
+    const fresh = await unseeded(db, 'account', page)
+    if (fresh.length > 0) accounts += await inTurn(db, (trx) => seedAccounts(trx, fresh))
+  }
+  let keys = 0
+  for (const page of ConfigEntries.of(config.keys).read()) {
+    const fresh = await unseeded(db, 'key', page)
+    if (fresh.length > 0) keys += await inTurn(db, (trx) => seedKeys(trx, fresh, logger))
+  }
+  return { accounts, keys }
+}
+
+/** Runs a transaction in which processes that start at once wait for each other, as long as a statement may take. */
+function inTurn(db: Database, run: (trx: Database) => Promise<number>): Promise<number> {
   return transact(db, async (trx) => {
-    // Processes that start at once wait for each other, as long as a statement may take.
     if (isPostgres(trx)) await sql`set local lock_timeout = 0`.execute(trx)
-    let accounts = 0
-    for (const chunk of chunksOf(config.accounts)) accounts += await seedAccounts(trx, chunk)
-    let keys = 0
-    for (const chunk of chunksOf(config.keys)) keys += await seedKeys(trx, chunk, logger)
-    return { accounts, keys }
+    return run(trx)
   })
+}
+
+/** Returns the items that no config has added. */
+async function unseeded<T extends { readonly id: string }>(
+  db: Database,
+  kind: SeedsTable['kind'],
+  items: readonly T[],
+): Promise<T[]> {
+  const rows = await db
+    .selectFrom('seeds')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('id', 'in', idsOf(items))
+    .execute()
+  const seeded = new Set(idsOf(rows))
+  return items.filter(({ id }) => !seeded.has(id))
 }
 
 async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Promise<number> {
@@ -86,9 +118,8 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
   )
   const rows = fresh.map(toKeyRow)
   const openings = fresh.map(({ id, quota }) => ({ id, amount: toNanos(quota, `key "${id}": quota`) }))
-  if (homeless.length > 0 && (await unseeded(trx, homeless))) {
+  if (homeless.length > 0)
     logger.warn({ keys: idsOf(homeless) }, 'keys not seeded: their account was deleted from the database')
-  }
   if (rows.length === 0) return 0
   const inserted = await trx
     .insertInto('keys')
@@ -111,7 +142,7 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
 }
 
 /** Marks ids as seeded. Returns the items whose id was not marked before, even if several processes ask at once. */
-async function claim<T extends { id: string }>(
+async function claim<T extends { readonly id: string }>(
   trx: Database,
   kind: SeedsTable['kind'],
   items: readonly T[],
@@ -145,17 +176,6 @@ async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promis
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Whether one of these keys was never in the database: only then there is something to log. */
-async function unseeded(trx: Database, keys: readonly SecretSeed[]): Promise<boolean> {
-  const rows = await trx
-    .selectFrom('seeds')
-    .select('id')
-    .where('kind', '=', 'key')
-    .where('id', 'in', idsOf(keys))
-    .execute()
-  return rows.length < keys.length
-}
-
 function toAccountRow(account: AccountSeed): Insertable<AccountsTable> {
   return {
     id: account.id,
@@ -182,14 +202,8 @@ function toNanos(amount: string | undefined, what: string): bigint | null {
   return nanos
 }
 
-function idsOf(items: readonly { id: string }[]): string[] {
+function idsOf(items: readonly { readonly id: string }[]): string[] {
   return items.map(({ id }) => id)
-}
-
-/** Yields items in the order of their ids, so that processes with different configs do not wait for each other. */
-function* chunksOf<T extends { id: string }>(items: readonly T[]): Generator<readonly T[]> {
-  const sorted = [...items].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0))
-  for (let at = 0; at < sorted.length; at += CHUNK_ROWS) yield sorted.slice(at, at + CHUNK_ROWS)
 }
 
 /** The initial balance of an account or the quota of a key, in nano-units; null: postpaid, or without a quota. */

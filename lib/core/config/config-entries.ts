@@ -1,0 +1,79 @@
+/** Entries of a config that are read together. */
+const PAGE = 500
+
+/** Some entries, in the order of their ids. */
+export interface EntryPage {
+  /** The last id. */
+  readonly last: string
+  /** The entries as JSON. */
+  readonly text: string
+}
+
+/** Accounts or keys of a config: all of them, or page by page. */
+export type EntryList<Entry extends { readonly id: string }> = readonly Entry[] | ConfigEntries<Entry>
+
+/**
+ * The accounts or keys of a config in the order of their ids. They are kept as pages of JSON, which take a fifth of the memory of
+ * their objects: there may be hundreds of thousands of them, and few are needed at a time.
+ */
+export class ConfigEntries<Entry extends { readonly id: string }> {
+  readonly pages: readonly EntryPage[]
+  /** The page that was read last: ids are often looked up in their order. */
+  #lastRead: { readonly at: number; readonly byId: ReadonlyMap<string, Entry> } | undefined
+
+  constructor(pages: readonly EntryPage[]) {
+    this.pages = pages
+  }
+
+  /** Of entries with the same id, the last one counts. */
+  static of<Entry extends { readonly id: string }>(list: EntryList<Entry>): ConfigEntries<Entry> {
+    if (list instanceof ConfigEntries) return list
+    const byId = byIdOf(list)
+    const ids = [...byId.keys()].sort()
+    const pages: EntryPage[] = []
+    for (let at = 0; at < ids.length; at += PAGE) {
+      const some = ids.slice(at, at + PAGE)
+      pages.push({ last: some.at(-1) as string, text: JSON.stringify(some.map((id) => byId.get(id))) })
+    }
+    return new ConfigEntries(pages)
+  }
+
+  /** Yields all entries, some at a time. */
+  *read(): Generator<readonly Entry[]> {
+    for (const { text } of this.pages) yield JSON.parse(text)
+  }
+
+  find(id: string): Entry | undefined {
+    const at = this.#pageOf(id)
+    const page = this.pages[at]
+    if (!page) return undefined
+    if (this.#lastRead?.at !== at) this.#lastRead = { at, byId: byIdOf(JSON.parse(page.text)) }
+    return this.#lastRead.byId.get(id)
+  }
+
+  /** Returns at most `limit` entries whose ids are behind this one. */
+  behind(id: string, limit: number): readonly Entry[] {
+    const found: Entry[] = []
+    for (let at = this.#pageOf(id); at < this.pages.length && found.length < limit; at++)
+      for (const entry of JSON.parse(this.pages[at]?.text as string) as Entry[])
+        if (entry.id > id) found.push(entry)
+    return found.slice(0, limit)
+  }
+
+  /** Returns the number of the page that has an id, or would have it. */
+  #pageOf(id: string): number {
+    let [from, to] = [0, this.pages.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.pages[middle] as EntryPage).last < id) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+}
+
+function byIdOf<Entry extends { readonly id: string }>(
+  entries: readonly Entry[],
+): ReadonlyMap<string, Entry> {
+  return new Map(entries.map((entry) => [entry.id, entry]))
+}
