@@ -33,7 +33,7 @@ const lib = defineConfig({
 
 /** It has no source maps, because the package has not its sources. */
 const gateway = defineConfig({
-  input: ['bin', 'index', 'start'].map((name) => `examples/gateway/${name}.ts`),
+  input: ['bin', 'index', 'start', 'config/config-thread'].map((name) => `examples/gateway/${name}.ts`),
   platform: 'node',
   // The toolkit stays outside: an app that embeds the gateway imports the same one. Zod is built in, as in the toolkit.
   external: /^(?!zod$)[^./]/,

@@ -24,7 +24,6 @@ import {
   type UpgradeHandler,
   upgradeHandler,
 } from 'express-model-gateway/begin-call'
-import type { LoadedConfig } from 'express-model-gateway/config'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import { STORED_RESPONSE_PATH, storedResponse } from 'express-model-gateway/responses'
 import { VIDEO_CREATE_PATHS, VIDEO_PATHS } from 'express-model-gateway/video'
@@ -32,6 +31,7 @@ import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azur
 import { browserAccess } from './browser-access.ts'
 import { modelCache } from './cache.ts'
 import type { ProviderSettings } from './config/environment.ts'
+import type { ServedConfig } from './config/served-config.ts'
 import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
 import { guardsOf } from './guards.ts'
 import { mountManagement, operatorAccess } from './management.ts'
@@ -49,7 +49,7 @@ import type { Peers } from './workers/reports.ts'
 export interface GatewayParts
   extends Pick<ServicesOptions, 'ledgerTimes' | 'consoleUrl'>,
     Pick<Openings, 'use' | 'strategy'> {
-  readonly config: LoadedConfig
+  readonly config: ServedConfig
   readonly stores: Stores
   /** The stores that the app has brought. */
   readonly own?: OwnStores | undefined
@@ -254,6 +254,6 @@ export function assemble(parts: GatewayParts): Assembly {
   }
 }
 
-function newApp({ trustProxy }: LoadedConfig): Express {
+function newApp({ trustProxy }: ServedConfig): Express {
   return express().disable('x-powered-by').disable('etag').set('trust proxy', trustedProxies(trustProxy))
 }

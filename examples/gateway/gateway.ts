@@ -13,6 +13,7 @@ import {
 } from './config/environment.ts'
 import { startable } from './config/packages.ts'
 import { ConfigReload } from './config/reload.ts'
+import { sentConfig, servedConfig } from './config/served-config.ts'
 import { openGateway } from './open-gateway.ts'
 import { OPENINGS, type Openings } from './openings.ts'
 import { httpServer } from './serving/server.ts'
@@ -112,7 +113,8 @@ export interface Gateway extends Express {
  */
 export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const { env, logger, redisUrl, metrics, outerApp, ...more } = validate(options)
-  const valid = loadConfig(config, env)
+  const load = (given: GatewayConfig) => servedConfig(sentConfig(loadConfig(given, env)), env)
+  const valid = load(config)
   // The caller may change its object, and reload it later.
   let source: GatewayConfig = structuredClone(config)
   const limits = await openLimitStores(redisUrl, logger, valid.onStoreError)
@@ -129,7 +131,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
     started: valid,
     logger,
     read: async () => source,
-    load: async (next) => startable(loadConfig(next as GatewayConfig, env), redisUrl),
+    load: async (next) => startable(load(next as GatewayConfig), redisUrl),
     apply: (next) => opened.reload(next),
   })
   secrets.watch()
@@ -160,7 +162,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
       mountedUpgrades.handle(req, socket, head)
     },
     async reload(next: GatewayConfig) {
-      const loaded = loadConfig(next, env)
+      const loaded = load(next)
       const copy = structuredClone(next)
       await secrets.replace(async () => {
         await startable(loaded, redisUrl)

@@ -1,9 +1,9 @@
 import { ConfigError, type Logger } from 'express-model-gateway'
-import type { LoadedConfig } from 'express-model-gateway/config'
 import { type Assembly, assemble } from './app.ts'
 import { TakeOver } from './config/config-authority.ts'
 import type { ObservabilitySettings, ProviderSettings } from './config/environment.ts'
 import { loadOptional, missingPackages, startable } from './config/packages.ts'
+import type { ServedConfig } from './config/served-config.ts'
 import { errorText } from './errors.ts'
 import type { Openings } from './openings.ts'
 import { Readiness } from './serving/readiness.ts'
@@ -14,7 +14,7 @@ import { metricsPage, openObservability } from './telemetry/observability.ts'
 import type { Peers } from './workers/reports.ts'
 
 export interface OpenGatewayOptions extends Openings {
-  readonly config: LoadedConfig
+  readonly config: ServedConfig
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly databasePartitions: boolean
@@ -43,7 +43,7 @@ export interface OpenGateway
   extends Pick<Assembly, 'app' | 'adminApp' | 'refused' | 'connections' | 'upgrades' | 'abortCalls'> {
   readonly readiness: Readiness
   /** Applies the members of a config that can change without a restart; never rejects. */
-  reload(config: LoadedConfig): Promise<void>
+  reload(config: ServedConfig): Promise<void>
   /** Ends what runs without its caller, writes what is queued and closes the stores. */
   close(): Promise<void>
 }

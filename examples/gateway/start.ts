@@ -3,9 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'express-model-gateway'
-import type { LoadedConfig } from 'express-model-gateway/config'
 import { readCommandLine } from './command-line.ts'
-import { readConfigFile } from './config/config-file.ts'
 import {
   configOf,
   currentVariables,
@@ -14,7 +12,9 @@ import {
   type Settings,
 } from './config/environment.ts'
 import { startable } from './config/packages.ts'
-import { ConfigReload } from './config/reload.ts'
+import { readConfig } from './config/read-config.ts'
+import { ConfigReload, changedSince } from './config/reload.ts'
+import { type SentConfig, type ServedConfig, sentConfig, servedConfig } from './config/served-config.ts'
 import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-models/config.ts'
 import { exitWithErrors } from './errors.ts'
 import { startServing } from './serving/server.ts'
@@ -36,7 +36,7 @@ const LOOK_MS = 20
 /** The gateway in one process or in several. */
 interface Running {
   readonly addresses: Addresses
-  reload(config: LoadedConfig): Promise<void>
+  reload(config: ServedConfig): Promise<void>
   /** Drains and ends the gateway; returns whether all processes ended without an error. */
   stop(): Promise<boolean>
   /** Ends all processes that this one has started, at once. */
@@ -46,7 +46,7 @@ interface Running {
 }
 
 interface ConfigSource {
-  readonly source: object
+  readonly config: SentConfig
   close(): Promise<void>
 }
 
@@ -56,16 +56,20 @@ interface Starting extends Pick<Running, 'stop' | 'kill'> {
   stop(): Promise<boolean>
 }
 
-async function openConfigSource({ configFile, configOrigin }: Settings): Promise<ConfigSource> {
+async function openConfigSource(settings: Settings): Promise<ConfigSource> {
+  const { configFile } = settings
   if (configFile !== undefined)
-    return { source: await readConfigFile(configFile, configOrigin), close: async () => {} }
+    return {
+      config: await readConfig({ ...settings, configFile, env: process.env }),
+      close: async () => {},
+    }
   const { startDemoModels } = await import('./demo-models/server.ts')
   const apiKey = randomUUID()
   const demo = await startDemoModels({ apiKey })
-  return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }
+  return { config: sentConfig(configOf(demoConfig(demo.url, apiKey), settings)), close: () => demo.close() }
 }
 
-async function runSingle(settings: Settings, config: LoadedConfig, logger: Logger): Promise<Running> {
+async function runSingle(settings: Settings, config: ServedConfig, logger: Logger): Promise<Running> {
   const limits = await openLimitStores(settings.redisUrl, logger, config.onStoreError)
   const serving = await startServing({ settings, config, limits, logger })
   return {
@@ -81,12 +85,12 @@ async function runWorkers(
   starting: Starting,
   count: number,
   settings: Settings,
-  { resolved: source, region }: LoadedConfig,
+  config: ServedConfig,
   logger: Logger,
 ): Promise<Running> {
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
   // Secrets are read once for all: a file that changes meanwhile would give each worker another one.
-  const workers = new Workers({ count, settings, source, logger, onCrashLoop })
+  const workers = new Workers({ count, settings, config: sentConfig(config), logger, onCrashLoop })
   starting.stop = () => workers.stop()
   starting.kill = () => workers.kill()
   // The worker has printed the reason.
@@ -96,7 +100,10 @@ async function runWorkers(
   return {
     addresses,
     // Workers that are started later are beside those that run, on the same database: of the same region.
-    reload: async ({ resolved }) => workers.reload({ ...resolved, region }),
+    reload: async (next) => {
+      const sent = sentConfig(next)
+      workers.reload({ ...sent, source: { ...sent.source, region: config.region } })
+    },
     stop: () => workers.stop(),
     kill: () => workers.kill(),
     restart: () => void workers.rollingRestart(),
@@ -139,9 +146,10 @@ async function main(): Promise<void> {
     },
     logger,
   )
+  const startedAt = Date.now()
   demo = await openConfigSource(settings)
-  const config = configOf(demo.source, settings)
-  const { configFile: file, configOrigin, workers } = settings
+  const config = servedConfig(demo.config)
+  const { configFile: file, workers } = settings
   running = await (workers === undefined
     ? runSingle(settings, config, logger)
     : runWorkers(starting, workers, settings, config, logger))
@@ -151,13 +159,21 @@ async function main(): Promise<void> {
       files: [file, ...environmentFiles()],
       started: config,
       logger,
-      read: () => readConfigFile(file, configOrigin),
-      load: async (next) => startable(configOf(next, settings, currentVariables()), settings.redisUrl),
+      read: async () => readConfig({ ...settings, configFile: file, env: currentVariables() }),
+      load: async (next) =>
+        startable(servedConfig(next as SentConfig, currentVariables()), settings.redisUrl),
       apply: running.reload,
     })
   reload?.watch()
   if (reloadAtStart) reload?.now()
-  else reload?.ifChanged()
+  else if (
+    await changedSince(startedAt, [
+      ...(file === undefined ? [] : [file]),
+      ...environmentFiles(),
+      ...config.secretFiles,
+    ])
+  )
+    reload?.ifChanged()
   printReadyMessage(running.addresses, settings)
 }
 

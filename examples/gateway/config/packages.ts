@@ -49,7 +49,10 @@ const REDIS_CACHE = { names: '@keyv/redis', load: () => import('@keyv/redis') }
  * @param redisUrl where answers are kept for repeated requests, if a model has a cache; undefined = in memory.
  * @throws {ConfigError} if a member of the config needs packages that are not installed.
  */
-export async function startable(config: LoadedConfig, redisUrl?: string): Promise<LoadedConfig> {
+export async function startable<Config extends Pick<LoadedConfig, 'catalog' | 'retention'>>(
+  config: Config,
+  redisUrl?: string,
+): Promise<Config> {
   const { catalog, retention } = config
   for (const [i, { credential }] of catalog.lines.entries())
     if (credential && credential.kind !== 'oauth')

@@ -1,12 +1,13 @@
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type Call, ConfigError, type Logger } from 'express-model-gateway'
 import type { Catalog } from 'express-model-gateway/catalog'
-import type { LoadedConfig } from 'express-model-gateway/config'
+import type { ServedConfig } from './served-config.ts'
 
 /** The members of a config that a running gateway can replace. */
-type Replaceable = Pick<LoadedConfig, 'catalog' | 'routing' | 'passThrough' | 'guards'>
+type Replaceable = Pick<ServedConfig, 'catalog' | 'routing' | 'passThrough' | 'guards'>
 
 /** The members of a config whose changes need a restart. */
 const RESTART_MEMBERS = [
@@ -21,10 +22,10 @@ const RESTART_MEMBERS = [
   'onLedgerAway',
   'trustProxy',
   'cors',
-] as const satisfies readonly (keyof LoadedConfig)[]
+] as const satisfies readonly (keyof ServedConfig)[]
 
 /** Returns the members that have changed since the start and need a restart. */
-export function needsRestart(started: LoadedConfig, next: LoadedConfig): string[] {
+export function needsRestart(started: ServedConfig, next: ServedConfig): string[] {
   const members: string[] = RESTART_MEMBERS.filter(
     (member) => !isDeepStrictEqual(started[member], next[member]),
   )
@@ -93,17 +94,22 @@ export class LiveConfig {
 export interface ConfigReloadOptions {
   /** The files that the config comes from, beside those of its secrets. */
   readonly files: readonly string[]
-  readonly started: LoadedConfig
+  readonly started: ServedConfig
   readonly logger: Logger
   /** Reads the config. Rejects with a ConfigError. */
   read(): Promise<object>
   /** Loads a config. Rejects with a ConfigError. */
-  load(source: object): Promise<LoadedConfig>
-  apply(config: LoadedConfig): Promise<void>
+  load(source: object): Promise<ServedConfig>
+  /** Applies a config; never rejects. Models, lines and prices are applied when it returns. */
+  apply(config: ServedConfig): Promise<void>
 }
 
-/** The result of a read: a valid config with its secrets, or faults. */
-type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
+/** The result of a read: the parts of a valid config that make the others, or faults. */
+type Content = Pick<ServedConfig, 'resolved' | 'accounts' | 'keys'> | { readonly faults: readonly string[] }
+
+function contentOf({ resolved, accounts, keys }: ServedConfig): Content {
+  return { resolved, accounts, keys }
+}
 
 /** When a config is read again of which a file could not be read: it may be readable then, though nothing changes. */
 const AGAIN_MS = 5000
@@ -111,7 +117,7 @@ const AGAIN_MS = 5000
 const UNREADABLE = /can(?:not)? be read/
 
 /** The files that a config names. */
-type Named = Pick<LoadedConfig, 'secretFiles'>
+type Named = Pick<ServedConfig, 'secretFiles'>
 
 /**
  * Applies a changed config, or changed secrets, while the gateway runs. The config is validated first. If it is not
@@ -128,7 +134,7 @@ export class ConfigReload {
 
   constructor(options: ConfigReloadOptions) {
     this.#options = options
-    this.#applied = { resolved: options.started.resolved }
+    this.#applied = contentOf(options.started)
     this.#lastRead = this.#applied
     this.#appliedFiles = options.started.secretFiles
   }
@@ -150,8 +156,12 @@ export class ConfigReload {
   }
 
   /** Applies another config, behind the reloads that have begun. Rejects as `load` does. */
-  replace(load: () => Promise<LoadedConfig>): Promise<void> {
-    return this.#inTurn(async () => this.#adopt(await load()))
+  async replace(load: () => Promise<ServedConfig>): Promise<void> {
+    let applied: Promise<void> | undefined
+    await this.#inTurn(async () => {
+      applied = this.#adopt(await load())
+    })
+    await applied
   }
 
   close(): void {
@@ -179,8 +189,8 @@ export class ConfigReload {
     return done
   }
 
-  #adopt(config: LoadedConfig): Promise<void> {
-    this.#applied = { resolved: config.resolved }
+  #adopt(config: ServedConfig): Promise<void> {
+    this.#applied = contentOf(config)
     this.#lastRead = this.#applied
     this.#appliedFiles = config.secretFiles
     this.#follow(config)
@@ -204,22 +214,33 @@ export class ConfigReload {
     const members = needsRestart(started, config)
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
-    await this.#adopt(config)
-    const { models, lines } = config.catalog
-    logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
+    // Many accounts and keys take a while: the prices of a next reload do not wait for them.
+    void this.#adopt(config).then(() => {
+      const { models, lines } = config.catalog
+      logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
+    })
   }
 
-  async #read(): Promise<{ content: Content; config?: LoadedConfig }> {
+  async #read(): Promise<{ content: Content; config?: ServedConfig }> {
     const { read, load } = this.#options
     try {
       const config = await load(await read())
-      return { content: { resolved: config.resolved }, config }
+      return { content: contentOf(config), config }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       this.#follow(error)
       return { content: { faults: error.faults } }
     }
   }
+}
+
+/** The times of a file system may be this much behind. */
+const COARSE_MS = 1000
+
+/** Whether one of some files was written or replaced after a time, in milliseconds since the epoch. Those that are not there count as unchanged. */
+export async function changedSince(time: number, files: readonly string[]): Promise<boolean> {
+  const found = await Promise.all(files.map((file) => stat(file).catch(() => undefined)))
+  return found.some((status) => status !== undefined && status.ctimeMs > time - COARSE_MS)
 }
 
 /** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */

@@ -8,8 +8,8 @@ import {
   isWebSocketRequest,
   serverRefusals,
 } from 'express-model-gateway/begin-call'
-import type { LoadedConfig } from 'express-model-gateway/config'
 import type { Settings } from '../config/environment.ts'
+import type { ServedConfig } from '../config/served-config.ts'
 import { openGateway } from '../open-gateway.ts'
 import { importOpenings } from '../openings.ts'
 import type { LimitStores } from '../stores/limit-stores.ts'
@@ -63,7 +63,7 @@ export function httpServer(
 export interface Serving {
   readonly addresses: Addresses
   /** Applies the members of a config that can change without a restart; never rejects. */
-  reload(config: LoadedConfig): Promise<void>
+  reload(config: ServedConfig): Promise<void>
   /** Stops the gateway after it has answered the requests that it received. A second call waits for the first. */
   stop(): Promise<void>
   /** Stops the gateway while other processes serve the port, and gives its calls more time. You can call {@link stop} after it. */
@@ -73,7 +73,7 @@ export interface Serving {
 /** Options of {@link startServing}. */
 export interface ServingOptions {
   readonly settings: Settings
-  readonly config: LoadedConfig
+  readonly config: ServedConfig
   readonly limits: LimitStores
   readonly logger: Logger
   /** The other processes that serve the same port; undefined = there are none. */

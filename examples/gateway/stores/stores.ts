@@ -11,7 +11,6 @@ import type {
 } from 'express-model-gateway/admin'
 import type { CacheStore } from 'express-model-gateway/cache'
 import type { CallStore } from 'express-model-gateway/call-log'
-import type { LoadedConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import type { LedgerBooks } from 'express-model-gateway/ledger'
 import type { ResourceStore } from 'express-model-gateway/references'
@@ -55,6 +54,7 @@ import type { UsageStore } from 'express-model-gateway/usage'
 import type { TaskStore } from 'express-model-gateway/video'
 import type { WatchSource, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
 import { DATABASE_CONNECTIONS } from '../config/environment.ts'
+import type { ServedConfig } from '../config/served-config.ts'
 import { serverLog } from '../telemetry/server-log.ts'
 import type { LimitStores } from './limit-stores.ts'
 
@@ -102,7 +102,7 @@ export interface DurableStores {
   /** Writes something of no meaning; rejects while nothing can be written. */
   write(): Promise<void>
   /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
-  seed(config: LoadedConfig): Promise<void>
+  seed(config: ServedConfig): Promise<void>
   close(): Promise<void>
 }
 
@@ -122,7 +122,7 @@ const SILENT: Logger = { info() {}, warn() {}, error() {} }
  */
 export async function openDurableStores(
   url: string,
-  config: LoadedConfig,
+  config: ServedConfig,
   logger: Logger,
   connections = DATABASE_CONNECTIONS,
   partitions = false,
@@ -173,11 +173,11 @@ interface Handles {
 
 async function storesOf(
   { isSqlite, open, destroy }: Handles,
-  config: LoadedConfig,
+  config: ServedConfig,
   logger: Logger,
 ): Promise<DurableStores> {
   const db = await open(5)
-  const seed = async (next: LoadedConfig): Promise<void> => {
+  const seed = async (next: ServedConfig): Promise<void> => {
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
   }
@@ -284,12 +284,12 @@ async function logRestored(ledger: SqlLedger, logger: Logger): Promise<void> {
 }
 
 /** Returns what exports and deletes old calls and charges, as a config says. */
-export function retentionOf(db: Database, config: LoadedConfig, logger: Logger): SqlRetention {
+export function retentionOf(db: Database, config: ServedConfig, logger: Logger): SqlRetention {
   const { export: to } = config.retention
   return new SqlRetention(db, { logger, ...timesOf(config), ...(to && { archive: archiveOf(to) }) })
 }
 
-function archiveOf({ to, endpoint, region }: NonNullable<LoadedConfig['retention']['export']>): Archive {
+function archiveOf({ to, endpoint, region }: NonNullable<ServedConfig['retention']['export']>): Archive {
   if (to.startsWith('file:')) return new FolderArchive(to.slice('file:'.length))
   const [bucket = '', ...path] = to.slice('s3://'.length).split('/')
   const folder = path.filter((name) => name !== '').map((name) => `${name}/`)
@@ -301,7 +301,7 @@ function archiveOf({ to, endpoint, region }: NonNullable<LoadedConfig['retention
   })
 }
 
-function timesOf({ retention: { calls, charges } }: LoadedConfig): RetentionTimes {
+function timesOf({ retention: { calls, charges } }: ServedConfig): RetentionTimes {
   return { calls, charges: charges ?? null }
 }
 

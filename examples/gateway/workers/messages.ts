@@ -1,7 +1,9 @@
 import type { Worker } from 'node:cluster'
 import type { AddressInfo } from 'node:net'
+import type { EntryPage } from 'express-model-gateway/config'
 import type { Demand, Verdict } from 'express-model-gateway/rate-limit'
 import type { LineFigures } from 'express-model-gateway/route'
+import type { SentConfig } from '../config/served-config.ts'
 
 /** Where a process listens. */
 export interface Addresses {
@@ -10,12 +12,17 @@ export interface Addresses {
   readonly admin?: AddressInfo
 }
 
+/** A config without its accounts and keys. */
+export type RestOfConfig = Omit<SentConfig, 'accounts' | 'keys'>
+
 /** Messages from the primary process to a worker. */
 export type ToWorker =
+  /** Accounts or keys of the config that the next message is about. They come page by page, so that calls run in between. */
+  | { readonly kind: 'page'; readonly of: 'accounts' | 'keys'; readonly page: EntryPage }
   /** Start to serve on this port, with this number. */
   | {
       readonly kind: 'start'
-      readonly source: object
+      readonly config: RestOfConfig
       readonly port: number
       /** Undefined: operators have no port of their own. */
       readonly adminPort: number | undefined
@@ -23,7 +30,7 @@ export type ToWorker =
       readonly logsForAll: boolean
     }
   /** Take over this config; one worker logs what is odd in it. */
-  | { readonly kind: 'reload'; readonly source: object; readonly logsForAll: boolean }
+  | { readonly kind: 'reload'; readonly config: RestOfConfig; readonly logsForAll: boolean }
   /** Stop: another worker has replaced this one. */
   | { readonly kind: 'retire' }
   /** Stop: all workers stop. */
@@ -84,4 +91,10 @@ export interface Report<About extends Topic = Topic> {
 /** Sends a message to a worker. The callback ignores the error of a worker that has just ended, which reports its end itself. */
 export function sendToWorker(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {})
+}
+
+/** Sends the pages of a config to a worker. The message that follows has the rest. */
+export function sendPages(worker: Worker, { accounts, keys }: SentConfig): void {
+  for (const page of accounts) sendToWorker(worker, { kind: 'page', of: 'accounts', page })
+  for (const page of keys) sendToWorker(worker, { kind: 'page', of: 'keys', page })
 }

@@ -6,8 +6,9 @@ import type { Logger } from 'express-model-gateway'
 import { MemoryLimitStore } from 'express-model-gateway/rate-limit'
 import type { Settings } from '../config/environment.ts'
 import { keptUntilRestart } from '../config/reload.ts'
+import type { SentConfig } from '../config/served-config.ts'
 import type { Addresses } from './messages.ts'
-import { type FromWorker, sendToWorker } from './messages.ts'
+import { type FromWorker, type RestOfConfig, sendPages, sendToWorker } from './messages.ts'
 import { WorkerReports } from './reports.ts'
 import { shareLimits } from './shared-limits.ts'
 
@@ -29,7 +30,7 @@ export interface WorkersOptions {
   readonly count: number
   readonly settings: Settings
   /** A valid config. */
-  readonly source: object
+  readonly config: SentConfig
   readonly logger: Logger
   /** Called if no worker serves and new ones end early. */
   onCrashLoop(): void
@@ -42,10 +43,10 @@ export class Workers {
   readonly #reports = new WorkerReports()
   /** A default that all workers must share, so that each accepts the signatures of the others. */
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
-  /** The source of all workers, also of one that replaces another. */
-  #source: object
-  /** The source of the workers after a restart. */
-  #latest: object
+  /** The config of all workers, also of one that replaces another. */
+  #config: SentConfig
+  /** The config of the workers after a restart. */
+  #latest: SentConfig
   #port = 0
   #adminPort: number | undefined
   #started = false
@@ -64,8 +65,8 @@ export class Workers {
 
   constructor(options: WorkersOptions) {
     this.#options = options
-    this.#source = { ...this.#common, ...options.source }
-    this.#latest = this.#source
+    this.#config = this.#withCommon(options.config)
+    this.#latest = this.#config
   }
 
   /**
@@ -86,13 +87,19 @@ export class Workers {
   }
 
   /** Applies a valid config in all workers, also in those that are started later. */
-  reload(source: object): void {
-    this.#latest = { ...this.#common, ...source }
-    this.#source = keptUntilRestart(this.#source, this.#latest)
+  reload(config: SentConfig): void {
+    this.#latest = this.#withCommon(config)
+    this.#config = untilRestart(this.#config, this.#latest)
     // The newest one that serves: an older one may be about to end.
     const logging = [...this.#serving.keys()].at(-1) ?? [...this.#running].at(-1)
-    for (const worker of this.#running)
-      sendToWorker(worker, { kind: 'reload', source: this.#source, logsForAll: worker === logging })
+    for (const worker of this.#running) {
+      sendPages(worker, this.#config)
+      sendToWorker(worker, { kind: 'reload', config: restOf(this.#config), logsForAll: worker === logging })
+    }
+  }
+
+  #withCommon(config: SentConfig): SentConfig {
+    return { ...config, source: { ...this.#common, ...config.source } }
   }
 
   /**
@@ -106,12 +113,12 @@ export class Workers {
     this.#rolling = true
     while (this.#rollAgain && !this.#stopping) {
       this.#rollAgain = false
-      const before = this.#source
-      this.#source = this.#latest
+      const before = this.#config
+      this.#config = this.#latest
       logger.info({ workers: this.#serving.size }, 'restarting the workers one by one')
       for (const worker of [...this.#serving.keys()]) {
         if (await this.#replace(worker)) continue
-        this.#source = keptUntilRestart(before, this.#latest)
+        this.#config = untilRestart(before, this.#latest)
         break
       }
       logger.info({ workers: this.#serving.size }, 'workers restarted')
@@ -153,7 +160,14 @@ export class Workers {
     const number = this.#reports.add(worker)
     const ports = { port: this.#port, adminPort: this.#adminPort }
     const logsForAll = !this.#started
-    sendToWorker(worker, { kind: 'start', source: this.#source, ...ports, worker: number, logsForAll })
+    sendPages(worker, this.#config)
+    sendToWorker(worker, {
+      kind: 'start',
+      config: restOf(this.#config),
+      ...ports,
+      worker: number,
+      logsForAll,
+    })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
@@ -221,6 +235,15 @@ export class Workers {
     }
     this.#filling = false
   }
+}
+
+/** Returns a config with the members of another one that need a restart. */
+function untilRestart(started: SentConfig, next: SentConfig): SentConfig {
+  return { ...next, source: keptUntilRestart(started.source, next.source) }
+}
+
+function restOf({ source, secretFiles }: SentConfig): RestOfConfig {
+  return { source, secretFiles }
 }
 
 function freePort(host: string): Promise<number> {

@@ -1,11 +1,12 @@
 import cluster from 'node:cluster'
-import { loadResolvedConfig } from 'express-model-gateway/config'
+import type { EntryPage } from 'express-model-gateway/config'
 import type { Settings } from '../config/environment.ts'
+import { type SentConfig, servedConfig } from '../config/served-config.ts'
 import { exitWithErrors } from '../errors.ts'
 import { type Serving, startServing } from '../serving/server.ts'
 import { inProcess, openLimitStores } from '../stores/limit-stores.ts'
 import type { ProcessLog } from '../telemetry/log.ts'
-import type { FromWorker, ToWorker } from './messages.ts'
+import type { FromWorker, RestOfConfig, ToWorker } from './messages.ts'
 import { Peers } from './reports.ts'
 import { SharedLimitStore } from './shared-limits.ts'
 
@@ -15,15 +16,24 @@ export async function runWorker(settings: Settings, logger: ProcessLog): Promise
   let serving: Serving | undefined
   let begun: Promise<void> = Promise.resolve()
   let peers: Peers | undefined
+  let accounts: EntryPage[] = []
+  let keys: EntryPage[] = []
 
+  /** Joins a config and its pages, which came before it. */
+  const joined = (rest: RestOfConfig): SentConfig => {
+    const config = { ...rest, accounts, keys }
+    accounts = []
+    keys = []
+    return config
+  }
   const start = async ({
-    source,
+    config: rest,
     port,
     adminPort,
     worker,
     logsForAll,
   }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
-    const config = loadResolvedConfig(source, process.env)
+    const config = servedConfig(joined(rest))
     const limits =
       settings.redisUrl === undefined
         ? inProcess(shared, shared)
@@ -54,11 +64,16 @@ export async function runWorker(settings: Settings, logger: ProcessLog): Promise
       case 'start':
         begun = start(message).catch(exitWithErrors)
         break
+      case 'page':
+        if (message.of === 'accounts') accounts.push(message.page)
+        else keys.push(message.page)
+        break
       case 'reload': {
+        const config = joined(message.config)
         begun = begun
           .then(() => {
             if (peers) peers.logsForAll = message.logsForAll
-            return serving?.reload(loadResolvedConfig(message.source, process.env))
+            return serving?.reload(servedConfig(config))
           })
           .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded, all stays as it is'))
         break

@@ -1,0 +1,12 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { ConfigError } from 'express-model-gateway/config'
+import { type ConfigPlace, type ReadConfig, readHere } from './read-config.ts'
+
+const answer: ReadConfig = await readHere(workerData as ConfigPlace).then(
+  (config) => ({ config }),
+  (error: unknown) => {
+    if (!(error instanceof ConfigError)) throw error
+    return { faults: error.faults, secretFiles: error.secretFiles }
+  },
+)
+parentPort?.postMessage(answer)

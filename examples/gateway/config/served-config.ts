@@ -1,0 +1,46 @@
+import type { LoadedConfig, ParsedAccount, ParsedKey } from 'express-model-gateway/config'
+import {
+  ConfigEntries,
+  type EntryList,
+  type EntryPage,
+  loadResolvedConfig,
+} from 'express-model-gateway/config'
+import type { Variables } from './environment.ts'
+
+/** A config as the gateway keeps it. Its accounts and keys, which may be many, are read in pages. */
+export interface ServedConfig extends Omit<LoadedConfig, 'accounts' | 'keys'> {
+  readonly accounts: EntryList<ParsedAccount>
+  readonly keys: EntryList<ParsedKey>
+}
+
+/** A valid config as it is sent to another thread or process. */
+export interface SentConfig {
+  /** The source with its secrets, but without accounts and keys. */
+  readonly source: object
+  readonly accounts: readonly EntryPage[]
+  readonly keys: readonly EntryPage[]
+  readonly secretFiles: readonly string[]
+}
+
+export function sentConfig({ resolved, accounts, keys, secretFiles }: ServedConfig): SentConfig {
+  const { accounts: _, keys: __, ...source } = resolved as Partial<LoadedConfig>
+  return {
+    source,
+    accounts: ConfigEntries.of(accounts).pages,
+    keys: ConfigEntries.of(keys).pages,
+    secretFiles: [...secretFiles],
+  }
+}
+
+/** @param env the environment variables, for proxies. */
+export function servedConfig(
+  { source, accounts, keys, secretFiles }: SentConfig,
+  env: Variables = process.env,
+): ServedConfig {
+  return {
+    ...loadResolvedConfig(source, env),
+    accounts: new ConfigEntries(accounts),
+    keys: new ConfigEntries(keys),
+    secretFiles: new Set(secretFiles),
+  }
+}
