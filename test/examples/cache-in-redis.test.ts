@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import KeyvRedis from '@keyv/redis'
+import { cache } from '../../lib/index.ts'
+import { serveApp } from '../support/app-server.ts'
 import { type AssembledGateway, assembledGateway } from '../support/assembled-gateway.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
@@ -58,6 +61,15 @@ describe('a cache in Redis', { skip: WITHOUT_REDIS }, () => {
     assert.equal(keys.length, 1)
     const ttl = await redis.client().pttl(keys[0] as string)
     assert.ok(ttl > 50_000 && ttl <= 60_000, `${ttl} ms`)
+  })
+
+  it('keeps answers for parts of a millisecond, too', async (t) => {
+    const adapter = new KeyvRedis(`redis://127.0.0.1:${redis.port}`)
+    t.after(() => adapter.disconnect())
+    const cached = cache({ ttl: 60_000 / 7, store: adapter, by: () => 'ann' })
+    const server = await serveApp((app) => app.get('/', cached, (_req, res) => void res.json({})))
+    t.after(() => server.close())
+    for (const outcome of ['miss', 'hit']) assert.equal(outcomeOf(await fetch(server.url)), outcome)
   })
 
   for (const [how, away, back] of [

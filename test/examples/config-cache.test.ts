@@ -168,6 +168,25 @@ describe('the cache of a model', () => {
     assert.deepEqual(violations, [])
   })
 
+  it('gives an answer that costs nothing to whoever has nothing, however long the prompt is', async (t) => {
+    const { ask, upstream } = await cachingGateway(t, {
+      line: { models: { chat: 'u' } },
+      more: {
+        accounts: [{ id: 'acme', balance: '1' }],
+        keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
+        models: [{ id: 'chat', kind: 'chat', price: { perRequest: '1' }, cache: { ttlSeconds: 60 } }],
+      },
+    })
+    const long = { messages: [{ role: 'user', content: 'x'.repeat(40_000) }] }
+    await (await ask(long)).text()
+    // The gateway knows from now on that nothing is left.
+    const another = await ask()
+    assert.deepEqual([another.status, outcomeOf(another)], [402, 'miss'])
+    const again = await ask(long)
+    assert.deepEqual([again.status, outcomeOf(again)], [200, 'hit'])
+    assert.equal(upstream.requests.length, 1)
+  })
+
   it('counts a hit as a request, and takes no slot', async (t) => {
     const gate = Promise.withResolvers<void>()
     const { ask, upstream } = await cachingGateway(t, {

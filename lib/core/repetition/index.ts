@@ -1,3 +1,3 @@
 export { fingerprintOf } from './fingerprint.ts'
-export { RecordedAnswer, sendRecorded } from './recorded-answer.ts'
+export { type AnswerRecord, answerRecordIn, RecordedAnswer, sendRecorded } from './recorded-answer.ts'
 export { contentOf } from './request-content.ts'

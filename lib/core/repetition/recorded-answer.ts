@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { isJsonObject } from '../json/index.ts'
 
 /** An answer as a store keeps it, as JSON. */
-interface KeptAnswer {
+export interface AnswerRecord {
   readonly status: number
   /** null: it stood there before, and the handler has removed it. */
   readonly headers: Readonly<Record<string, string | number | readonly string[] | null>>
@@ -34,7 +35,9 @@ export class RecordedAnswer {
   readonly #limit: number
   readonly #leftOut: RegExp | undefined
   readonly #before: OutgoingHttpHeaders
-  #head: Pick<KeptAnswer, 'status' | 'headers'> | undefined
+  /** All headers of the answer. */
+  #sent: OutgoingHttpHeaders = {}
+  #head: Pick<AnswerRecord, 'status' | 'headers'> | undefined
   /** The length of the body that the answer has declared. */
   #declared: number | undefined
   #chunks: Buffer[] = []
@@ -75,10 +78,10 @@ export class RecordedAnswer {
     else this.#chunks = []
   }
 
-  /** Returns a header that the handler has set, in small letters; empty if it has not. */
+  /** Returns a header of the answer, also one that stood there before, in small letters; empty if it has none. */
   header(name: string): string {
     this.#noteHead([])
-    return String(this.#head?.headers[name] ?? '').toLowerCase()
+    return String(this.#sent[name] ?? '').toLowerCase()
   }
 
   /** Returns the answer; undefined if it is too large, or has not the length that it declared: its caller saw it break off. */
@@ -89,7 +92,7 @@ export class RecordedAnswer {
     if (isBroken && !BODILESS.has(this.#head.status)) return undefined
     const body = Buffer.concat(this.#chunks)
     const encoding = isUtf8(body) ? 'utf8' : 'base64'
-    return JSON.stringify({ ...this.#head, body: body.toString(encoding), encoding } satisfies KeptAnswer)
+    return JSON.stringify({ ...this.#head, body: body.toString(encoding), encoding } satisfies AnswerRecord)
   }
 
   #restart(): void {
@@ -113,6 +116,7 @@ export class RecordedAnswer {
       headers[name] = value
     }
     this.#head = { status, headers }
+    this.#sent = all
     const length = all['content-length']
     if (length !== undefined) this.#declared = Number(length)
   }
@@ -140,17 +144,34 @@ function pairsOf(list: readonly unknown[]): [unknown, unknown][] {
   return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]])
 }
 
+/** Reads an answer that {@link RecordedAnswer.encode} wrote. Returns undefined if the text is something else. */
+export function answerRecordIn(text: string): AnswerRecord | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return isAnswerRecord(value) ? value : undefined
+}
+
+function isAnswerRecord(value: unknown): value is AnswerRecord {
+  if (!isJsonObject(value)) return false
+  const { status, headers, body, encoding } = value
+  const isBody = typeof body === 'string' && (encoding === 'utf8' || encoding === 'base64')
+  return isBody && typeof status === 'number' && isJsonObject(headers)
+}
+
 /**
  * Answers a request with a recorded answer.
  *
  * @param further headers that are set last.
  */
 export function sendRecorded(
-  answer: string,
+  { status, headers, body, encoding }: AnswerRecord,
   res: ServerResponse,
   further: Readonly<Record<string, string>> = {},
 ): void {
-  const { status, headers, body, encoding } = JSON.parse(answer) as KeptAnswer
   res.statusCode = status
   for (const [name, value] of Object.entries({ ...headers, ...further })) {
     if (value === null) res.removeHeader(name)

@@ -188,6 +188,7 @@ function mayBeFree(catalog: Catalog, { kind, priceUnit }: Operation): boolean {
   if (priceUnit === 'none') return true
   for (const model of catalog.models.values()) {
     if (model.kind !== kind) continue
+    if (model.cache?.hitPrice === 0n) return true
     const prices = catalog.linesOf(model.id).map((line) => priceOn(model, line))
     if (prices.length === 0) prices.push(model.price)
     const isFree = (price: Price): boolean => leastOf(price, priceUnit) === 0n

@@ -13,7 +13,7 @@ import {
 } from '../../core/options/index.ts'
 import { sendRecorded } from '../../core/repetition/index.ts'
 import { cacheControlOf, cacheKeyOf, isRepeatable } from './cacheable.ts'
-import { type CachedAnswer, CachedAnswers, type CacheStore } from './cached-answers.ts'
+import { CachedAnswers, type CacheStore, type FoundAnswer } from './cached-answers.ts'
 import { KeptCall } from './kept-call.ts'
 import { memoryStore } from './memory-store.ts'
 
@@ -165,7 +165,7 @@ export function cache(options: CacheOptions): CacheHandler {
   }
 }
 
-function answerAgain({ id, answer }: CachedAnswer, call: Call, res: Response): void {
+function answerAgain({ id, answer }: FoundAnswer, call: Call, res: Response): void {
   if (res.writableEnded) return
   call.cache = { outcome: 'hit', from: id }
   // As in the answer of a line, only texts are checked.

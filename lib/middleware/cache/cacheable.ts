@@ -37,12 +37,12 @@ export function cacheControlOf({ headers }: Request): CacheControl {
   return { noStore: directives.includes('no-store'), noCache: directives.includes('no-cache') }
 }
 
-/** Returns the names of a list such as that of `Cache-Control` or `Vary`, in small letters. */
+/** Returns the names of a list such as that of `Cache-Control` or `Vary`, in small letters and without their values. */
 export function directivesIn(list: string): string[] {
   return list
     .toLowerCase()
     .split(',')
-    .map((each) => each.trim())
+    .map((each) => each.replace(/=.*/, '').trim())
 }
 
 /** Whether a repetition of a request can have the same answer: it changes nothing, and names nothing that can change. */

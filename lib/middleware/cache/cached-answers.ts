@@ -1,5 +1,6 @@
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
 import type { Logger } from '../../core/call/index.ts'
+import { type AnswerRecord, answerRecordIn } from '../../core/repetition/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 
 /** A `Keyv`, or one of its storage adapters. */
@@ -13,6 +14,13 @@ export interface CachedAnswer {
   readonly at: number
   /** The recorded answer. */
   readonly answer: string
+}
+
+/** An answer that was found. */
+export interface FoundAnswer {
+  /** The id of the call that got it. */
+  readonly id: string
+  readonly answer: AnswerRecord
 }
 
 export interface CachedAnswersOptions {
@@ -51,14 +59,17 @@ export class CachedAnswers {
   }
 
   /** Returns an answer that is younger than `ttl` milliseconds; undefined if there is none, or the store is away. */
-  async find(key: string, ttl: number): Promise<CachedAnswer | undefined> {
+  async find(key: string, ttl: number): Promise<FoundAnswer | undefined> {
     const found = await this.#ask(() => this.#keyv.get<unknown>(key))
-    return isAnswer(found) && Date.now() - found.at < ttl ? found : undefined
+    if (!isAnswer(found) || !(Date.now() - found.at < ttl)) return undefined
+    const answer = answerRecordIn(found.answer)
+    return answer && { id: found.id, answer }
   }
 
   /** Begins to keep an answer for `ttl` milliseconds, unless the store is away. */
   keep(key: string, answer: CachedAnswer, ttl: number): void {
-    const keeping = this.#ask(async () => void (await this.#keyv.set(key, answer, ttl)))
+    // Redis takes no parts of a millisecond.
+    const keeping = this.#ask(async () => void (await this.#keyv.set(key, answer, Math.ceil(ttl))))
     this.#keeping.add(keeping)
     void keeping.then(() => this.#keeping.delete(keeping))
   }

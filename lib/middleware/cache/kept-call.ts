@@ -25,6 +25,8 @@ export class KeptCall {
   readonly #options: KeptCallOptions
   /** The model that was asked for. */
   readonly #model: string | undefined
+  /** Earlier middlewares, such as that of cors, vary the answer to a repetition by these again. */
+  readonly #variesAnyway: readonly string[]
   #recorded: RecordedAnswer | undefined
 
   constructor(call: Call, res: ServerResponse, options: KeptCallOptions) {
@@ -32,6 +34,7 @@ export class KeptCall {
     this.#res = res
     this.#options = options
     this.#model = call.request?.model.id
+    this.#variesAnyway = directivesIn(String(res.getHeader('vary') ?? ''))
     this.#recorded = new RecordedAnswer(res, options.maxBytes, OF_ONE_REQUEST)
   }
 
@@ -44,7 +47,7 @@ export class KeptCall {
     const recorded = this.#recorded
     // The call may stay in memory for longer than its answer has to.
     this.#recorded = undefined
-    const answer = recorded && this.#isWhole && mayBeKept(recorded) ? recorded.encode() : undefined
+    const answer = recorded && this.#isWhole && this.#mayBeKept(recorded) ? recorded.encode() : undefined
     if (answer !== undefined) answers.keep(key, { id: this.#call.id, at: Date.now(), answer }, ttl)
     return undefined
   }
@@ -58,13 +61,15 @@ export class KeptCall {
     const decided = routing?.attempts.at(-1)
     return !decided || (decided.outcome === 'completed' && decided.finishReason === undefined)
   }
-}
 
-/** Whether the handler lets its answer be kept. */
-function mayBeKept(answer: RecordedAnswer): boolean {
-  const directives = directivesIn(answer.header('cache-control'))
-  if (directives.includes('no-store') || directives.includes('private')) return false
-  // Another caller may not read this encoding.
-  if (answer.header('content-encoding') !== '') return false
-  return directivesIn(answer.header('vary')).every((name) => VARIES_BY.has(name))
+  /** Whether the headers of the answer let it be kept. */
+  #mayBeKept(answer: RecordedAnswer): boolean {
+    const directives = directivesIn(answer.header('cache-control'))
+    if (directives.includes('no-store') || directives.includes('private')) return false
+    // Another caller may not read this encoding.
+    if (answer.header('content-encoding') !== '') return false
+    return directivesIn(answer.header('vary')).every(
+      (name) => VARIES_BY.has(name) || this.#variesAnyway.includes(name),
+    )
+  }
 }

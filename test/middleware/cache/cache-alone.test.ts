@@ -70,6 +70,7 @@ describe('cache in front of a handler', () => {
       created: (_req, res) => void res.status(201).json({}),
       failed: (_req, _res, next) => next(new Error('broken')),
       private: (_req, res) => void res.set('cache-control', 'private').json({}),
+      'private by members': (_req, res) => void res.set('cache-control', 'Private="x-name, x-mail"').json({}),
       'no-store': (_req, res) => void res.set('cache-control', 'max-age=5, no-store').json({}),
       'varies by cookie': (_req, res) => void res.vary('Cookie').json({}),
       encoded: (_req, res) => void res.set('content-encoding', 'gzip').end(),
@@ -81,6 +82,29 @@ describe('cache in front of a handler', () => {
       await (await ask()).arrayBuffer().catch(() => {})
       assert.equal(runs(), 2, name)
     }
+  })
+
+  it('does not keep what an earlier middleware has forbidden to store', async (t) => {
+    const noStore: RequestHandler = (_req, res, next) => {
+      res.set('cache-control', 'no-store')
+      next()
+    }
+    const { ask, runs } = await countingApp(t, {}, { before: [noStore] })
+    await ask()
+    assert.equal(outcomeOf(await ask()), 'miss')
+    assert.equal(runs(), 2)
+  })
+
+  it('keeps what varies by what earlier middlewares vary it by', async (t) => {
+    const cors: RequestHandler = (_req, res, next) => {
+      res.vary('Origin')
+      next()
+    }
+    const handler: RequestHandler = (_req, res) => void res.vary('Accept').json({})
+    const { ask } = await countingApp(t, {}, { before: [cors], handler })
+    await ask()
+    const again = await ask()
+    assert.deepEqual([outcomeOf(again), again.headers.get('vary')], ['hit', 'Origin, Accept'])
   })
 
   it('keeps no cookie of the first caller', async (t) => {
@@ -293,6 +317,12 @@ describe('the store of a cache', () => {
       assert.equal(outcomeOf(await ask()), 'miss')
       store.kept.set(key, '{"value":{"answer":1}}')
       assert.equal(outcomeOf(await ask()), 'miss')
+      for (const answer of ['', 'null', '[]', '{}', '{"status":200,"body":"","encoding":"utf8"}']) {
+        store.kept.set(key, JSON.stringify({ value: { id: 'req_1', at: Date.now(), answer } }))
+        const anew = await ask()
+        assert.deepEqual([anew.status, outcomeOf(anew)], [200, 'miss'], answer)
+        assert.equal(outcomeOf(await ask()), 'hit', 'the new answer has its place')
+      }
     }
   })
 
