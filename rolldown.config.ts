@@ -25,13 +25,11 @@ const lib = defineConfig({
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'shared/[name]-[hash].js',
-    sourcemap: true,
-    // What is built in is installed beside this package.
-    sourcemapPathTransform: (source) => source.replace('node_modules/', '../'),
+    // The declarations have the documentation, and lead to the sources.
+    comments: { jsdoc: false },
   },
 })
 
-/** It has no source maps, because the package has not its sources. */
 const gateway = defineConfig({
   input: ['bin', 'index', 'start', 'config/config-thread'].map((name) => `examples/gateway/${name}.ts`),
   platform: 'node',
@@ -42,6 +40,7 @@ const gateway = defineConfig({
   output: {
     dir: 'dist/gateway',
     format: 'esm',
+    comments: { jsdoc: false },
     // Beside the entries, because the console is found beside the script that serves it.
     chunkFileNames: '[name]-[hash].js',
   },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Consumer, specifiers } from './consumer.ts'
@@ -16,6 +16,15 @@ describe('the packed tarball, installed in an empty project', () => {
     const top = globSync('*', { cwd: consumer.installed }).sort()
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'docs', 'llms.txt']
     assert.deepEqual(top, [...documents, 'dist', 'lib', 'package.json'].sort())
+  })
+
+  test('takes less than 8 MB unpacked', () => {
+    const files = globSync('**/*', { cwd: consumer.installed, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    )
+    const bytes = files.map((file) => statSync(join(file.parentPath, file.name)).size)
+    const unpacked = bytes.reduce((sum, size) => sum + size, 0)
+    assert.ok(unpacked > 1_000_000 && unpacked < 8_000_000, `${unpacked} bytes`)
   })
 
   test('every link of its pages leads to what it holds, or to an address', () => {
