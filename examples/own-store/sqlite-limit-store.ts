@@ -7,14 +7,10 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { StoreAway } from 'express-model-gateway'
-import {
-  type Count,
-  type Demand,
-  type Limit,
-  type LimitStore,
-  SLOT_WAIT_MS,
-  type Verdict,
-} from 'express-model-gateway/rate-limit'
+import type { Count, Demand, Limit, LimitStore, Verdict } from 'express-model-gateway/rate-limit'
+
+/** A slot may become free any time. */
+const SLOT_WAIT_MS = 1000
 
 /** Options of {@link SqliteLimitStore}. */
 export interface SqliteLimitStoreOptions {

@@ -1,16 +1,6 @@
 export { ROLES, type Role } from '../core/call/index.ts'
-export {
-  type ChangeLog,
-  type ChangeOrigin,
-  changeOrigin,
-  type RecordedChange,
-} from '../core/change-log/index.ts'
-export type {
-  Account,
-  AccountSettings,
-  AccountStore,
-  DepositOutcome,
-} from './accounts/account-store.ts'
+export type { ChangeLog, ChangeOrigin, RecordedChange } from '../core/change-log/index.ts'
+export type { Account, AccountSettings, AccountStore, DepositOutcome } from './accounts/account-store.ts'
 export type { AccountAnswer } from './accounts/accounts.ts'
 export type {
   LeaseAnswer,
@@ -52,10 +42,5 @@ export type { NewSession, OperatorSession, SessionStore } from './operators/sess
 export type { OwnSessionAnswer, SessionAnswer } from './operators/sessions.ts'
 export type { TicketWithCallAnswer } from './tickets/admin-tickets.ts'
 export { type AdminTicketRoutesOptions, adminTicketRoutes } from './tickets/admin-tickets.ts'
-export type {
-  VideoTaskAnswer,
-  VideoTaskFigures,
-  VideoTaskResolution,
-  VideoTasksView,
-} from './video-tasks.ts'
+export type { VideoTaskAnswer, VideoTaskFigures, VideoTaskResolution, VideoTasksView } from './video-tasks.ts'
 export type { AdminWebhooks, DeliveryAnswer, WebhookAnswer } from './webhooks/webhooks.ts'

@@ -1,4 +1,4 @@
-import { MemoryLineStateStore } from '../../lib/middleware/route/index.ts'
+import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { RedisLineStateStore } from '../../lib/stores/redis/index.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { lineStateContract } from './line-state-store.ts'

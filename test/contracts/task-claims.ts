@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { newRequestId } from '../../lib/core/call/index.ts'
-import { taskIdOf } from '../../lib/endpoints/video/index.ts'
+import { taskIdOf } from '../../lib/ledger/tasks/task.ts'
 import { entryAt } from './call-store.ts'
 import { fresh } from './ledger-money.ts'
 import {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FORGOTTEN_MS, type Observation, type ObservedState } from '../../lib/endpoints/video/index.ts'
+import type { Observation, ObservedState } from '../../lib/endpoints/video/index.ts'
+import { FORGOTTEN_MS } from '../../lib/ledger/tasks/task.ts'
 import { assertSound } from './ledger-money.ts'
 import {
   FACTS,

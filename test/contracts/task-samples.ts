@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { newRequestId } from '../../lib/core/call/index.ts'
 import { FREE, type Price } from '../../lib/core/catalog/index.ts'
-import {
-  type CreatedTask,
-  type TaskIntent,
-  type TaskStore,
-  taskIdOf,
-  type VideoFacts,
-  type VideoTask,
+import type {
+  CreatedTask,
+  TaskIntent,
+  TaskStore,
+  VideoFacts,
+  VideoTask,
 } from '../../lib/endpoints/video/index.ts'
 import { accountWallet, keyWallet, type Ledger, type LedgerBooks } from '../../lib/ledger/index.ts'
+import { taskIdOf } from '../../lib/ledger/tasks/task.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import type { IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 import { figuresOf, keyOf, prepaid } from './ledger-money.ts'

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
-import {
-  MAX_OPEN_TICKETS,
-  type Ticket,
-  type TicketHandling,
-  type TicketStore,
-} from '../../lib/endpoints/tickets/index.ts'
+import { MAX_OPEN_TICKETS } from '../../lib/core/tickets/index.ts'
+import type { Ticket, TicketHandling, TicketStore } from '../../lib/endpoints/tickets/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-money.ts'
 

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import {
   type ClaimedDelivery,
   LONGEST_WAIT_MS,
-  newWebhookSecret,
   type WebhookOutbox,
   type WebhookStore,
 } from '../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../lib/management/webhooks/webhook-request.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 import { DAY_MS, eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'

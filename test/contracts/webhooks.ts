@@ -5,11 +5,11 @@ import {
   MAX_WAITING,
   MAX_WEBHOOKS,
   newEvent,
-  newWebhookSecret,
   type WebhookEventType,
   type WebhookOutbox,
   type WebhookStore,
 } from '../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../lib/management/webhooks/webhook-request.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 import { DAY_MS, eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'

@@ -14,7 +14,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 export const SLICES: ReadonlyMap<string, string> = new Map(
   Object.entries(manifest.exports).flatMap(([subpath, entry]) => {
     const source = String(entry['@express-model-gateway/source'])
-    const folder = /^\.\/(lib\/.+)\/index\.ts$/.exec(source)?.[1]
+    const folder = /^\.\/(lib\/.+)\/(?:index|public)\.ts$/.exec(source)?.[1]
     return folder === undefined ? [] : [[subpath.slice(2), folder] as const]
   }),
 )

@@ -7,8 +7,8 @@ import {
   LineRegistry,
   LineSharing,
   type LineStateStore,
-  MemoryLineStateStore,
 } from '../../lib/middleware/route/index.ts'
+import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { recordingLogger } from '../support/app-server.ts'
 
 const MODELS = { m: 'u', n: 'u' }

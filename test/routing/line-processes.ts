@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
-import {
-  LineRegistry,
-  LineSharing,
-  type LineStateStore,
-  MemoryLineStateStore,
-} from '../../lib/middleware/route/index.ts'
+import { LineRegistry, LineSharing, type LineStateStore } from '../../lib/middleware/route/index.ts'
+import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { recordingLogger } from '../support/app-server.ts'
 
 /** How long a circuit is open, in milliseconds. */

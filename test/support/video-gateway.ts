@@ -13,11 +13,8 @@ import {
   videoEndpoints,
 } from '../../lib/endpoints/video/index.ts'
 import { accountWallet, MemoryLedger } from '../../lib/ledger/index.ts'
-import {
-  authenticate,
-  type MemoryKeyDirectory,
-  memoryKeyDirectory,
-} from '../../lib/middleware/authenticate/index.ts'
+import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import type { MemoryKeyDirectory } from '../../lib/middleware/authenticate/memory-key-directory.ts'
 import { beginCall } from '../../lib/middleware/begin-call/index.ts'
 import {
   type CallLogEntry,

@@ -2,11 +2,11 @@ import {
   chatCompletions,
   messages,
   type Operation,
-  rerank,
   responses,
   videos,
   videoTasks,
 } from '../../lib/core/operations/index.ts'
+import { rerank } from '../../lib/core/operations/rerank.ts'
 import type { Path } from './member-faults.ts'
 
 /** Requests of each protocol that use the members which lines of other protocols understand. */

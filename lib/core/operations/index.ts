@@ -1,20 +1,10 @@
 export { personOf } from './body/person.ts'
-export {
-  type PriceCeiling,
-  type ProviderConstraint,
-  providerConstraintSchema,
-  toProviderConstraint,
-} from './body/provider-constraint.ts'
-export { kindOfField, type Reference, referencesIn, referencesInQuery } from './body/references.ts'
+export type { PriceCeiling, ProviderConstraint } from './body/provider-constraint.ts'
+export { type Reference, referencesIn } from './body/references.ts'
 export { FormFile, multipartBody, renamedForm } from './body/upstream-body.ts'
-export { ENDPOINT_BY_KIND, endpointOf, OPERATIONS, servesNatively } from './by-path.ts'
+export { ENDPOINT_BY_KIND, OPERATIONS, servesNatively } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
-export { completions } from './chat/completions.ts'
-export { embeddings } from './embeddings.ts'
 export { chatFinishReason, type FinishReason, incompleteReason, messageStopReason } from './finish-reasons.ts'
-export { imageEdits } from './images/image-edits.ts'
-export { imageGenerations } from './images/image-generations.ts'
-export { MAX_TOKENS_PER_IMAGE } from './images/images-answer.ts'
 export { messages } from './messages/messages.ts'
 export { estimatorFor } from './metering/sampled-estimate.ts'
 export { contextReason, estimateTokens, windowNeeded } from './metering/token-estimate.ts'
@@ -34,9 +24,7 @@ export type {
   UpstreamEdit,
   Usage,
 } from './operation.ts'
-export { rerank } from './rerank.ts'
-export { compactResponse, responses, storedResponses } from './responses/responses.ts'
-export { countTokens, responseInputTokens } from './token-counts.ts'
+export { responses, storedResponses } from './responses/responses.ts'
 export {
   type TaskParameter,
   type TaskParameters,

@@ -1,14 +1,11 @@
-export {
-  type CallsView,
-  handled,
-  MAX_OPEN_TICKETS,
-  refusalBeside,
-  type Ticket,
-  type TicketHandling,
-  type TicketQuery,
-  type TicketRefusal,
-  type TicketStatus,
-  type TicketStore,
+export type {
+  CallsView,
+  Ticket,
+  TicketHandling,
+  TicketQuery,
+  TicketRefusal,
+  TicketStatus,
+  TicketStore,
 } from '../../core/tickets/index.ts'
 export { MemoryTicketStore, type MemoryTicketStoreOptions } from './memory-ticket-store.ts'
 export type { TicketAnswer } from './ticket.ts'

@@ -1,21 +1,16 @@
-export {
-  type CreateTarget,
-  FORGOTTEN_MS,
-  isFinished,
-  type KnownObservation,
-  MAX_HOLD_MS,
-  type Observation,
-  type ObservedState,
-  type TaskCharge,
-  type TaskError,
-  type TaskIntent,
-  type TaskState,
-  taskIdOf,
-  type VideoFacts,
-  type VideoTask,
-  type VideoUsage,
+export type {
+  CreateTarget,
+  KnownObservation,
+  Observation,
+  ObservedState,
+  TaskCharge,
+  TaskError,
+  TaskIntent,
+  TaskState,
+  VideoFacts,
+  VideoTask,
+  VideoUsage,
 } from '../../ledger/tasks/task.ts'
-export { costOfTask, mostItCosts } from '../../ledger/tasks/task-cost.ts'
 export type { Resolved, TaskResolution } from '../../ledger/tasks/task-resolution.ts'
 export type {
   CreatedTask,
@@ -50,5 +45,4 @@ export {
   type TaskClaims,
   type TaskMoney,
 } from './tasks/memory-task-store.ts'
-export { RetryingWriter, type RetryingWriterOptions } from './tasks/retrying-writer.ts'
 export { TaskSettler, type TaskSettlerOptions } from './tasks/task-settler.ts'

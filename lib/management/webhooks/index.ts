@@ -14,14 +14,7 @@ export {
   type WaitingShare,
   type WebhookOutbox,
 } from './outbox.ts'
-export {
-  type EventFacts,
-  newEvent,
-  WEBHOOK_EVENTS,
-  type WebhookEvent,
-  type WebhookEventType,
-} from './webhook-event.ts'
-export { newWebhookSecret, webhookUrlFault } from './webhook-request.ts'
+export { type EventFacts, newEvent, type WebhookEvent, type WebhookEventType } from './webhook-event.ts'
 export { LONGEST_WAIT_MS, WebhookSender, type WebhookSenderOptions } from './webhook-sender.ts'
 export {
   type Delivery,

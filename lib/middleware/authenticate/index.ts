@@ -1,4 +1,4 @@
 export { hashSecret } from '../../core/catalog/index.ts'
 export type { AccountRecord, KeyDirectory, KeyRecord, KeySeed } from '../../core/key-directory/index.ts'
 export { type AuthenticateOptions, authenticate } from './authenticate.ts'
-export { MemoryKeyDirectory, memoryKeyDirectory } from './memory-key-directory.ts'
+export { memoryKeyDirectory } from './memory-key-directory.ts'

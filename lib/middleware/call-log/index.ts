@@ -1,12 +1,11 @@
-export {
-  type AttemptSummary,
-  type BillingSummary,
-  type CallLogEntry,
-  entryOf,
-  type LimitSummary,
-  type RequestSummary,
-  type RoutingSummary,
-  type UsageSummary,
+export type {
+  AttemptSummary,
+  BillingSummary,
+  CallLogEntry,
+  LimitSummary,
+  RequestSummary,
+  RoutingSummary,
+  UsageSummary,
 } from '../../core/call/index.ts'
 export {
   type CallPage,

@@ -6,10 +6,7 @@ export {
   type LimiterStoreOptions,
   type LimitKind,
   type LimitStore,
-  MemorySlots,
   NEVER_REACHED,
-  SLOT_WAIT_MS,
-  type SlotStore,
   type Verdict,
 } from '../../core/limit-store/index.ts'
 export { accountLevel, keyLevel, type LimitLevel, type LimitValue, type OfRequest } from './demand.ts'

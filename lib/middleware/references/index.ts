@@ -1,7 +1,6 @@
 export {
   MemoryResourceStore,
   type MemoryResourceStoreOptions,
-  ownThing,
   type ResourceName,
   type ResourcePage,
   type ResourceStore,

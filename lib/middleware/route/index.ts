@@ -12,12 +12,7 @@ export { type Availability, joinAvailability } from '../../routing/lines/availab
 export { LineModels, type LineModelsOptions } from '../../routing/lines/line-models.ts'
 export { LineRegistry } from '../../routing/lines/line-registry.ts'
 export { LineSharing, type LineSharingOptions } from '../../routing/lines/line-sharing.ts'
-export {
-  type LineNote,
-  type LineStateStore,
-  MemoryLineStateStore,
-  type StandingNote,
-} from '../../routing/lines/line-state-store.ts'
+export type { LineNote, LineStateStore, StandingNote } from '../../routing/lines/line-state-store.ts'
 export type {
   LineFigures,
   LineOutline,

@@ -20,8 +20,6 @@ export {
   openDatabase,
   undoMigrations,
 } from './driver/open-database.ts'
-export { DatabaseTimeout } from './driver/postgres/database-timeout.ts'
-export { SqliteError } from './driver/sqlite/sqlite-client.ts'
 export type { Database, Tables } from './driver/tables.ts'
 export { SqlLedger, type SqlLedgerOptions } from './ledger/sql-ledger.ts'
 export type { Archive } from './retention/archive.ts'
@@ -36,7 +34,6 @@ export {
 export { SqlTaskStore } from './tasks/sql-task-store.ts'
 export { SqlUsageCounter, type SqlUsageCounterOptions } from './usage/sql-usage-counter.ts'
 export { SqlUsageStore } from './usage/sql-usage-store.ts'
-export { recordEvents } from './webhooks/event-rows.ts'
 export { SqlWatchSource } from './webhooks/sql-watch-source.ts'
 export { SqlWebhookOutbox } from './webhooks/sql-webhook-outbox.ts'
 export { SqlWebhookStore } from './webhooks/sql-webhook-store.ts'

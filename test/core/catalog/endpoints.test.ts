@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { endpointOf, OPERATIONS, servesNatively } from '../../../lib/core/operations/index.ts'
+import { endpointOf } from '../../../lib/core/operations/by-path.ts'
+import { OPERATIONS, servesNatively } from '../../../lib/core/operations/index.ts'
 import { loadConfig } from '../../support/any-config.ts'
 import { configWith, LINE } from '../config/config.ts'
 

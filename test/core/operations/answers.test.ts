@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { embeddings } from '../../../lib/core/operations/embeddings.ts'
+import { imageGenerations } from '../../../lib/core/operations/images/image-generations.ts'
+import { MAX_TOKENS_PER_IMAGE } from '../../../lib/core/operations/images/images-answer.ts'
 import {
-  embeddings,
   estimateTokens,
-  imageGenerations,
-  MAX_TOKENS_PER_IMAGE,
   messages,
   OPERATIONS,
-  rerank,
   responses,
   storedResponses,
 } from '../../../lib/core/operations/index.ts'
+import { rerank } from '../../../lib/core/operations/rerank.ts'
 import { responseIn } from '../../support/responses-upstream.ts'
 
 type Json = Record<string, unknown>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { providerConstraintSchema } from '../../../lib/core/operations/body/provider-constraint.ts'
+import { endpointOf } from '../../../lib/core/operations/by-path.ts'
 import {
   ENDPOINT_BY_KIND,
-  endpointOf,
   FormFile,
   OPERATIONS,
   type Operation,
-  providerConstraintSchema,
   remixOf,
   servesNatively,
   storedResponses,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RetryingWriter } from '../../../lib/endpoints/video/index.ts'
+import { RetryingWriter } from '../../../lib/endpoints/video/tasks/retrying-writer.ts'
 import { until } from '../../support/until.ts'
 import { KeptLog } from './settler-run.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FORGOTTEN_MS, MAX_HOLD_MS, type TaskStore } from '../../../lib/endpoints/video/index.ts'
+import type { TaskStore } from '../../../lib/endpoints/video/index.ts'
+import { FORGOTTEN_MS, MAX_HOLD_MS } from '../../../lib/ledger/tasks/task.ts'
 import { assertSound } from '../../contracts/ledger-money.ts'
 import { intended, intentOf, leasedOf, moneyOf, payer, spentOf } from '../../contracts/task-samples.ts'
 import { untilAsync } from '../../support/until.ts'

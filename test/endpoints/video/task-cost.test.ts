@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { costOfTask, mostItCosts } from '../../../lib/endpoints/video/index.ts'
+import { costOfTask, mostItCosts } from '../../../lib/ledger/tasks/task-cost.ts'
 import { FACTS, PRICE } from '../../contracts/task-samples.ts'
 
 const FREE = { ...PRICE, perRequest: 0n, perSecond: 0n }

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { openApiDocument } from '../../../lib/management/openapi/index.ts'
-import {
-  newWebhookSecret,
-  WEBHOOK_EVENTS,
-  type WebhookEventType,
-  WebhookSender,
-  WebhookWatch,
-} from '../../../lib/management/webhooks/index.ts'
-import { messageSchema } from '../../../lib/management/webhooks/webhook-event.ts'
+import { type WebhookEventType, WebhookSender, WebhookWatch } from '../../../lib/management/webhooks/index.ts'
+import { messageSchema, WEBHOOK_EVENTS } from '../../../lib/management/webhooks/webhook-event.ts'
+import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import {
   SqlAccountStore,
   SqlBudgetStore,

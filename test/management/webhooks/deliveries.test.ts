@@ -3,10 +3,10 @@ import { describe, it, type TestContext } from 'node:test'
 import {
   type Delivery,
   newEvent,
-  newWebhookSecret,
   WebhookSender,
   type WebhookSenderOptions,
 } from '../../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import { openDatabase, SqlWebhookOutbox, SqlWebhookStore } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-store.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'

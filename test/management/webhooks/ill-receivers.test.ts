@@ -2,12 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import {
-  type Delivery,
-  newEvent,
-  newWebhookSecret,
-  WebhookSender,
-} from '../../../lib/management/webhooks/index.ts'
+import { type Delivery, newEvent, WebhookSender } from '../../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import { openDatabase, SqlWebhookOutbox, SqlWebhookStore } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-store.ts'
 import { startDnsServer } from '../../support/dns-server.ts'

@@ -5,7 +5,7 @@ import { ERROR_CODES, type ErrorCode, GatewayError } from '../../../lib/core/err
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
-import { DatabaseTimeout } from '../../../lib/stores/sql/index.ts'
+import { DatabaseTimeout } from '../../../lib/stores/sql/driver/postgres/database-timeout.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { type AppServer, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'

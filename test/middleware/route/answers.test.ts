@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
-import { embeddings } from '../../../lib/core/operations/index.ts'
+import { embeddings } from '../../../lib/core/operations/embeddings.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../../lib/core/timing/index.ts'
 import { ANSWER, DONE, failureOf, JSON_TYPE, lineAnswer, STOP, STREAM, WORD } from './line-answers.ts'
 import { turnOver } from './routed-calls.ts'

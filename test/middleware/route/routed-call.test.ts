@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { embeddings, messages, OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { embeddings } from '../../../lib/core/operations/embeddings.ts'
+import { messages, OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { route } from '../../../lib/middleware/route/index.ts'
 import { BEGUN, idempotency, JSON_TYPE, PRICE, REST, routedCall, STREAM, turnOver } from './routed-calls.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newEvent, newWebhookSecret } from '../../../lib/management/webhooks/index.ts'
+import { newEvent } from '../../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { originOf } from '../../contracts/account-money.ts'
 import { startReceiver } from '../../management/webhooks/receivers.ts'

@@ -6,7 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { type Database, openDatabase, SqliteError } from '../../../lib/stores/sql/index.ts'
+import { SqliteError } from '../../../lib/stores/sql/driver/sqlite/sqlite-client.ts'
+import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { databaseUrl, emptyDatabaseUrl, open } from './temporary-database.ts'
 
 const LARGEST = 2n ** 63n - 1n

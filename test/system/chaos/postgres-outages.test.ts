@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
-import {
-  type Database,
-  DatabaseTimeout,
-  type OpenDatabaseOptions,
-  openDatabase,
-} from '../../../lib/stores/sql/index.ts'
+import { DatabaseTimeout } from '../../../lib/stores/sql/driver/postgres/database-timeout.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 

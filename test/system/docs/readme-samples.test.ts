@@ -25,8 +25,8 @@ const samples: readonly Sample[] = blocksOf(['README.md', 'docs/*.md', 'lib/**/*
  */
 async function preludeOf({ readme, code }: Sample): Promise<string> {
   if (code.includes('.listen(')) return 'export {}'
-  const [slice, folder] = [...SLICES].find(([, folder]) => readme.startsWith(`${folder}/`)) ?? []
-  const own = folder === undefined ? {} : ((await import(`../../../${folder}/index.ts`)) as object)
+  const [slice] = [...SLICES].find(([, folder]) => readme.startsWith(`${folder}/`)) ?? []
+  const own = slice === undefined ? {} : ((await import(`express-model-gateway/${slice}`)) as object)
   const ownNames = Object.keys(own).filter((name) => !Object.hasOwn(face, name))
   const imports: [string, readonly string[]][] = [
     ['./surroundings.ts', SURROUNDING_NAMES],

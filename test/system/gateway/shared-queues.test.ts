@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MAX_OPEN_TICKETS } from '../../../lib/endpoints/tickets/index.ts'
+import { MAX_OPEN_TICKETS } from '../../../lib/core/tickets/index.ts'
 import { startReceiver } from '../../management/webhooks/receivers.ts'
 import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'

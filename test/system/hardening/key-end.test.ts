@@ -2,11 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashSecret } from '../../../lib/core/catalog/index.ts'
 import { accountWallet } from '../../../lib/ledger/index.ts'
-import {
-  type KeyRecord,
-  type MemoryKeyDirectory,
-  memoryKeyDirectory,
-} from '../../../lib/middleware/authenticate/index.ts'
+import { type KeyRecord, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
+import type { MemoryKeyDirectory } from '../../../lib/middleware/authenticate/memory-key-directory.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { beginSession, SESSION_KINDS, sessionGateway } from '../../support/session-gateway.ts'
 import { endlessUpstream } from '../../support/session-upstream.ts'

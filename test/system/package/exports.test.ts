@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { test } from 'node:test'
 
@@ -37,7 +37,10 @@ test('every middleware, endpoint and store is a subpath of the package, with the
 
 test('every subpath offers the source to this repository and the build to everyone else, types first', () => {
   for (const [subpath, entry] of Object.entries(subpaths)) {
-    const path = subpath === '.' ? 'index' : `${PUBLIC.get(subpath)}/index`
+    const folder = PUBLIC.get(subpath)
+    // What only other rooms need is no part of the API.
+    const face = existsSync(new URL(`lib/${folder}/public.ts`, root)) ? 'public' : 'index'
+    const path = subpath === '.' ? 'index' : `${folder}/${face}`
     const expected = {
       types: { [source]: `./lib/${path}.ts`, default: `./dist/${path}.d.ts` },
       [source]: `./lib/${path}.ts`,

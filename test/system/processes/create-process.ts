@@ -1,4 +1,5 @@
-import { type CreatedTask, RetryingWriter, type TaskIntent } from '../../../lib/endpoints/video/index.ts'
+import type { CreatedTask, TaskIntent } from '../../../lib/endpoints/video/index.ts'
+import { RetryingWriter } from '../../../lib/endpoints/video/tasks/retrying-writer.ts'
 import { openDatabase, SqlIdempotencyStore, SqlTaskStore } from '../../../lib/stores/sql/index.ts'
 import { created } from '../../contracts/task-samples.ts'
 

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../../../lib/core/errors/index.ts'
-import { constraintOf, givenConstraint } from '../../../../lib/core/operations/body/provider-constraint.ts'
-import { personOf, providerConstraintSchema } from '../../../../lib/core/operations/index.ts'
+import {
+  constraintOf,
+  givenConstraint,
+  providerConstraintSchema,
+} from '../../../../lib/core/operations/body/provider-constraint.ts'
+import { personOf } from '../../../../lib/core/operations/index.ts'
 
 type Json = Record<string, unknown>
 

@@ -2,17 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../../../lib/core/errors/index.ts'
 import {
+  kindOfField,
   kindOfHolder,
   kindOfList,
   kindOfMember,
   kindOfType,
-} from '../../../../lib/core/operations/body/references.ts'
-import {
-  FormFile,
-  kindOfField,
-  referencesIn,
   referencesInQuery,
-} from '../../../../lib/core/operations/index.ts'
+} from '../../../../lib/core/operations/body/references.ts'
+import { FormFile, referencesIn } from '../../../../lib/core/operations/index.ts'
 
 type Json = Record<string, unknown>
 type Named = readonly [kind: string, id: string, place: string]

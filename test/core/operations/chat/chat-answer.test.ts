@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { chatCompletions, completions, estimateTokens } from '../../../../lib/core/operations/index.ts'
+import { completions } from '../../../../lib/core/operations/chat/completions.ts'
+import { chatCompletions, estimateTokens } from '../../../../lib/core/operations/index.ts'
 import { chunk, readAll } from './read-chunks.ts'
 
 const answer = (...messages: unknown[]) => ({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { chatCompletions, completions, type Operation } from '../../../../lib/core/operations/index.ts'
+import { completions } from '../../../../lib/core/operations/chat/completions.ts'
+import { chatCompletions, type Operation } from '../../../../lib/core/operations/index.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { completions } from '../../../../lib/core/operations/index.ts'
+import { completions } from '../../../../lib/core/operations/chat/completions.ts'
 import { completionAnswer } from '../../../support/endpoints.ts'
 
 const chunk = (

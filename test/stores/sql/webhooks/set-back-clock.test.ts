@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { newWebhookSecret } from '../../../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../../../lib/management/webhooks/webhook-request.ts'
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { originOf } from '../../../contracts/account-store.ts'
 import { eventOf, NOW } from '../../../contracts/webhook-samples.ts'

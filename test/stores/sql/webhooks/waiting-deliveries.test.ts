@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type ClaimedDelivery, newWebhookSecret } from '../../../../lib/management/webhooks/index.ts'
+import type { ClaimedDelivery } from '../../../../lib/management/webhooks/index.ts'
+import { newWebhookSecret } from '../../../../lib/management/webhooks/webhook-request.ts'
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { originOf } from '../../../contracts/account-store.ts'
 import { DAY_MS, eventOf, NOW } from '../../../contracts/webhook-samples.ts'

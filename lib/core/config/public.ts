@@ -1,0 +1,13 @@
+/* The names that the subpath of the package exports. The other rooms import "./index.ts". */
+export {
+  ConfigError,
+  configHints,
+  configJsonSchema,
+  type GatewayConfig,
+  type LoadedConfig,
+  loadConfig,
+  loadResolvedConfig,
+  type ParsedAccount,
+  type ParsedKey,
+  readSecretFile,
+} from './index.ts'
