@@ -6,7 +6,6 @@ export {
   type LimitStore,
   MAX_WAIT_MS,
   MAX_WINDOW_MS,
-  SLOT_WAIT_MS,
   type Verdict,
   WINDOW_END_MS,
 } from './limit-store.ts'

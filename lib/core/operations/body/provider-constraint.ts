@@ -53,7 +53,7 @@ export interface ProviderConstraint {
 }
 
 /** Converts the parsed `provider` object into a {@link ProviderConstraint}. */
-export function toProviderConstraint(given: z.output<typeof providerConstraintSchema>): ProviderConstraint {
+function toProviderConstraint(given: z.output<typeof providerConstraintSchema>): ProviderConstraint {
   return {
     only: given.only,
     ignore: given.ignore,
