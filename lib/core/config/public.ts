@@ -10,4 +10,5 @@ export {
   type ParsedAccount,
   type ParsedKey,
   readSecretFile,
+  unpricedModels,
 } from './index.ts'

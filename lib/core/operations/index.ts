@@ -4,6 +4,8 @@ export { type Reference, referencesIn } from './body/references.ts'
 export { FormFile, multipartBody, renamedForm } from './body/upstream-body.ts'
 export { ENDPOINT_BY_KIND, OPERATIONS, servesNatively } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
+export { completions } from './chat/completions.ts'
+export { embeddings } from './embeddings.ts'
 export { chatFinishReason, type FinishReason, incompleteReason, messageStopReason } from './finish-reasons.ts'
 export { messages } from './messages/messages.ts'
 export { estimatorFor } from './metering/sampled-estimate.ts'
@@ -24,6 +26,7 @@ export type {
   UpstreamEdit,
   Usage,
 } from './operation.ts'
+export { rerank } from './rerank.ts'
 export { responses, storedResponses } from './responses/responses.ts'
 export {
   type TaskParameter,
