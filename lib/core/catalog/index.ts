@@ -16,7 +16,7 @@ export {
 } from './catalog.ts'
 export { ENDPOINTS_BY_PROTOCOL, hasEndpoint, type LineEndpoints } from './endpoints.ts'
 export { compileAllowList, hashSecret } from './keys.ts'
-export { callersNames, isPattern, mapsPatterns, mayServe, overlaps, upstreamName } from './model-patterns.ts'
+export { callersNames, isPattern, mapsPatterns, overlaps, upstreamName } from './model-patterns.ts'
 export {
   FREE,
   formatAmount,
