@@ -3,11 +3,8 @@ import type { RedisClientOptions } from '@keyv/redis'
 import type { CacheStore } from 'express-model-gateway/cache'
 import { loadOptional } from '../config/packages.ts'
 import { redisServers } from '../config/redis-url.ts'
+import { RETRY_MS, SILENT_MS } from './limit-stores.ts'
 
-/** How long to wait between two tries to connect, in milliseconds. */
-const RETRY_MS = 250
-/** A connection on which nothing comes for this long is given up, in milliseconds: its server hangs. */
-const SILENT_MS = 1000
 /** A quiet connection is asked so often, in milliseconds. */
 const PING_MS = 300
 /** Most commands that wait for one connection. */

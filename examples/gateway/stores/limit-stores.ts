@@ -91,12 +91,12 @@ export function inProcess(limits: LimitStore, state?: StoreReading): LimitStores
 }
 
 /** How long to wait between two tries to connect, at most, in milliseconds. ioredis would come to wait for five seconds. */
-const RETRY_MS = 250
+export const RETRY_MS = 250
 /**
  * A connection on which nothing is answered for this long is given up, in milliseconds. ioredis would wait for as long as it
  * stands: for ever, if its server hangs and another has taken its place.
  */
-const SILENT_MS = 1000
+export const SILENT_MS = 1000
 
 const retryStrategy = (times: number): number => Math.min(50 * times, RETRY_MS)
 
