@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import type { Call, CallRequest } from '../../core/call/index.ts'
 import { isJsonObject, type JsonObject, objectsIn } from '../../core/json/index.ts'
@@ -68,7 +69,7 @@ function runsTools({ tools, mcp_servers: servers, web_search_options: search }: 
 }
 
 /**
- * Returns the name that a request and its repetitions share: a hash of whose it is and of all that decides the answer.
+ * Returns the name that a request and its repetitions share: a hash of whose it is, and one of all that decides the answer.
  *
  * @param by whose it is.
  * @returns undefined if the body was not read because of its type.
@@ -82,7 +83,13 @@ export function cacheKeyOf(req: Request, call: Call, by: string): string | undef
   const { request, method } = call
   const decides = request ? decidingMembers(req, call, request) : decidingHeaders(req)
   const path = request?.operation.path ?? req.originalUrl
-  return fingerprintOf(method, path, [by, filtersOf(call), decides, content.value])
+  const owner = createHash('sha256').update(by).digest('base64url')
+  return `${owner}:${fingerprintOf(method, path, [by, filtersOf(call), decides, content.value])}`
+}
+
+/** Returns the owner in such a name, also behind a prefix; empty if there is none. */
+export function ownerIn(key: string): string {
+  return key.split(':').at(-2) ?? ''
 }
 
 /** An answer that a guard has checked, or changed, is not one for calls without that guard. */

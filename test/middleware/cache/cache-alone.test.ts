@@ -404,4 +404,22 @@ describe('the store of a cache', () => {
     await store.set('large', 'x'.repeat(60_000))
     assert.equal(await store.get('large'), undefined)
   })
+
+  it('in memory leaves half of it to others, however much one owner has kept', async (t) => {
+    const { memoryStore } = await import('../../../lib/middleware/cache/memory-store.ts')
+    const store = memoryStore(100_000)
+    const handler: RequestHandler = (_req, res) => void res.json('x'.repeat(8000))
+    const { ask, runs } = await countingApp(t, { store }, { handler })
+    const ben = { 'x-user': 'ben' }
+    for (const q of [1, 2]) await ask({ q }, ben)
+    for (let i = 0; i < 50; i++) await ask({ q: `${i}` })
+    assert.equal(outcomeOf(await ask({ q: '49' })), 'hit')
+    assert.equal(outcomeOf(await ask({ q: '0' })), 'miss')
+    for (const q of [1, 2]) assert.equal(outcomeOf(await ask({ q }, ben)), 'hit')
+    // Alone, an owner has all of it.
+    const alone = memoryStore(100_000)
+    for (let i = 0; i < 4; i++) await alone.set(`one:${i}`, 'x'.repeat(12_000))
+    for (let i = 0; i < 4; i++) assert.notEqual(await alone.get(`one:${i}`), undefined)
+    assert.equal(runs(), 53)
+  })
 })
