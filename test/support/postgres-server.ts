@@ -3,8 +3,9 @@ import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fastFolder } from './fast-folder.ts'
+import { freePort } from './free-port.ts'
 import { type PostgresDatabases, postgresDatabases } from './postgres-databases.ts'
-import { freePort, PostgresProcess } from './postgres-process.ts'
+import { PostgresProcess } from './postgres-process.ts'
 import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
 
 export { WITHOUT_POSTGRES }

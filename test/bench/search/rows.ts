@@ -138,6 +138,8 @@ function labelStatements({ sorted }: Wording): [string, string][] {
     ['status', 'case when status <> 200 then status end', false],
     ['status', 'case when status >= 300 then status / 100 end', true],
     ['code', 'error_code', false],
+    ['outcome', `case when status <> 200 then 'failed' end`, true],
+    ['counted', `case when status <> 200 then 'failed' end`, true],
     ['took', least(0), least(OWN_TOOK_MS)],
   ]
   return kinds.flatMap(([kind, value, scoped]) => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { PostgresHosts } from '../../../lib/stores/sql/driver/postgres/postgres-hosts.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
-import { freePort } from '../../support/postgres-process.ts'
+import { freePort } from '../../support/free-port.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 

@@ -5,6 +5,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { freePort } from '../../support/free-port.ts'
 import {
   chat,
   type GatewayProcess,
@@ -14,7 +15,6 @@ import {
   temporaryFolder,
 } from '../../support/gateway-process.ts'
 import { type OwnAuthority, ownAuthority } from '../../support/own-authority.ts'
-import { freePort } from '../../support/postgres-process.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { fillDisk, mayMount, smallDisk } from '../../support/small-disk.ts'

@@ -74,7 +74,7 @@ describe('the packed tarball, installed in an empty project', () => {
       const { exported, url, cpuMs } = JSON.parse(consumer.node(['main.js', specifier]))
       t.diagnostic(`import '${specifier}': ${cpuMs} ms of CPU time`)
       assert.ok(exported > 0, `${specifier} exports nothing`)
-      assert.match(url, /\/dist\/(.+\/)?index\.js$/, specifier)
+      assert.match(url, /\/dist\/(.+\/)?(index|public)\.js$/, specifier)
     }
   })
 
