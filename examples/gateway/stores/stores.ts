@@ -181,6 +181,15 @@ async function storesOf(
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
   }
+  const write = async (): Promise<void> => {
+    const seeded_at = BigInt(Date.now())
+    // No config can name a key so.
+    await db
+      .insertInto('seeds')
+      .values({ kind: 'key', id: ' write', seeded_at })
+      .onConflict((conflict) => conflict.columns(['kind', 'id']).doUpdateSet({ seeded_at }))
+      .execute()
+  }
   const [searches, reports, checksOfSqlite, lookUps, money, claimsOfPostgres, largeOfPostgres] =
     // The first has migrated the database. A database that is far away takes seconds for each.
     await Promise.all([
@@ -201,6 +210,8 @@ async function storesOf(
       // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
       isSqlite ? undefined : open(2),
       seed(config),
+      // A known config has nothing to add, and a database that cannot be written must not look usable.
+      write(),
     ])
   const checks = checksOfSqlite ?? searches
   const claims = claimsOfPostgres ?? db
@@ -248,15 +259,7 @@ async function storesOf(
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
     },
-    async write() {
-      const seeded_at = BigInt(Date.now())
-      // No config can name a key so.
-      await db
-        .insertInto('seeds')
-        .values({ kind: 'key', id: ' write', seeded_at })
-        .onConflict((conflict) => conflict.columns(['kind', 'id']).doUpdateSet({ seeded_at }))
-        .execute()
-    },
+    write,
     async seed(next) {
       // First: rows that are to be kept must not be deleted while the database cannot be written.
       counter.keepFor(next.retention.usage)
