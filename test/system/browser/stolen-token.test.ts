@@ -9,7 +9,7 @@ const ROUTES = new URL('../../../examples/gateway/console/routes.ts', import.met
 
 /** Controls that change nothing in the gateway. */
 const READING = [
-  /^(24 hours|7 days|30 days|this month|custom)$/,
+  /^(15 minutes|1 hour|24 hours|7 days|30 days|this month|custom)$/,
   /^(Filter|Go live|First page|Next page|Export CSV|Export JSON|Copy the request id|Check again|Try again)$/,
 ]
 
