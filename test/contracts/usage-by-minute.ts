@@ -20,7 +20,7 @@ import {
 const MINUTE = 60_000
 const ACCOUNTS = ['minutes-acme', 'minutes-globex']
 
-/** What counts usage, and the store that reads it. */
+/** The parts that count usage, and the store that reads it. */
 interface CountedUsage {
   readonly ledgers: readonly [Ledger & LedgerBooks, ...unknown[]]
   readonly calls: CallStore

@@ -323,7 +323,7 @@ describe('the cache of a model', () => {
     await (await ask(own, {}, '/v1/responses')).text()
     assert.equal(outcomeOf(await ask(own, {}, '/v1/responses')), 'hit')
     assert.equal(upstream.requests.length, before + 1)
-    // What a model no longer has is neither read nor kept.
+    // Without `cache`, a model's answers are neither read nor kept.
     await gateway.reload({
       ...config,
       models: config.models.map(({ id, kind }) => ({ id, kind })),

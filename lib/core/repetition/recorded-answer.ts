@@ -178,7 +178,7 @@ export function sendRecorded(
     else res.setHeader(name, value)
   }
   const bytes = Buffer.from(body, encoding)
-  // What checks a stream on its way may change its length.
+  // A check of the stream on its way may change its length.
   const isStream = String(headers['content-type']).startsWith('text/event-stream')
   if (!BODILESS.has(status) && !isStream) res.setHeader('content-length', bytes.byteLength)
   res.end(bytes)

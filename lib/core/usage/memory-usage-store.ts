@@ -29,7 +29,7 @@ interface MemoryRow extends HourlyUsage {
   minutes: Map<number, UsageSums> | null
 }
 
-/** What a query reads of a row: all of it, or a minute. */
+/** The part of a row that a query reads: all of it, or a minute. */
 interface UsagePiece {
   readonly of: UsageDimensions
   readonly at: number

@@ -26,7 +26,7 @@ const OPERATIONS: ReadonlySet<Operation> = new Set([
 /** Methods that are answered from the cache. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST'])
 
-/** What `Cache-Control` of a request can forbid. */
+/** The uses of the cache that `Cache-Control` of a request can forbid. */
 export interface CacheControl {
   readonly noStore: boolean
   readonly noCache: boolean

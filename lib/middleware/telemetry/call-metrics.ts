@@ -26,7 +26,7 @@ export interface CallLabels {
   readonly operation: string | undefined
   /** Undefined if no model was requested. */
   readonly model: string | undefined
-  /** Those of fallback models that were tried, by their names; undefined if there was no choice. */
+  /** The labels of the models that were tried, by their ids; undefined if they all have one. */
   readonly models: ReadonlyMap<string, string> | undefined
   /** The provider of the line that was tried last; undefined if none was. */
   readonly provider: string | undefined

@@ -42,7 +42,7 @@ export class LineState {
   readonly streak = new FailureStreak()
   /** The states of its models, by model id; '' for requests that name none. */
   readonly models = new Map<string, ModelState>()
-  /** Those of its models that a pattern matches. */
+  /** The ids of `models` that a pattern matches. */
   readonly #matched = new Set<string>()
   #sweptAt = -Infinity
   /** The rests of look-ups, by path. A 429 of a look-up keeps nothing from the line but look-ups of the same path. */

@@ -312,7 +312,7 @@ describe('the store of a cache', () => {
       assert.equal(runs(), 1)
       const [key = ''] = store.kept.keys()
       assert.ok(key.startsWith(prefix), key)
-      // What is there and cannot be read is no answer.
+      // A kept text that cannot be read is no answer.
       store.kept.set(key, '{"value":')
       assert.equal(outcomeOf(await ask()), 'miss')
       store.kept.set(key, '{"value":{"answer":1}}')

@@ -38,7 +38,7 @@ test('every middleware, endpoint and store is a subpath of the package, with the
 test('every subpath offers the source to this repository and the build to everyone else, types first', () => {
   for (const [subpath, entry] of Object.entries(subpaths)) {
     const folder = PUBLIC.get(subpath)
-    // What only other rooms need is no part of the API.
+    // A name that only other rooms need is no part of the API.
     const face = existsSync(new URL(`lib/${folder}/public.ts`, root)) ? 'public' : 'index'
     const path = subpath === '.' ? 'index' : `${folder}/${face}`
     const expected = {
