@@ -48,7 +48,7 @@ export function directivesIn(list: string): string[] {
 
 /** Whether a repetition of a request can have the same answer: it changes nothing, and names nothing that can change. */
 export function isRepeatable({ headers, method }: Request, { request, pin }: Call): boolean {
-  // A key of its own says what becomes of a repetition.
+  // The record of its Idempotency-Key decides the answer to a repetition.
   if (headers['idempotency-key'] !== undefined) return false
   if (!METHODS.has(method) || headers.upgrade !== undefined) return false
   return request === null || (pin === null && isRepeatableCall(request))

@@ -33,7 +33,7 @@ const REFRESH_MS = 600_000
 const TIMEOUT_MS = 10_000
 /** A failed list is asked for again after this time. */
 const AGAIN_MS = 60_000
-/** How long a caller waits for lists that never were there. */
+/** The longest wait of a caller for first lists. */
 const FIRST_WAIT_MS = 1000
 const MAX_NAMES = 10_000
 const MAX_NAME_LENGTH = 200
@@ -56,9 +56,9 @@ interface LineList {
 }
 
 /**
- * Knows the models of lines that map them by patterns, from each line's own `/models`. Lists are asked for in the background
- * when somebody wants to know and they are older than `refreshMs`; until a new one is there, and while the line fails, the old
- * one counts. At most 10,000 names of each line are kept.
+ * Keeps the models of lines that map them by patterns, from each line's own `/models`. A list that is needed and older than
+ * `refreshMs` is requested again in the background; until the new one is there, and while the line fails, the old one counts. At
+ * most 10,000 names of each line are kept.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -87,7 +87,7 @@ export class LineModels {
 
   /**
    * Returns the names that patterns of a catalogue match and that some line has, in alphabetical order. It waits a second at
-   * most for lists that never were there. Never rejects.
+   * most for first lists. Never rejects.
    */
   async names(catalog: Catalog): Promise<readonly string[]> {
     const lines = catalog.lines.filter((line) => line.enabled && mapsPatterns(line))
