@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import {
   CLIENT_PHRASES,
-  type ErrorReason,
   phraseOf,
   type ReasonKind,
   type ReasonNumbers,
@@ -179,21 +178,14 @@ describe('an error with a reason', () => {
   })
 })
 
-/** Figures for the rows of the page. */
-const EXAMPLES: readonly ErrorReason[] = (Object.keys(CLIENT_PHRASES) as ReasonKind[]).flatMap(
-  (kind): ErrorReason[] => {
-    if (kind === 'context')
-      return [TOO_LONG, TOO_MUCH_OUTPUT, undefined].map((numbers) => ({ kind, numbers }))
-    if (kind === 'output_limit') return [{ kind, numbers: { output: 64_000, limit: 32_000 } }]
-    return kind === 'pdf_pages' ? [{ kind, numbers: { limit: 100 } }] : [{ kind }]
-  },
-)
-
-it('the table of phrases on the page is that of the code', () => {
-  const rows = EXAMPLES.map(
-    (reason) => `| ${reason.kind} | ${phraseOf(reason, 'anthropic')} | ${phraseOf(reason, 'openai')} |`,
-  )
-  const expected = ['| reason | on `/v1/messages` | on other paths |', '|---|---|---|', ...rows].join('\n')
-  const written = /^\| reason \|.*(?:\n\|.*)*/m.exec(readme)?.[0]
-  assert.equal(written, expected, `lib/core/errors/README.md must hold this table:\n${expected}\n`)
+it('the words that the page quotes are those of the code', () => {
+  const [, behind = ''] = readme.split('## Words that clients act on')
+  const [section = ''] = behind.split('\n## ')
+  const quotes = [...section.matchAll(/"([^"]+)"/g)].map(([, quote = '']) => quote)
+  const phrases = (['anthropic', 'openai'] as const).flatMap((form) => [
+    phraseOf({ kind: 'context', numbers: TOO_LONG }, form),
+    phraseOf({ kind: 'credit' }, form),
+  ])
+  assert.ok(quotes.length > 2)
+  for (const quote of quotes) assert.ok(phrases.some((phrase) => phrase.startsWith(quote)), quote)
 })

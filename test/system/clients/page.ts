@@ -69,26 +69,24 @@ const noteTextOf = ({ refused, because = refused, setting }: Exception): string 
 const superscript = (number: number): string =>
   [...`${number}`].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]).join('')
 
-const HEAD = `# Clients
+const HEAD = `# Which clients work
 
-What clients do by default works on every kind of line (✓), but for the numbered notes. A test run made this table: each client calls
-stand-ins of OpenAI, of a chat-only OpenAI-style provider (\`open-models\`), and of Anthropic, which refuse what these refuse.
+A test calls the gateway with these clients, with their default settings, on stand-ins of OpenAI, of a chat-only OpenAI-style provider
+(\`open-models\`) and of Anthropic. ✓ works on all three; the notes name exceptions.
 
-- \`tools\`: three turns with calls at once and without arguments, then a question; plain and streamed
+- \`tools\`: three turns with parallel calls and calls without arguments, then a question; plain and streamed
 - \`structured\`: a schema with bounds such as \`maxLength\`
-- \`reasoning\`: \`tools\` with thinking, which must come back unchanged
-- \`tools, Gemini\`: its \`thought_signature\` must come back
+- \`reasoning\`: \`tools\` with thinking, which the client must send back unchanged
+- \`tools, Gemini\`: the client must send back the \`thought_signature\`
 `
 
 /** The findings that were made by hand. */
 const TAIL = `
-Claude Code and Codex are too large to be installed for each run of the tests: what stands in the table are requests of the form that these
-versions send.
+For Claude Code and Codex, the test sends requests of the form that these versions send.
 
 ## Agents on the command line
 
-Run by hand in these versions, against the same stand-ins: a question, the call of a tool of the agent's own, its result, and the answer, all
-streamed. ✓ works as it is; – was not run.
+These were run by hand, on the same stand-ins: a question, a call of a tool, its result and the answer, all streamed. – was not run.
 
 |agent|openai|open-models|anthropic|settings|
 |-|-|-|-|-|
@@ -98,43 +96,27 @@ streamed. ✓ works as it is; – was not run.
 |Qwen Code 0.24.4|(c)|✓|✓|\`--auth-type openai\`, \`OPENAI_BASE_URL\` (\`…/v1\`), \`OPENAI_MODEL\`|
 |Cline 3.0.65|✓ (d)|✓ (d)|–|\`cline auth -p openai -b …/v1 -k KEY -m MODEL\`|
 
-- a: with \`web_search = "disabled"\`, or \`http_headers = { "X-Gateway-Unsupported" = "drop" }\` in the provider: it offers a search that these
-  lines do not have
+- a: Codex offers a search that these lines lack. Set \`web_search = "disabled"\`, or
+  \`http_headers = { "X-Gateway-Unsupported" = "drop" }\` in the provider
 - b: with \`"npm": "@ai-sdk/openai"\`. The other package sends \`max_tokens\`, which OpenAI's reasoning models refuse
 - c: refused, because it sends \`max_tokens\`. Use a line of another provider, or a model that takes it
-- d: calls and their results; in \`-y\` mode it goes on until the model calls its tool \`submit_and_exit\`
+- d: in \`-y\` mode it goes on until the model calls its tool \`submit_and_exit\`
 
-Not run here: Kilo Code 7.8.1, whose package could not be installed, and pi 1.6.0.
+Agents that compact their context, lower \`max_tokens\` or wait after a refusal do so here too, because the gateway refuses in the
+[words that they know](../lib/core/errors/README.md#words-that-clients-act-on). Codex sends a request that the account cannot pay five more
+times. Claude Code assumes a window of 1,000,000 tokens for a model whose name it does not know.
 
-What they show after a refusal by the gateway:
+## Other clients
 
-|agent|an empty account (402)|a context that is too long (400)|a rate limit (429)|
-|-|-|-|-|
-|Claude Code 2.1.332|“Credit balance is too low”|“Prompt is too long”, with the figures; a longer conversation is compacted|waits and tries again|
-|Codex 0.171.0|the message, after it has sent the request five more times|the message|waits and tries again|
-|opencode 1.18.33|the message|the message|–|
+The first three were also run by hand.
 
-Claude Code assumes a window of 1,000,000 tokens for a model whose name it does not know.
-
-## Others
-
-Run by hand against the same stand-ins, on all three, with a question, tools and a stream:
-
-- Claude Agent SDK 0.3.332: the variables of Claude Code in \`env\`
-- Mastra, \`@mastra/core\` 1.71.0, also with a schema: \`model: { id: "gateway/MODEL", url: "…/v1", apiKey }\`
-- LlamaIndex, \`@llamaindex/openai\` 0.4.23: \`baseURL\`, and \`temperature: 1\` for OpenAI's reasoning models
-
-In earlier versions: Kilo Code, Continue, LangGraph, Genkit, and the SDKs of Together and Mistral. To know:
-
+- Claude Agent SDK: the variables of Claude Code in \`env\`
+- Mastra: \`model: { id: "gateway/MODEL", url: "…/v1", apiKey }\`
+- LlamaIndex: \`baseURL\`, and \`temperature: 1\` for OpenAI's reasoning models
 - \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`. \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
-- \`@mistralai/mistralai\`, \`@ai-sdk/xai\` \`.chat\`: a streamed tool call must come in one piece, as from lines of Mistral's and xAI's. On others
-  use \`@ai-sdk/mistral\`, \`@ai-sdk/xai\` \`.responses\`
-- \`cohere-ai\`: \`CohereClient\`. \`CohereClientV2\` calls \`/v2/rerank\`, which is not served
+- \`@mistralai/mistralai\` and \`@ai-sdk/xai\` \`.chat\` need streamed tool calls in one piece, as lines of Mistral and xAI send them. On other
+  lines use \`@ai-sdk/mistral\` or \`@ai-sdk/xai\` \`.responses\`
+- \`cohere-ai\`: use \`CohereClient\`. \`CohereClientV2\` calls \`/v2/rerank\`, which is not served
 - \`@openrouter/sdk\` refuses plain answers without \`system_fingerprint\`, which some providers leave out
 - \`portkey-ai\`, \`@openrouter/sdk\`: see [from Portkey and OpenRouter](from-portkey-openrouter.md)
-
-## After a refusal
-
-Agents that compact their context, lower \`max_tokens\` or leave out thinking blocks after a refusal do so here, too: the gateway refuses
-in the [words that clients act on](../lib/core/errors/README.md#words-that-clients-act-on), whichever provider serves the model.
 `
