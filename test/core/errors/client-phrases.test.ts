@@ -187,5 +187,9 @@ it('the words that the page quotes are those of the code', () => {
     phraseOf({ kind: 'credit' }, form),
   ])
   assert.ok(quotes.length > 2)
-  for (const quote of quotes) assert.ok(phrases.some((phrase) => phrase.startsWith(quote)), quote)
+  for (const quote of quotes)
+    assert.ok(
+      phrases.some((phrase) => phrase.startsWith(quote)),
+      quote,
+    )
 })
