@@ -62,7 +62,7 @@ export function demoConfig(origin: string, apiKey: string): object {
     models: [
       { id: DEMO_MODEL, kind: 'chat', contextWindow: 128_000, maxOutputTokens: 4096, price: CHAT_PRICE },
       { id: 'claude-demo', kind: 'chat', contextWindow: 200_000, maxOutputTokens: 8192, price: CHAT_PRICE },
-      { id: 'chat-failover', kind: 'chat', price: CHAT_PRICE },
+      { id: 'chat-failover', kind: 'chat', maxOutputTokens: 4096, price: CHAT_PRICE },
       { id: 'embedding-small', kind: 'embedding', contextWindow: 8192, price: { inputPerMillion: '0.02' } },
       { id: 'embedding-failover', kind: 'embedding', price: { inputPerMillion: '0.02' } },
       { id: 'image-small', kind: 'image', price: { perImage: '0.011' } },

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { parse } from 'yaml'
 import { chat, post, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 
-const RULES = resolve('examples/deploy/prometheus-rules.yaml')
+const RULES = resolve('examples/deploy/chart/prometheus-rules.yaml')
 const WITHOUT_PROMTOOL =
   spawnSync('promtool', ['--version']).status === 0
     ? false

@@ -14,7 +14,7 @@ import { untilAsync } from '../../support/until.ts'
 import { paidGateways } from '../chaos/paid-gateways.ts'
 import { steadyLoad } from '../chaos/steady-load.ts'
 
-const RULES = resolve('examples/deploy/prometheus-rules.yaml')
+const RULES = resolve('examples/deploy/chart/prometheus-rules.yaml')
 const WITHOUT_PROMETHEUS =
   spawnSync('prometheus', ['--version']).status === 0 ? false : 'there is no prometheus on this machine'
 

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { parseAllDocuments } from 'yaml'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { chat, post, runProgram, startProgram } from '../../support/gateway-process.ts'
+import { ChartRenderer, LEAST } from '../deploy/chart.ts'
 import { buildImage, type Image } from './image.ts'
 import { pack, ROOT } from './packages.ts'
 
@@ -93,9 +93,9 @@ function asUser({ user: [user, group] }: Image, command: readonly string[]): rea
 }
 
 function probePaths(): string[] {
-  const documents = parseAllDocuments(readFileSync(join(DEPLOY, 'kubernetes.yaml'), 'utf8'))
-  const [deployment] = documents.map((document) => document.toJS())
-  const [gateway] = deployment.spec.template.spec.containers
+  const chart = new ChartRenderer()
+  const [gateway] = chart.render(LEAST).Deployment.spec.template.spec.containers
+  chart.remove()
   const probes = ['startupProbe', 'readinessProbe', 'livenessProbe']
   return probes.map((probe) => gateway[probe].httpGet.path)
 }
