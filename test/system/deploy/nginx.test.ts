@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { Agent, fetch } from 'undici'
+import { jsonOf } from '../../support/answer-bodies.ts'
 import { type AssembledGateway, assembledGateway } from '../../support/assembled-gateway.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -134,16 +135,16 @@ ${site} }`
     const answer = await chat('word '.repeat(LARGE / 5))
     assert.equal(answer.status, 200)
     const id = answer.headers.get('x-request-id')
-    const entries = await Promise.all(
-      replicas.map(async ({ send }) => {
-        const found = await send(`/v1/calls/${id}`)
-        return found.status === 200 ? ((await found.json()) as { client_ip: string }) : undefined
-      }),
-    )
-    assert.deepEqual(
-      entries.filter((entry) => entry !== undefined).map(({ client_ip }) => client_ip),
-      [CALLER],
-    )
+    let callers: string[] = []
+    await untilAsync(async () => {
+      const found = await Promise.all(replicas.map(({ send }) => send(`/v1/calls/${id}`)))
+      const entries = found
+        .filter(({ status }) => status === 200)
+        .map((entry) => jsonOf<{ client_ip: string }>(entry))
+      callers = (await Promise.all(entries)).map(({ client_ip }) => client_ip)
+      return callers.length > 0
+    }, 'the call is in the log of its replica')
+    assert.deepEqual(callers, [CALLER])
   })
 
   test('the pages of operators are not reached', async () => {
