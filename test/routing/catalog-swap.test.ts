@@ -144,7 +144,9 @@ describe('a catalogue in the place of another', () => {
   it('leaves nothing of a line that is gone to a call that comes for it later', async (t) => {
     const { gateway, line } = await swapping(t)
     const shared: string[] = []
-    gateway.lines.share({ addLine: () => {}, addModel: (_, id) => shared.push(id), addLookUps: () => {} })
+    gateway.lines.share((state) => {
+      state.onModel = (id) => shared.push(id)
+    })
     const state = gateway.lines.stateOf(line)
     gateway.lines.adopt(createCatalog([], [{ ...line, id: 'other' }]))
     const { circuit } = state.modelState('late')

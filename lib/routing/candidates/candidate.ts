@@ -11,8 +11,9 @@ import { servesNatively } from '../../core/operations/by-path.ts'
 import type { Operation } from '../../core/operations/operation.ts'
 import type { Failure } from '../attempt/failure.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
-import type { LineState, ModelState, Rest } from '../lines/line-state.ts'
+import type { LineState, ModelState } from '../lines/line-state.ts'
 import { RecentCounts } from '../lines/recent-counts.ts'
+import type { Rest } from '../lines/rest.ts'
 import { missingEndpoint } from './endpoint-fit.ts'
 
 /** A line that may serve a call. Strategies order candidates. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
-import { LineState, type StateSharing } from './line-state.ts'
+import { LineState } from './line-state.ts'
 import {
   figuresOf,
   type LineFigures,
@@ -40,7 +40,7 @@ export class LineRegistry {
   readonly #inUse = new Set<LineState>()
   readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
-  #sharing: StateSharing | undefined
+  #onState: ((state: LineState) => void) | undefined
 
   constructor() {
     // The requests that need it report a failure.
@@ -61,7 +61,7 @@ export class LineRegistry {
     const state = new LineState(line)
     this.#switch(state)
     this.#inUse.add(state)
-    if (this.#sharing) state.share(this.#sharing)
+    this.#onState?.(state)
     return state
   }
 
@@ -72,10 +72,10 @@ export class LineRegistry {
     return undefined
   }
 
-  /** Ties the circuits and rests to those of other processes. `LineSharing` calls it. */
-  share(sharing: StateSharing): void {
-    this.#sharing = sharing
-    for (const state of this.#inUse) state.share(sharing)
+  /** Calls `tie` with the state of each line that has one, and of each that gets one. `LineSharing` uses it. */
+  share(tie: (state: LineState) => void): void {
+    this.#onState = tie
+    for (const state of this.#inUse) tie(state)
   }
 
   /** Returns the figures of a line for metrics, without making a state for an unused line. */

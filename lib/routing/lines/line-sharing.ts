@@ -10,10 +10,11 @@ import {
   required,
 } from '../../core/options/index.ts'
 import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
+import type { Circuit } from './circuit.ts'
 import { type LineRegistry, upstreamKey } from './line-registry.ts'
-import type { LineState, ModelState, Rest, StateSharing } from './line-state.ts'
-import type { LineStateStore, StandingNote } from './line-state-store.ts'
-import { SharedCircuit, SharedRest, type SharedState, type SharingProcess } from './shared-state.ts'
+import type { LineState } from './line-state.ts'
+import type { LineNote, LineStateStore, StandingNote } from './line-state-store.ts'
+import type { Rest } from './rest.ts'
 
 /** Options of {@link LineSharing}. */
 export interface LineSharingOptions {
@@ -51,7 +52,8 @@ const STORE_TIMEOUT_MS = 500
  * const sharing = new LineSharing({ store: new RedisLineStateStore({ redis }), lines })
  * await sharing.refresh()
  */
-export class LineSharing implements StateSharing, SharingProcess {
+export class LineSharing {
+  /** An id that no other process has. */
   readonly id = randomUUID()
   readonly #store: LineStateStore
   readonly #guard: StoreGuard
@@ -79,7 +81,7 @@ export class LineSharing implements StateSharing, SharingProcess {
     })
     this.#polling = new Polling(() => this.#exchange(), pollMs)
     this.#endWatch = store.watch(() => this.#exchangeSoon())
-    lines.share(this)
+    lines.share((state) => this.#addLine(state))
   }
 
   /**
@@ -97,23 +99,23 @@ export class LineSharing implements StateSharing, SharingProcess {
     this.#polling.close()
   }
 
-  addLine(state: LineState): void {
-    const { line, circuit } = state
-    const key = JSON.stringify([line.id, upstreamKey(line)])
-    this.#add(new SharedCircuit(key, circuit, this))
+  #addLine(state: LineState): void {
+    const ofLine = (): string[] => [state.line.id, upstreamKey(state.line)]
+    this.#add(new SharedCircuit(JSON.stringify(ofLine()), state.circuit, this))
+    state.onModel = (id, model) => {
+      const key = JSON.stringify([...ofLine(), id, upstreamName(state.line, id) ?? null])
+      this.#add(new SharedCircuit(key, model.circuit, this))
+      this.#add(new SharedRest(`${key} rest`, model, this))
+    }
+    state.onLookUps = (path, rest) => {
+      const key = JSON.stringify([...ofLine(), 'look-ups', path])
+      this.#add(new SharedRest(`${key} rest`, rest, this))
+    }
+    for (const [id, model] of state.models) state.onModel(id, model)
+    for (const [path, rest] of state.lookUps) state.onLookUps(path, rest)
   }
 
-  addModel({ line }: LineState, id: string, model: ModelState): void {
-    const key = JSON.stringify([line.id, upstreamKey(line), id, upstreamName(line, id) ?? null])
-    this.#add(new SharedCircuit(key, model.circuit, this))
-    this.#add(new SharedRest(`${key} rest`, model, this))
-  }
-
-  addLookUps({ line }: LineState, path: string, rest: Rest): void {
-    const key = JSON.stringify([line.id, upstreamKey(line), 'look-ups', path])
-    this.#add(new SharedRest(`${key} rest`, rest, this))
-  }
-
+  /** Sends the notes of a state that has changed. */
   announce(shared: SharedState): void {
     if (this.#polling.closed) return
     this.#active.add(shared)
@@ -158,4 +160,127 @@ export class LineSharing implements StateSharing, SharingProcess {
 /** An id is a kind of note, whose it is, and a key. */
 function keyIn(id: string): string {
   return id.slice(id.indexOf(' ', id.indexOf(' ') + 1) + 1)
+}
+
+/** A state of a line, or of a model on it, that all processes share. */
+type SharedState = SharedCircuit | SharedRest
+
+/** Shares to which accounts a circuit is open, and until when. A process that follows makes a trial of its own afterwards. */
+class SharedCircuit {
+  /** Names it in the notes. */
+  readonly key: string
+  readonly #circuit: Circuit
+  readonly #process: LineSharing
+
+  constructor(key: string, circuit: Circuit, process: LineSharing) {
+    this.key = key
+    this.#circuit = circuit
+    this.#process = process
+    circuit.onOpen = () => process.announce(this)
+    circuit.onEnd = () => process.forget(this)
+  }
+
+  /** Whether there is a change to send or to repeat. */
+  get isActive(): boolean {
+    return this.#circuit.openings.length > 0
+  }
+
+  /** Returns the notes for the other processes. */
+  notes(): LineNote[] {
+    return this.#circuit.openings.map(({ account, leftMs, failedForMs }) => ({
+      id: `open ${Buffer.from(account).toString('base64url')} ${this.key}`,
+      value: `${Math.ceil(failedForMs)} ${this.#process.id}`,
+      lifeMs: leftMs,
+      when: 'longer',
+    }))
+  }
+
+  /** Takes in the notes on it that stand after an exchange, by their ids. */
+  read(standing: ReadonlyMap<string, StandingNote>): void {
+    for (const [id, { value, leftMs }] of standing) {
+      const [kind, account = ''] = id.split(' ', 2)
+      const [failed, by] = value.split(' ')
+      const failedForMs = Number(failed || Number.NaN)
+      // A note of another version may have another form.
+      if (kind !== 'open' || by === this.#process.id || !(failedForMs >= 0)) continue
+      this.#circuit.follow({ account: Buffer.from(account, 'base64url').toString(), leftMs, failedForMs })
+    }
+  }
+}
+
+/** How long after a rest the next one still counts as its continuation, in milliseconds. */
+const KEPT_MS = 30_000
+
+/** A rest that has begun, by its number in this process, or that it was lifted. */
+type Unsent = { readonly unsaidMs: number; readonly rest: number } | 'lifted'
+
+/** Makes a rest that one process has begun a rest in all. */
+class SharedRest {
+  readonly key: string
+  readonly #rest: Rest
+  readonly #process: LineSharing
+  /** The value of the note that stands, as far as this process knows. */
+  #base: string | undefined
+  #rests = 0
+  /** The rest that the other processes do not know yet, and the one that is being sent to them. */
+  #unsent: Unsent | undefined
+  #sent: Unsent | undefined
+
+  constructor(key: string, rest: Rest, process: LineSharing) {
+    this.key = key
+    this.#rest = rest
+    this.#process = process
+    rest.onRest = (unsaidMs) => this.#rested(unsaidMs)
+    rest.onLift = () => this.#lifted()
+    rest.onEnd = () => process.forget(this)
+  }
+
+  #rested(unsaidMs: number): void {
+    this.#unsent = { unsaidMs, rest: ++this.#rests }
+    this.#process.announce(this)
+  }
+
+  #lifted(): void {
+    this.#unsent = this.#base === undefined ? undefined : 'lifted'
+    if (this.#unsent) this.#process.announce(this)
+  }
+
+  get isActive(): boolean {
+    return this.#unsent !== undefined
+  }
+
+  notes(): LineNote[] {
+    const { id } = this
+    const unsent = this.#unsent
+    this.#sent = unsent
+    if (!unsent) return []
+    if (unsent === 'lifted') return [{ id, value: '', lifeMs: 0, when: 'unchanged', base: this.#base }]
+    const value = `${unsent.unsaidMs} ${this.#process.id} ${unsent.rest}`
+    return [{ id, value, lifeMs: this.#rest.restMs + KEPT_MS, when: 'longer' }]
+  }
+
+  read(standing: ReadonlyMap<string, StandingNote>): void {
+    const note = standing.get(this.id)
+    const isNew = note?.value !== this.#base
+    this.#base = note?.value
+    // A lifted rest must not come back before the others have lifted it, too.
+    const isLifted = this.#unsent === 'lifted'
+    if (this.#sent === this.#unsent) this.#unsent = undefined
+    if (!note || !isNew || isLifted) return
+    const noted = readRest(note.value)
+    if (noted && noted.by !== this.#process.id && note.leftMs > KEPT_MS)
+      this.#rest.restAlong(note.leftMs - KEPT_MS, noted.unsaidMs)
+  }
+
+  /** The id of its note. */
+  get id(): string {
+    return `rest - ${this.key}`
+  }
+}
+
+/** Reads the value of a note. It is undefined if another version has left the note in another form. */
+function readRest(value: string): { readonly unsaidMs: number; readonly by: string } | undefined {
+  const [unsaid, by] = value.split(' ')
+  const unsaidMs = Number(unsaid || Number.NaN)
+  return Number.isFinite(unsaidMs) && unsaidMs >= 0 && by ? { unsaidMs, by } : undefined
 }
