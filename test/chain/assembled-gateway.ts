@@ -1,16 +1,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assemble } from '../../examples/gateway/app.ts'
 import { Readiness } from '../../examples/gateway/serving/readiness.ts'
 import { openLimitStores } from '../../examples/gateway/stores/limit-stores.ts'
 import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
-import type { ProtocolName } from '../../lib/core/protocols/index.ts'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import type { CleanUp } from '../support/clean-up.ts'
 import type { Endpoint } from '../support/endpoints.ts'
 import type { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import type { Caller } from './refusals.ts'
@@ -18,46 +17,48 @@ import type { Caller } from './refusals.ts'
 /** The amount that every call here is held for and costs. */
 export const PRICE = '0.01'
 
+/** The protocols of its lines. Each has a model named after it. */
+export const PROTOCOLS = ['openai', 'anthropic', 'ark'] as const
+
 /** The assembled gateway, asked over one endpoint. */
 export interface AssembledGateway {
   /** Takes the ledger away: nothing can be spent or held until the function that it returns is called. */
   takeLedgerAway(): () => void
-  /** Sends the smallest request of the endpoint. */
-  send(headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** Sends the smallest request of the endpoint, for the model on the line of a protocol. */
+  send(headers: Readonly<Record<string, string>>, protocol?: string): Promise<Response>
   /** The log entry of an answer; waits for it. */
   entryOf(response: Response): Promise<CallLogEntry>
 }
 
-/** The setting of an endpoint. */
-export interface AssembledOptions {
-  readonly endpoint: Endpoint
-  readonly upstream: ScriptedUpstream
-  readonly caller?: Caller
-  /** The protocol of the one line. Defaults to the protocol of the endpoint. */
-  readonly lineProtocol?: ProtocolName
-}
+/** The headers of a caller, by its place. */
+export const callerAt = (at: number) => ({ authorization: `Bearer sk-caller-${at}` })
 
-/** Starts it, with one model of the endpoint's kind on one line; closed at the end of the test. */
+/**
+ * Starts it, with one line for each protocol, and a model of the endpoint's kind on each.
+ *
+ * @param callers each has an account and a key of its own.
+ */
 export async function startAssembled(
-  t: TestContext,
-  { endpoint, upstream, caller = {}, lineProtocol = endpoint.protocol }: AssembledOptions,
+  cleanUp: CleanUp,
+  endpoint: Endpoint,
+  upstream: ScriptedUpstream,
+  callers: readonly Caller[],
 ): Promise<AssembledGateway> {
   const logger = recordingLogger()
   const config = loadConfig({
-    accounts: [{ id: 'acme', ...caller.account }],
-    keys: [{ id: 'key_acme', account: 'acme', secret: 'sk-caller', ...caller.key }],
-    models: [{ id: 'model', kind: endpoint.kind, price: { perRequest: PRICE } }],
-    lines: [
-      {
-        id: 'line',
-        provider: 'provider',
-        protocol: lineProtocol,
-        baseUrl: upstream.url + (lineProtocol === 'ark' ? '/api/v3' : '/v1'),
-        models: { model: 'upstream-model' },
-      },
-    ],
+    accounts: callers.map(({ account }, at) => ({ id: `account-${at}`, ...account })),
+    keys: callers.map(({ key }, at) => ({
+      ...{ id: `key-${at}`, account: `account-${at}`, secret: `sk-caller-${at}` },
+      ...key,
+    })),
+    models: PROTOCOLS.map((id) => ({ id, kind: endpoint.kind, price: { perRequest: PRICE } })),
+    lines: PROTOCOLS.map((protocol) => ({
+      ...{ id: `line-${protocol}`, provider: 'provider', protocol },
+      baseUrl: upstream.url + (protocol === 'ark' ? '/api/v3' : '/v1'),
+      models: { [protocol]: 'upstream-model' },
+    })),
     passThrough: endpoint.unread
-      ? [{ path: endpoint.path, lines: ['line'], price: { perRequest: PRICE } }]
+      ? [{ path: endpoint.path, lines: [`line-${endpoint.protocol}`], price: { perRequest: PRICE } }]
       : [],
   })
   const durable = await openDurableStores('memory:', config, logger)
@@ -71,7 +72,7 @@ export async function startAssembled(
   })
   const server = createServer(gateway.app).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.after(async () => {
+  cleanUp.after(async () => {
     server.closeAllConnections()
     server.close()
     await gateway.close()
@@ -86,8 +87,8 @@ export async function startAssembled(
       tasks.intend = away
       return () => Object.assign(ledger, { change }) && Object.assign(tasks, { intend })
     },
-    send(headers = { authorization: 'Bearer sk-caller' }) {
-      const { method, body, headers: own } = endpoint.request('model')
+    send(headers, protocol = endpoint.protocol) {
+      const { method, body, headers: own } = endpoint.request(protocol)
       return fetch(url, { method, body, headers: { ...own, ...headers } })
     },
     async entryOf(response) {

@@ -1,35 +1,86 @@
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
-import { describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { ERROR_CODES } from '../../lib/core/errors/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import { translationOf } from '../../lib/core/translate/index.ts'
 import { envelopeOf } from '../support/answer-bodies.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { ENDPOINTS, PASS_THROUGH_ENDPOINTS, VIDEO_ENDPOINTS } from '../support/endpoints.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
-import { PRICE, startAssembled } from './assembled-gateway.ts'
+import { callerAt, PRICE, PROTOCOLS, startAssembled } from './assembled-gateway.ts'
 import { REFUSALS } from './refusals.ts'
+
+/** The callers behind those that are refused. */
+const PAYING = REFUSALS.length
+const PENNILESS = PAYING + 1
+const CALLERS = [
+  ...REFUSALS.map(({ caller = {} }) => caller),
+  {},
+  { account: { balance: '0' }, key: { quota: '0' } },
+]
 
 for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOINTS]) {
   const { path, protocol, free, unread } = endpoint
 
-  describe(`a call of ${path} is refused in its envelope`, { concurrency: 8 }, () => {
-    for (const { code, when, caller = {}, headers, before, money, read } of REFUSALS) {
+  describe(`a call of ${path}`, async () => {
+    const cleanUp = cleaningUp()
+    const upstream = await startUpstream(endpoint.answer)
+    cleanUp.after(() => upstream.close())
+    const gateway = await startAssembled(cleanUp, endpoint, upstream, CALLERS)
+    beforeEach(() => {
+      upstream.requests.length = 0
+      upstream.script = endpoint.answer
+    })
+
+    it(`is answered, logged and ${free ? 'never charged, whatever there is' : 'charged'}`, async () => {
+      const bringBack = free ? gateway.takeLedgerAway() : () => {}
+      const response = await gateway.send(callerAt(free ? PENNILESS : PAYING))
+      assert.equal(response.status, 200, await response.clone().text())
+      await response.arrayBuffer()
+      bringBack()
+      assert.equal(upstream.requests[0]?.path, path)
+      const entry = await gateway.entryOf(response)
+      assert.equal(entry.outcome, 'completed')
+      assert.deepEqual(
+        [entry.billing?.reserved, entry.billing?.charged],
+        free ? [undefined, undefined] : [PRICE, PRICE],
+      )
+      if (free) assert.equal(entry.usage, null)
+    })
+
+    const operation = OPERATIONS.find((one) => one.path === path)
+
+    it('has no candidate where its only line speaks a protocol that it cannot be put into', async () => {
+      for (const other of PROTOCOLS) {
+        if (other === protocol || endpoint.alsoOn?.includes(other)) continue
+        if (operation && translationOf(operation, { protocol: other })) continue
+        const response = await gateway.send(callerAt(PAYING), other)
+        // A count needs no line: the gateway estimates it.
+        const isEstimated = operation?.estimatedAnswer !== undefined
+        assert.equal(response.status, isEstimated ? 200 : 503)
+        const entry = await gateway.entryOf(response)
+        assert.equal(entry.error_code, isEstimated ? null : 'no_candidate')
+        assert.deepEqual(
+          entry.routing?.eliminated.map(({ reason }) => reason),
+          ['protocol'],
+        )
+      }
+      assert.equal(upstream.requests.length, 0)
+    })
+
+    for (const [at, { code, when, headers = callerAt(at), before, money, read }] of REFUSALS.entries()) {
       if ((money && free) || (read && unread)) continue
-      it(`${code}: ${when}`, async (t) => {
-        const upstream = await startUpstream(endpoint.answer)
-        t.after(() => upstream.close())
-        const gateway = await startAssembled(t, { endpoint, upstream, caller })
+      it(`is refused in its envelope: ${code}, ${when}`, async () => {
         const bringBack = before === 'the ledger goes away' ? gateway.takeLedgerAway() : () => {}
-        if (before === 'a call') assert.equal((await gateway.send()).status, 200)
+        if (before === 'a call') assert.equal((await gateway.send(headers)).status, 200)
         let running: Promise<Response> | undefined
         let finish = (): void => {}
         if (before === 'a running call') {
-          upstream.script = (res: ServerResponse, request, index) => {
-            finish = () => void endpoint.answer(res, request, index)
+          upstream.script = (...request) => {
+            finish = () => void endpoint.answer(...request)
           }
-          running = gateway.send()
+          running = gateway.send(headers)
           await until(() => upstream.requests.length === 1, 'the running call')
         }
         const asked = upstream.requests.length
@@ -63,49 +114,5 @@ for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOI
         assert.equal(entry.billing?.charged ?? null, null)
       })
     }
-  })
-
-  describe(`a call of ${path}`, () => {
-    it(`is answered, logged and ${free ? 'never charged, whatever there is' : 'charged'}`, async (t) => {
-      const upstream = await startUpstream(endpoint.answer)
-      t.after(() => upstream.close())
-      const caller = free ? { account: { balance: '0' }, key: { quota: '0' } } : {}
-      const gateway = await startAssembled(t, { endpoint, upstream, caller })
-      if (free) gateway.takeLedgerAway()
-      const response = await gateway.send()
-      assert.equal(response.status, 200, await response.clone().text())
-      await response.arrayBuffer()
-      assert.equal(upstream.requests[0]?.path, path)
-      const entry = await gateway.entryOf(response)
-      assert.equal(entry.outcome, 'completed')
-      assert.deepEqual(
-        [entry.billing?.reserved, entry.billing?.charged],
-        free ? [undefined, undefined] : [PRICE, PRICE],
-      )
-      if (free) assert.equal(entry.usage, null)
-    })
-
-    const operation = OPERATIONS.find((one) => one.path === path)
-
-    it('has no candidate where its only line speaks a protocol that it cannot be put into', async (t) => {
-      const upstream = await startUpstream(endpoint.answer)
-      t.after(() => upstream.close())
-      for (const other of ['openai', 'anthropic', 'ark'] as const) {
-        if (other === protocol || endpoint.alsoOn?.includes(other)) continue
-        if (operation && translationOf(operation, { protocol: other })) continue
-        const gateway = await startAssembled(t, { endpoint, upstream, lineProtocol: other })
-        const response = await gateway.send()
-        // A count needs no line: the gateway estimates it.
-        const isEstimated = operation?.estimatedAnswer !== undefined
-        assert.equal(response.status, isEstimated ? 200 : 503)
-        const entry = await gateway.entryOf(response)
-        assert.equal(entry.error_code, isEstimated ? null : 'no_candidate')
-        assert.deepEqual(
-          entry.routing?.eliminated.map(({ reason }) => reason),
-          ['protocol'],
-        )
-      }
-      assert.equal(upstream.requests.length, 0)
-    })
   })
 }

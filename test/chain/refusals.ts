@@ -38,7 +38,7 @@ export const REFUSALS: readonly Refusal[] = [
   {
     code: 'invalid_credential',
     when: 'two keys are sent',
-    headers: { authorization: 'Bearer sk-caller', 'x-api-key': 'sk-who' },
+    headers: { authorization: 'Bearer sk-caller-0', 'x-api-key': 'sk-who' },
   },
   { code: 'key_disabled', when: 'the key is disabled', caller: { key: { enabled: false } } },
   {

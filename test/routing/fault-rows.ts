@@ -259,10 +259,14 @@ export const TABLE: readonly FaultRow[] = [
   ]),
 ]
 
-/** The errors that name their status under status 200. */
-export const NAMED: readonly FaultRow[] = TABLE.filter(([, status]) => status !== 499 && status < 520).map(
-  ([what, status, error, ...rest]) => [what, status, { ...(error as object), status }, ...rest],
-)
-
-/** One of them for each status. */
-export const NAMED_ONCE: readonly FaultRow[] = [...new Map(NAMED.map((row) => [row[1], row])).values()]
+/** Errors that name their status under status 200: one for each status and code. The table covers the others. */
+export const NAMED: readonly FaultRow[] = [
+  ...new Map(
+    TABLE.filter(([, status]) => status !== 499 && status < 520).map(
+      ([what, status, error, ...rest]): [string, FaultRow] => [
+        `${status} ${rest[0]}`,
+        [what, status, { ...(error as object), status }, ...rest],
+      ],
+    ),
+  ).values(),
+]

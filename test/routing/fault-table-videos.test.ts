@@ -7,7 +7,7 @@ import { closedPort } from '../support/scripted-upstream.ts'
 import { OTHER_KEY, startVideoGateway } from '../support/video-gateway.ts'
 import { errorOf, VIDEO_PROTOCOLS } from '../support/video-protocols.ts'
 import { json, startVideoUpstream } from '../support/video-upstream.ts'
-import { type Fault, type FaultRow, NAMED_ONCE, TABLE } from './fault-rows.ts'
+import { type Fault, type FaultRow, NAMED, TABLE } from './fault-rows.ts'
 import { closedBy, restingOn, shutFor } from './line-states.ts'
 
 /** The fate of a create: another line gets it, nobody gets it, or nobody knows and its money stays held. */
@@ -45,7 +45,7 @@ const DOUBT = { code: 'upstream_error', fault: 'model', fate: 'in doubt' } as co
 const LATE = { ...DOUBT, code: 'upstream_timeout' } as const
 
 const ROWS: readonly Row[] = [
-  ...NAMED_ONCE.map((row) => refusal(row, true)),
+  ...NAMED.map((row) => refusal(row, true)),
   {
     what: 'a connection that is refused',
     does: () => {},
@@ -85,7 +85,7 @@ describe('the answer of an upstream to the create of a video', async () => {
 
   for (const { kind, path, body } of VIDEO_PROTOCOLS) {
     // What an answer says is judged alike, whichever protocol it came in.
-    const refusals = (kind === 'openai' ? TABLE : NAMED_ONCE).map((row) => refusal(row, false))
+    const refusals = (kind === 'openai' ? TABLE : NAMED).map((row) => refusal(row, false))
     for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of [
       ...refusals,
       ...ROWS,

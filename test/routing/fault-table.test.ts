@@ -4,7 +4,7 @@ import { cleaningUp } from '../support/clean-up.ts'
 import { OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import { answerJson, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { faultGateway, priceOf } from './fault-gateway.ts'
-import { NAMED, NAMED_ONCE, TABLE } from './fault-rows.ts'
+import { NAMED, TABLE } from './fault-rows.ts'
 import { closedBy } from './line-states.ts'
 
 const MODELS = ['chat', 'other']
@@ -22,7 +22,7 @@ describe('the answer of an upstream', async () => {
     ['plain', TABLE],
     ['plain under 200', NAMED],
     // It is read as the whole answer is.
-    ['streamed under 200', NAMED_ONCE],
+    ['streamed under 200', NAMED],
   ] as const) {
     for (const [what, status, error, code, fault, next, headers = {}, restMs] of rows) {
       it(`${status} about ${what}, ${form}: ${code}, ${fault}`, async (t) => {
