@@ -114,7 +114,7 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
       store: stores.claims,
       answers: stores.answers,
       logger: stores.logger,
-      completedBy: own.claims || own.ledger ? 'store' : 'ledger',
+      settledBy: own.claims || own.ledger ? 'store' : 'ledger',
       unresolved: services.video.unresolved,
       onStoreChange: watches.idempotency.onChange,
     }),

@@ -94,11 +94,11 @@ export function createServices(options: ServicesOptions) {
     ledger: stores.ledger,
     logger,
     ...ledgerTimes,
-    onLedgerAway: config.onLedgerAway,
-    onAwayChange: (away) => watch.noteLedger(away),
+    onStoreError: config.onLedgerAway,
+    onStoreChange: (away) => watch.noteLedger(away),
   })
 
-  const callLog = new CallLogWriter({ store: stores.calls, logger, retentionMs: null })
+  const callLog = new CallLogWriter({ store: stores.calls, logger, keepEntriesMs: null })
   const entries = new SharedEntries(callLog)
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
   const kept = new UpstreamResources({ store: stores.kept, logger, onStoreChange: watches.kept.onChange })

@@ -17,7 +17,7 @@ export interface SqliteLimitStoreOptions {
   /** The file that all processes share. */
   file: string
   /** How long the slots of a killed process stay taken, in milliseconds. Defaults to 30000. */
-  leaseMs?: number
+  slotLeaseMs?: number
   /** Returns the time in milliseconds since the epoch. Defaults to `Date.now`. */
   now?: () => number
 }
@@ -35,7 +35,7 @@ const BUSY_MS = 50
 /** Counts requests, tokens and slots of all processes of a machine. It does not prolong waits, which is optional for a store. */
 export class SqliteLimitStore implements LimitStore {
   readonly #db: DatabaseSync
-  readonly #leaseMs: number
+  readonly #slotLeaseMs: number
   readonly #now: () => number
   readonly #timer: NodeJS.Timeout
   /** The slots of calls in this process, as JSON of key and id. Their leases are renewed. */
@@ -46,13 +46,13 @@ export class SqliteLimitStore implements LimitStore {
   readonly #writeSlot: StatementSync
   readonly #removeSlot: StatementSync
 
-  constructor({ file, leaseMs = 30_000, now = Date.now }: SqliteLimitStoreOptions) {
+  constructor({ file, slotLeaseMs = 30_000, now = Date.now }: SqliteLimitStoreOptions) {
     mkdirSync(dirname(file), { recursive: true })
     // Processes that start at the same time wait for each other; later waits are short.
     this.#db = new DatabaseSync(file, { timeout: 5000 })
     this.#db.exec(TABLES)
     this.#db.exec(`pragma busy_timeout = ${BUSY_MS}`)
-    this.#leaseMs = leaseMs
+    this.#slotLeaseMs = slotLeaseMs
     this.#now = now
     const prepare = (sql: string) => this.#db.prepare(sql)
     this.#readCount = prepare('select used, ends from counters where key = ? and ends > ?')
@@ -60,7 +60,7 @@ export class SqliteLimitStore implements LimitStore {
     this.#countSlots = prepare('select count(*) as taken from slots where key = ? and ends > ? and id <> ?')
     this.#writeSlot = prepare('insert or replace into slots values (?, ?, ?)')
     this.#removeSlot = prepare('delete from slots where key = ? and id = ?')
-    this.#timer = setInterval(() => this.renew(), leaseMs / 3).unref()
+    this.#timer = setInterval(() => this.renew(), slotLeaseMs / 3).unref()
   }
 
   /** Checks all limits before it changes any, in one transaction, so that no process sees half of a demand. */
@@ -77,7 +77,7 @@ export class SqliteLimitStore implements LimitStore {
     for (const { key } of slots) {
       this.#held.add(JSON.stringify([key, id]))
       // If this fails, the next renewal adds the slot.
-      this.#ifItAnswers(() => this.#writeSlot.run(key, id, this.#now() + this.#leaseMs))
+      this.#ifItAnswers(() => this.#writeSlot.run(key, id, this.#now() + this.#slotLeaseMs))
     }
   }
 
@@ -96,7 +96,7 @@ export class SqliteLimitStore implements LimitStore {
       this.#inTransaction(() => {
         for (const slot of this.#held) {
           const [key, id] = JSON.parse(slot) as [string, string]
-          this.#writeSlot.run(key, id, now + this.#leaseMs)
+          this.#writeSlot.run(key, id, now + this.#slotLeaseMs)
         }
         this.#db.prepare('delete from slots where ends <= ?').run(now)
         this.#db.prepare('delete from counters where ends <= ?').run(now)
@@ -127,7 +127,7 @@ export class SqliteLimitStore implements LimitStore {
     if (full) return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
 
     for (const { key } of slots) {
-      this.#writeSlot.run(key, id, now + this.#leaseMs)
+      this.#writeSlot.run(key, id, now + this.#slotLeaseMs)
       this.#held.add(JSON.stringify([key, id]))
     }
     const after = charges.map(({ key, cost }, i): Count => {

@@ -27,7 +27,7 @@ export async function durableParts(
     calls: new SqlCallStore(db),
     settledBy: 'ledger',
     guards: [
-      idempotency({ store: new SqlIdempotencyStore(db), completedBy: 'ledger' }),
+      idempotency({ store: new SqlIdempotencyStore(db), settledBy: 'ledger' }),
       limits,
       billingGuard({ pool, catalog: config.catalog }),
     ],

@@ -63,7 +63,7 @@ const MIDDLEWARES: Record<string, { handlers: RequestHandler[]; body?: string; s
   authenticate: { handlers: [authenticate({ keys: directory })] },
   'authenticate, a late directory': { handlers: [authenticate({ keys: late(directory) })] },
   'authenticate, a late directory without a cache': {
-    handlers: [authenticate({ keys: late(directory), cacheMs: 0 })],
+    handlers: [authenticate({ keys: late(directory), cacheKeysMs: 0 })],
   },
   'readRequest, a small body': { handlers: [readRequest({ catalog })], body: chat('hi') },
   'readRequest, a body in pieces': { handlers: [readRequest({ catalog })], body: chat('hi'), slowly: true },

@@ -44,7 +44,7 @@ class Asked {
 function changes() {
   const clock = new VirtualClock()
   const logger = recordingLogger()
-  const health = new LedgerHealth({ clock, logger, times: { stallMs: 10_000 }, onAwayChange: () => {} })
+  const health = new LedgerHealth({ clock, logger, times: { stallMs: 10_000 }, onStoreChange: () => {} })
   const calls: { owner: string; names: string[]; at: number }[] = []
   const world = {
     fails: false,

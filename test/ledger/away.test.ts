@@ -6,16 +6,16 @@ import { VirtualClock } from './virtual-clock.ts'
 
 const DOWN = new Error('the ledger is down')
 
-function health(onAwayChange?: (away: boolean) => void) {
+function health(onStoreChange?: (away: boolean) => void) {
   const clock = new VirtualClock()
   const logger = recordingLogger()
   const changes: boolean[] = []
-  const told = onAwayChange ?? ((away: boolean) => void changes.push(away))
+  const told = onStoreChange ?? ((away: boolean) => void changes.push(away))
   return {
     clock,
     logger,
     changes,
-    health: new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: told }),
+    health: new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onStoreChange: told }),
   }
 }
 

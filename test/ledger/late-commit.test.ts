@@ -82,7 +82,7 @@ describe('a charge that is not confirmed in time', () => {
   })
 
   it('does not keep the answer back where the app would rather risk the charge', async () => {
-    const app = await serve({ handler: paid, confirmMs: 500, onLedgerAway: 'deliver' })
+    const app = await serve({ handler: paid, confirmMs: 500, onStoreError: 'deliver' })
     assert.equal((await app.get()).status, 200)
     assert.equal((await app.account('acme')).spent, '0')
     app.ledger.open()

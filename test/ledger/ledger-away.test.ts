@@ -16,7 +16,7 @@ describe('a ledger that is away', () => {
     it(`stops admission when a charge has waited for 500 ms, until it is back (${fault})`, async () => {
       const changes: boolean[] = []
       const shared = ledgerOf('1000')
-      const process = new PoolProcess(shared, { onAwayChange: (away) => changes.push(away) })
+      const process = new PoolProcess(shared, { onStoreChange: (away) => changes.push(away) })
       const { pool, clock, ledger } = process
       const calls = await tally(
         Array.from({ length: 20 }, () => pool.reserve({ account: 'acme', key: null, amount: ONE })),

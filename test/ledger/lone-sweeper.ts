@@ -10,7 +10,7 @@ export const DOWN = new Error('the ledger is down')
 export function sweeper() {
   const clock = new VirtualClock()
   const logger = recordingLogger()
-  const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: () => {} })
+  const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onStoreChange: () => {} })
   const open = new Map<string, number>()
   const own = new Set<string>()
   const swept: [id: string, beats: number, at: number][] = []

@@ -15,7 +15,7 @@ const refused = (options: object, message: RegExp) =>
 
 describe('the options of a pool', () => {
   it('have defaults', () => {
-    const { owner, onAwayChange, times: _times, ...others } = withDefaults({ ledger })
+    const { owner, onStoreChange, times: _times, ...others } = withDefaults({ ledger })
     // They grow while this process is delayed, which a clock of its own is not.
     const { admissionMs, stallMs, confirmMs } = withDefaults({ ledger, clock: new VirtualClock() }).times
     assert.deepEqual(
@@ -24,14 +24,14 @@ describe('the options of a pool', () => {
     )
     assert.deepEqual(others, {
       ledger,
-      onLedgerAway: 'hold',
+      onStoreError: 'hold',
       maxQueueBytes: 64 * 1024 * 1024,
       logger: consoleLogger,
       clock: systemClock,
     })
     assert.match(owner, /^process-[0-9a-f-]{36}$/)
     assert.notEqual(withDefaults({ ledger }).owner, owner)
-    onAwayChange(true)
+    onStoreChange(true)
   })
 
   it('are taken as they are given', () => {
@@ -41,9 +41,9 @@ describe('the options of a pool', () => {
     const given = {
       ledger,
       owner: 'p',
-      onLedgerAway: 'deliver',
+      onStoreError: 'deliver',
       maxQueueBytes: 1,
-      onAwayChange: () => {},
+      onStoreChange: () => {},
       logger,
       clock,
     } as const
@@ -90,7 +90,7 @@ describe('the options of a pool', () => {
     const lacking = Object.keys(operations).map((name) => ({ ...operations, [name]: undefined }))
     for (const wrong of [undefined, null, {}, ...lacking])
       refused({ ledger: wrong }, /"ledger" must be a ledger/)
-    refused({ onLedgerAway: 'drop' }, /"onLedgerAway" must be "hold" or "deliver"/)
+    refused({ onStoreError: 'drop' }, /"onStoreError" must be "hold" or "deliver"/)
     for (const maxQueueBytes of [0, Number.NaN])
       refused({ maxQueueBytes }, /"maxQueueBytes" must be at least 1/)
     for (const missing of ['now', 'wall', 'after'])

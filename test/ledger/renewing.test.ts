@@ -27,7 +27,7 @@ function renewal(wallets: readonly Seen[]) {
     clock,
     logger: recordingLogger(),
     times: { stallMs: 500 },
-    onAwayChange: () => {},
+    onStoreChange: () => {},
   })
   const asked: { ids: readonly string[]; at: number; wall: number }[] = []
   const world = {

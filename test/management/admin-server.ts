@@ -146,9 +146,13 @@ export async function serveAdmin(
   const { db: _db, directory: _directory, told: _told, close: _close, ...administered } = stores
   const server = await serveApp((app) => {
     app.use('/admin', adminAccess({ token }), adminRoutes(administered))
-    app.get('/v1/me', authenticate({ keys: stores.directory, region: 'local', cacheMs: 0 }), (req, res) => {
-      res.json(callOf(req).principal?.accountLimits)
-    })
+    app.get(
+      '/v1/me',
+      authenticate({ keys: stores.directory, region: 'local', cacheKeysMs: 0 }),
+      (req, res) => {
+        res.json(callOf(req).principal?.accountLimits)
+      },
+    )
     app.use(unknownPath(), errorEnvelope())
   })
   return {

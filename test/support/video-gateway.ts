@@ -100,7 +100,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
   const access = new LineAccess({ catalog, lines, region, ...routing })
   const video = videoEndpoints({ tasks, calls: store, lines: access, logger, ...options.video })
   const settler = options.settles
-    ? new TaskSettler({ store: tasks, clients: video.clients, logger, shortestPollMs: 20, roundMs: 10 })
+    ? new TaskSettler({ store: tasks, clients: video.clients, logger, shortestPollMs: 20, pollMs: 10 })
     : undefined
   const server = await serveApp((app) => {
     app.set('trust proxy', config.trustProxy)

@@ -217,7 +217,7 @@ async function storesOf(
   const claims = claimsOfPostgres ?? db
   const large = largeOfPostgres ?? money
   // The usage counter waits no longer for locked rows either: it counts those of other accounts meanwhile.
-  const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
+  const counter = new SqlUsageCounter(claims, { logger, keepFineRowsMs: config.retention.usage })
   const retention = retentionOf(db, config, logger)
   const ledger = new SqlLedger(money, { checks })
   await logRestored(ledger, logger)

@@ -31,10 +31,10 @@ export interface LimiterStoreOptions {
   /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
   /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
-  onChange?: (away: boolean) => void
+  onStoreChange?: (away: boolean) => void
   /** Keeps the slots of `concurrency`. Defaults to the memory of this process: the library has none. */
   slots?: SlotStore
-  /** Guards the limiter, with `timeoutMs`, `logger` and `onChange` of its own. Defaults to a guard of these options. */
+  /** Guards the limiter, with `timeoutMs`, `logger` and `onStoreChange` of its own. Defaults to a guard of these options. */
   guard?: StoreGuard
   /** Returns the error to report for one of a key, such as a `BrokenRecord`. Defaults to the error itself. */
   faultOf?: (error: Error, key: string) => Error
@@ -43,7 +43,7 @@ export interface LimiterStoreOptions {
 const RULES: OptionRules<LimiterStoreOptions> = {
   timeoutMs: someMilliseconds,
   logger: aLogger,
-  onChange: aFunction(),
+  onStoreChange: aFunction(),
   slots: anObjectWith('a SlotStore', 'acquire', 'hold', 'release', 'isFull'),
   guard: anObjectWith('a StoreGuard', 'run', 'retry'),
   faultOf: aFunction(),

@@ -60,7 +60,7 @@ export interface StoreGuardOptions {
    */
   rejectsAlone?: boolean
   /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
-  onChange?: (away: boolean) => void
+  onStoreChange?: (away: boolean) => void
 }
 
 const RULES: OptionRules<StoreGuardOptions> = {
@@ -71,7 +71,7 @@ const RULES: OptionRules<StoreGuardOptions> = {
   farTimeoutMs: someMilliseconds,
   probeMs: aNumber('milliseconds from 0 on', 0),
   rejectsAlone: oneOf(true, false),
-  onChange: aFunction(),
+  onStoreChange: aFunction(),
 }
 
 /**
@@ -91,7 +91,7 @@ export class StoreGuard {
   readonly #distance = new Distance()
   readonly #probeMs: number
   readonly #rejectsAlone: boolean
-  readonly #onChange: (away: boolean) => void
+  readonly #onStoreChange: (away: boolean) => void
   #nextProbe = 0
   /** Whether operations get no answer in time, so that it costs a call time to ask. */
   #isSilent = false
@@ -113,7 +113,7 @@ export class StoreGuard {
     this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
     this.#probeMs = options.probeMs ?? 500
     this.#rejectsAlone = options.rejectsAlone ?? false
-    this.#onChange = options.onChange ?? (() => {})
+    this.#onStoreChange = options.onStoreChange ?? (() => {})
   }
 
   /** How long an operation may take, in milliseconds. */
@@ -260,6 +260,6 @@ export class StoreGuard {
 
   /** Calls the listener. A failure of the listener does not count as one of the store. */
   #announce(away: boolean): void {
-    notify(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
+    notify(this.#logger, 'a listener to store outages failed', () => this.#onStoreChange(away))
   }
 }

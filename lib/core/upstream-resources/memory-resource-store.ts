@@ -11,7 +11,7 @@ import {
 /** Options of {@link MemoryResourceStore}. */
 export interface MemoryResourceStoreOptions {
   /** Most things to hold; of the account with the most, the oldest are dropped and no longer found. Defaults to 100000. */
-  maxIds?: number
+  maxResources?: number
 }
 
 /**
@@ -19,7 +19,7 @@ export interface MemoryResourceStoreOptions {
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
- * const kept = new UpstreamResources({ store: new MemoryResourceStore({ maxIds: 10_000 }) })
+ * const kept = new UpstreamResources({ store: new MemoryResourceStore({ maxResources: 10_000 }) })
  */
 export class MemoryResourceStore implements ResourceStore {
   readonly #byName = new Map<string, readonly UpstreamResource[]>()
@@ -30,10 +30,10 @@ export class MemoryResourceStore implements ResourceStore {
 
   constructor(options: MemoryResourceStoreOptions = {}) {
     checkOptions<MemoryResourceStoreOptions>('MemoryResourceStore', options, {
-      maxIds: aNumber('at least 1', 1),
+      maxResources: aNumber('at least 1', 1),
     })
-    const { maxIds = 100_000 } = options
-    this.#order = new FairQueue({ maxItems: maxIds })
+    const { maxResources = 100_000 } = options
+    this.#order = new FairQueue({ maxItems: maxResources })
   }
 
   async remember(things: readonly UpstreamResource[]): Promise<void> {

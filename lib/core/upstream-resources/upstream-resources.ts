@@ -25,7 +25,7 @@ export interface UpstreamResourcesOptions {
    * How long a response, a message, an item or a container can be found after it was last recorded, in milliseconds.
    * Other things can be found until they are deleted. Defaults to 30 days.
    */
-  keepMs?: number
+  keepResourcesMs?: number
   /** How long an operation of the store may take before the store counts as away, in milliseconds. Defaults to 1500. */
   storeTimeoutMs?: number
   /** Logs outages. Defaults to the console. */
@@ -36,7 +36,7 @@ export interface UpstreamResourcesOptions {
 
 const RULES: OptionRules<UpstreamResourcesOptions> = {
   store: anObjectWith('a ResourceStore, such as new MemoryResourceStore()', 'remember'),
-  keepMs: aKeepTime,
+  keepResourcesMs: aKeepTime,
   storeTimeoutMs: someMilliseconds,
   logger: aLogger,
   onStoreChange: aFunction(),
@@ -75,24 +75,28 @@ export class UpstreamResources {
   readonly #gone = new GoneThings()
   readonly #store: ResourceStore
   readonly #guard: StoreGuard
-  readonly #keepMs: number
+  readonly #keepResourcesMs: number
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: UpstreamResourcesOptions = {}) {
     checkOptions('UpstreamResources', options, RULES)
-    const { store = new MemoryResourceStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
+    const {
+      store = new MemoryResourceStore(),
+      keepResourcesMs = 30 * 86_400_000,
+      storeTimeoutMs = 1500,
+    } = options
     const { onStoreChange } = options
     const logger = quietLogger(options.logger)
     this.#store = store
-    this.#keepMs = keepMs
+    this.#keepResourcesMs = keepResourcesMs
     this.#guard = new StoreGuard({
       name: 'kept_things',
       effect: 'calls that name what a line keeps are refused with internal_error',
       logger,
       timeoutMs: storeTimeoutMs,
       rejectsAlone: true,
-      ...(onStoreChange && { onChange: onStoreChange }),
+      ...(onStoreChange && { onStoreChange }),
     })
     this.#schedule(PRUNE_INTERVAL_MS)
   }
@@ -226,7 +230,7 @@ export class UpstreamResources {
       model: call.request?.model.id ?? call.model,
       tokens: Math.ceil(tokens),
       createdAt: now,
-      expiresAt: expiresAt ?? (PASSING.has(kind) ? now + this.#keepMs : null),
+      expiresAt: expiresAt ?? (PASSING.has(kind) ? now + this.#keepResourcesMs : null),
     }
   }
 

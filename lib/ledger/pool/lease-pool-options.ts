@@ -29,7 +29,7 @@ export interface LeasePoolOptions extends PoolTimes {
    * The treatment of an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and the
    * charge is lost if the process is killed before it is written. Defaults to `hold`.
    */
-  onLedgerAway?: 'hold' | 'deliver'
+  onStoreError?: 'hold' | 'deliver'
   /**
    * About the most bytes of charges that the ledger has not confirmed; an account may have a fourth of what is free. No
    * call is admitted beyond that, because no charge is dropped. Defaults to 64 MiB,
@@ -37,7 +37,7 @@ export interface LeasePoolOptions extends PoolTimes {
    */
   maxQueueBytes?: number
   /** Called when the ledger goes away and when it is back, for metrics. Defaults to nothing. */
-  onAwayChange?: (away: boolean) => void
+  onStoreChange?: (away: boolean) => void
   /** The clock, for tests. Defaults to the machine's. */
   clock?: Clock
 }
@@ -51,12 +51,12 @@ const RULES: OptionRules<LeasePoolOptions> = {
   ledger: required(anObjectWith('a ledger, such as new MemoryLedger()', ...OPERATIONS)),
   logger: aLogger,
   owner: aString(),
-  onLedgerAway: oneOf('hold', 'deliver'),
+  onStoreError: oneOf('hold', 'deliver'),
   admissionMs: aTime,
   stallMs: aTime,
   confirmMs: aTime,
   maxQueueBytes: aNumber('at least 1', 1),
-  onAwayChange: aFunction(),
+  onStoreChange: aFunction(),
   clock: anObjectWith('a clock', 'now', 'wall', 'after'),
 }
 
@@ -68,12 +68,12 @@ export function withDefaults(options: LeasePoolOptions): Required<Omit<LeasePool
   const { clock = systemClock } = options
   return {
     ledger: options.ledger,
-    onLedgerAway: options.onLedgerAway ?? 'hold',
+    onStoreError: options.onStoreError ?? 'hold',
     times: new LedgerTimes(options, clock),
     maxQueueBytes: options.maxQueueBytes ?? withinMemory(64 * 1024 * 1024),
     logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,
-    onAwayChange: options.onAwayChange ?? (() => {}),
+    onStoreChange: options.onStoreChange ?? (() => {}),
     clock,
   }
 }

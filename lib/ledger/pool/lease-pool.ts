@@ -75,7 +75,7 @@ export class LeasePool {
     const defaulted = withDefaults(options)
     const ledger = new TimelyLedger(defaulted.ledger, defaulted.clock, defaulted.times)
     const given = { ...defaulted, ledger }
-    const { clock, logger, times, onLedgerAway } = given
+    const { clock, logger, times, onStoreError } = given
     const health = new LedgerHealth(given)
     this.#flush = () => defaulted.ledger.flush?.()
     const settlements = new SettlementQueue({ ...defaulted, health, timed: ledger.timed.bind(ledger) })
@@ -91,7 +91,7 @@ export class LeasePool {
       logger,
       health,
       settlements,
-      onLedgerAway,
+      onStoreError,
       admissions: new Deadlines(clock, () => times.admissionMs, giveUp),
       figures: { lost: 0, overruns: 0 },
       closing: false,

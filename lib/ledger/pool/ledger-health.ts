@@ -9,7 +9,7 @@ export interface LedgerHealthDeps {
   readonly clock: Clock
   readonly logger: Logger
   readonly times: Pick<LedgerTimes, 'stallMs'>
-  readonly onAwayChange: (away: boolean) => void
+  readonly onStoreChange: (away: boolean) => void
 }
 
 const EFFECT = 'calls that cost money are refused with billing_unavailable'
@@ -95,7 +95,7 @@ export class LedgerHealth {
 
   /** Calls the listener. Its failure is not the ledger's. */
   #notify(away: boolean): void {
-    const { logger, onAwayChange } = this.#deps
-    notify(logger, 'a listener to outages of the ledger failed', () => onAwayChange(away))
+    const { logger, onStoreChange } = this.#deps
+    notify(logger, 'a listener to outages of the ledger failed', () => onStoreChange(away))
   }
 }

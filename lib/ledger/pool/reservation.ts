@@ -35,7 +35,7 @@ export interface ReserveRefusal {
 
 /** The parts of a pool that a reservation needs. */
 export interface ReservationDeps extends ChargeDeps {
-  readonly onLedgerAway: 'hold' | 'deliver'
+  readonly onStoreError: 'hold' | 'deliver'
   /** Holds money for a call. */
   reserve(claim: ReserveClaim): ReserveAnswer | Promise<ReserveAnswer>
 }
@@ -109,8 +109,8 @@ export class Reservation {
   }
 
   /** The treatment of an answer whose charge is `unconfirmed`: the option of the pool. */
-  get onLedgerAway(): 'hold' | 'deliver' {
-    return this.#deps.onLedgerAway
+  get onStoreError(): 'hold' | 'deliver' {
+    return this.#deps.onStoreError
   }
 
   /**

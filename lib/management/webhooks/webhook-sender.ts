@@ -28,9 +28,9 @@ export interface WebhookSenderOptions {
   /** How long a receiver may take to answer, at most five minutes. Defaults to 10000. */
   timeoutMs?: number
   /** How often the outbox is asked for new events and due deliveries. Defaults to 1000. */
-  roundMs?: number
+  pollMs?: number
   /** How long deliveries are kept. Defaults to 30 days. */
-  retainMs?: number
+  keepDeliveriesMs?: number
   /** The name of this process. Defaults to a random one. */
   owner?: string
   /** Logs dropped and given up deliveries, and outages of the outbox. Defaults to the console. */
@@ -51,8 +51,8 @@ const RULES: OptionRules<WebhookSenderOptions> = {
     1,
     MAX_TIMEOUT_MS,
   ),
-  roundMs: someMilliseconds,
-  retainMs: aKeepTime,
+  pollMs: someMilliseconds,
+  keepDeliveriesMs: aKeepTime,
   owner: aString(),
   logger: aLogger,
   now: aFunction('a function that returns milliseconds since the epoch'),
@@ -99,8 +99,8 @@ export class WebhookSender {
     this.#settings = {
       allowPrivate: false,
       timeoutMs: 10_000,
-      roundMs: 1000,
-      retainMs: 30 * 86_400_000,
+      pollMs: 1000,
+      keepDeliveriesMs: 30 * 86_400_000,
       owner: randomUUID(),
       now: Date.now,
       ...options,
@@ -134,7 +134,7 @@ export class WebhookSender {
   #schedule(): void {
     if (this.#closed) return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#wake(), this.#settings.roundMs).unref()
+    this.#timer = setTimeout(() => this.#wake(), this.#settings.pollMs).unref()
   }
 
   /** Runs a round now, or once more if one is running. */
@@ -196,7 +196,7 @@ export class WebhookSender {
 
   async #prune(now: number): Promise<void> {
     if (Math.abs(now - this.#prunedAt) < PRUNE_EVERY_MS) return
-    const pruned = await this.#outbox.prune(now - this.#settings.retainMs, PRUNED_ROWS)
+    const pruned = await this.#outbox.prune(now - this.#settings.keepDeliveriesMs, PRUNED_ROWS)
     if (pruned < PRUNED_ROWS) this.#prunedAt = now
   }
 

@@ -57,7 +57,7 @@ export interface WebhookWatchOptions {
   /** Looks up balances and keys. Defaults to nothing: neither is announced. */
   source?: WatchSource
   /** How often lines are looked at. Defaults to 1000. */
-  roundMs?: number
+  pollMs?: number
   /** Logs that events cannot be recorded. Defaults to the console. */
   logger?: Logger
   /** Returns the time since the epoch. Defaults to `Date.now`. */
@@ -68,7 +68,7 @@ const RULES: OptionRules<WebhookWatchOptions> = {
   outbox: required(anObjectWith('an outbox, such as new SqlWebhookOutbox(db)', 'announce')),
   lines: aFunction('a function that returns lines, each with its id and whether it is down'),
   source: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
-  roundMs: someMilliseconds,
+  pollMs: someMilliseconds,
   logger: aLogger,
   now: aFunction('a function that returns milliseconds since the epoch'),
 }
@@ -91,7 +91,7 @@ const MAX_OUTAGES = 100
  * @throws TypeError at construction if an option is invalid.
  * @example
  * const watch = new WebhookWatch({ outbox, lines: () => lines.map(({ id }) => ({ id, down: isDown(id) })) })
- * const pool = new LeasePool({ ledger, onAwayChange: (away) => watch.noteLedger(away) })
+ * const pool = new LeasePool({ ledger, onStoreChange: (away) => watch.noteLedger(away) })
  * // at shutdown
  * await watch.close()
  */
@@ -114,7 +114,7 @@ export class WebhookWatch {
 
   constructor(options: WebhookWatchOptions) {
     checkOptions('WebhookWatch', options, RULES)
-    const { lines = () => [], roundMs = 1000, now = Date.now, source } = options
+    const { lines = () => [], pollMs = 1000, now = Date.now, source } = options
     this.#outbox = boundedStore('webhooks', options.outbox)
     this.#source = source && boundedStore('balances and keys', source)
     this.#lines = new LineWatch(this.#outbox, lines)
@@ -124,7 +124,7 @@ export class WebhookWatch {
       this.#round ??= this.#check().finally(() => {
         this.#round = undefined
       })
-    }, roundMs).unref()
+    }, pollMs).unref()
   }
 
   /** Notes that the ledger went away, or is back: then, it is announced. */

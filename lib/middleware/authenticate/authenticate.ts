@@ -28,16 +28,16 @@ export interface AuthenticateOptions {
    * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks the directory on every request
    * and waits for it. Defaults to 4000, so that a change takes effect within 5 s.
    */
-  cacheMs?: number
+  cacheKeysMs?: number
   /** The largest number of cached keys. Defaults to 10000. */
-  cacheEntries?: number
+  maxCachedKeys?: number
   /** The largest age of a cached answer while the directory is unreachable, in milliseconds. Defaults to 10 minutes. */
-  staleMs?: number
+  staleKeysMs?: number
   /**
    * How long the directory may take before it counts as unreachable, in milliseconds; at most 500 for a key with a
    * cached answer. Defaults to 2000.
    */
-  lookupMs?: number
+  storeTimeoutMs?: number
   /**
    * Called when a key is used, with its id and the time in milliseconds since the epoch; about once a second for each key.
    * It must neither wait nor throw. `new KeyUses({ keys }).note` keeps these times. Defaults to none.
@@ -51,10 +51,10 @@ const LOOKUP_MS = 2000
 const RULES: OptionRules<AuthenticateOptions> = {
   keys: required(anObjectWith('a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })', 'find')),
   region: aString(),
-  cacheMs: aNumber('between 0 and 5000', 0, 5000),
-  cacheEntries: aNumber('at least 1', 1),
-  staleMs: aNumber('a number of milliseconds from 0 up', 0),
-  lookupMs: aNumber('above 0 and at most 60000', Number.MIN_VALUE, 60_000),
+  cacheKeysMs: aNumber('between 0 and 5000', 0, 5000),
+  maxCachedKeys: aNumber('at least 1', 1),
+  staleKeysMs: aNumber('a number of milliseconds from 0 up', 0),
+  storeTimeoutMs: aNumber('above 0 and at most 60000', Number.MIN_VALUE, 60_000),
   onUse: aFunction('a function of the id of a key and a time'),
 }
 
@@ -84,7 +84,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   checkOptions('authenticate', options, RULES)
   const { region, onUse } = options
   const keys = directoryOf(options)
-  const sessions = new SessionKeys(options.keys, options.lookupMs ?? LOOKUP_MS, refusalOf)
+  const sessions = new SessionKeys(options.keys, options.storeTimeoutMs ?? LOOKUP_MS, refusalOf)
   return function authenticate(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const credential = readCredential(req.headers)
@@ -150,13 +150,19 @@ function refuseUnchecked(call: Call, error: unknown): GatewayError {
 }
 
 function directoryOf(options: AuthenticateOptions): KeyDirectory {
-  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = LOOKUP_MS } = options
-  if (cacheMs === 0) return new CheckedDirectory(keys, lookupMs)
+  const {
+    keys,
+    cacheKeysMs = 4000,
+    maxCachedKeys = 10_000,
+    staleKeysMs = 600_000,
+    storeTimeoutMs = LOOKUP_MS,
+  } = options
+  if (cacheKeysMs === 0) return new CheckedDirectory(keys, storeTimeoutMs)
   return new KeyCache(new CheckedDirectory(keys), {
-    freshMs: cacheMs,
-    staleMs,
-    lookupMs,
-    maxEntries: cacheEntries,
+    freshMs: cacheKeysMs,
+    staleKeysMs,
+    storeTimeoutMs,
+    maxEntries: maxCachedKeys,
   })
 }
 

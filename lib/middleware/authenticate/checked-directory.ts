@@ -6,22 +6,22 @@ type Found = KeyRecord | undefined
 /** A directory of the app whose answers are checked: any promise is one, and what is no record fails the look-up. */
 export class CheckedDirectory implements KeyDirectory {
   readonly #directory: KeyDirectory
-  readonly #lookupMs: number | undefined
+  readonly #storeTimeoutMs: number | undefined
 
-  /** @param lookupMs how long the directory may take to answer, in milliseconds; left out where its user bounds that. */
-  constructor(directory: KeyDirectory, lookupMs?: number) {
+  /** @param storeTimeoutMs how long the directory may take to answer, in milliseconds; left out where its user bounds that. */
+  constructor(directory: KeyDirectory, storeTimeoutMs?: number) {
     this.#directory = directory
-    this.#lookupMs = lookupMs
+    this.#storeTimeoutMs = storeTimeoutMs
   }
 
   find(secretHash: string): Found | Promise<Found> {
     const answer: unknown = this.#directory.find(secretHash)
     if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return recordIn(answer)
     const found = Promise.resolve(answer as PromiseLike<unknown>).then(recordIn)
-    const lookupMs = this.#lookupMs
-    if (lookupMs === undefined) return found
-    return within(lookupMs, found, () => {
-      throw new Error(`the key directory has not answered for ${lookupMs} ms`)
+    const storeTimeoutMs = this.#storeTimeoutMs
+    if (storeTimeoutMs === undefined) return found
+    return within(storeTimeoutMs, found, () => {
+      throw new Error(`the key directory has not answered for ${storeTimeoutMs} ms`)
     })
   }
 }

@@ -5,9 +5,9 @@ export interface KeyCacheOptions {
   /** How long an answer is used, in milliseconds, counted from its request. */
   freshMs: number
   /** The largest age of a cached answer while the directory cannot be reached, in milliseconds. */
-  staleMs: number
+  staleKeysMs: number
   /** How long the directory may take before it counts as unreachable, in milliseconds. */
-  lookupMs: number
+  storeTimeoutMs: number
   /** The largest number of cached keys. Unknown secrets have a cache of a tenth of it: guesses cannot evict keys. */
   maxEntries: number
 }
@@ -24,7 +24,7 @@ interface Entry {
  * Caches a directory's answers for a short time, including "no such key". Simultaneous look-ups of one secret share
  * one request.
  *
- * While the directory is unreachable, cached keys are used up to the age `staleMs`: nobody could have reported a
+ * While the directory is unreachable, cached keys are used up to the age `staleKeysMs`: nobody could have reported a
  * change to the directory either. "No such key" is not used then, because the key may have been created since.
  */
 export class KeyCache implements KeyDirectory {
@@ -68,8 +68,10 @@ export class KeyCache implements KeyDirectory {
       this.#remember(secretHash, { record, askedAt })
       return record
     })
-    const { lookupMs } = this.#options
-    const timeoutMs = this.#mayUseStale(last, askedAt) ? Math.min(lookupMs, STALE_AFTER_MS) : lookupMs
+    const { storeTimeoutMs } = this.#options
+    const timeoutMs = this.#mayUseStale(last, askedAt)
+      ? Math.min(storeTimeoutMs, STALE_AFTER_MS)
+      : storeTimeoutMs
     const pending = within(timeoutMs, remembered, () => {
       throw new Error(`the key directory has not answered for ${timeoutMs} ms`)
     })
@@ -80,7 +82,7 @@ export class KeyCache implements KeyDirectory {
   }
 
   #mayUseStale(last: Entry | undefined, askedAt: number): last is Entry & { record: KeyRecord } {
-    return last?.record !== undefined && askedAt - last.askedAt < this.#options.staleMs
+    return last?.record !== undefined && askedAt - last.askedAt < this.#options.staleKeysMs
   }
 
   #useStale(last: Entry | undefined, askedAt: number, error: unknown): KeyRecord {

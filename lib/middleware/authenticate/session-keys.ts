@@ -26,7 +26,7 @@ const AT_A_TIME = 20
  */
 export class SessionKeys implements KeyWatch {
   readonly #directory: KeyDirectory
-  readonly #lookupMs: number
+  readonly #storeTimeoutMs: number
   readonly #check: Check
   /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
   readonly #sessions: Session[] = []
@@ -34,9 +34,9 @@ export class SessionKeys implements KeyWatch {
   #known: ReadonlyMap<string, KeyRecord> = new Map()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(directory: KeyDirectory, lookupMs: number, check: Check) {
+  constructor(directory: KeyDirectory, storeTimeoutMs: number, check: Check) {
     this.#directory = directory
-    this.#lookupMs = lookupMs
+    this.#storeTimeoutMs = storeTimeoutMs
     this.#check = check
   }
 
@@ -89,7 +89,7 @@ export class SessionKeys implements KeyWatch {
       const late = (): never => {
         throw new Error('the key directory does not answer')
       }
-      this.#known = await within(this.#lookupMs, this.#findAll(hashes), late)
+      this.#known = await within(this.#storeTimeoutMs, this.#findAll(hashes), late)
       return true
     } catch {
       // The failure is reported by new requests, whose keys are looked up as well.

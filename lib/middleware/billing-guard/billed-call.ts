@@ -117,7 +117,7 @@ export class BilledCall implements Bill, PartsOf {
     // Another call has the key by now; `assertOwnsClaim` throws its refusal.
     if (outcome === 'fenced') this.#call.assertOwnsClaim()
     if (outcome !== 'unconfirmed') return
-    if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
+    if (this.#reservation.onStoreError === 'hold') this.#holdBack()
     else this.onResolved('confirmed')
   }
 

@@ -92,7 +92,7 @@ class BilledPart implements Bill, HeldPart {
     bill.items = added(bill.items, this.#item)
     if (this.cost !== null) bill.cost = (bill.cost ?? 0n) + this.cost
     const outcome = await this.#held.settle(this)
-    const isLost = outcome === 'unconfirmed' && this.#held.onLedgerAway === 'hold'
+    const isLost = outcome === 'unconfirmed' && this.#held.onStoreError === 'hold'
     return isLost ? this.#call.refuse('billing_unavailable') : undefined
   }
 

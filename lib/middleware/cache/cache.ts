@@ -34,7 +34,7 @@ export interface CacheOptions {
   /** A middleware that a request passes before it is answered from the cache, such as a `rateLimit`. Defaults to none. */
   onHit?: RequestHandler
   /** The largest answer to keep, in bytes. Defaults to 1 MiB. */
-  maxBytes?: number
+  answerLimitBytes?: number
   /** Runs when an outage of the store begins and ends, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
   /** Receives outages. Defaults to the console. */
@@ -55,7 +55,7 @@ const RULES: OptionRules<CacheOptions> = {
   store: anObjectWith('a Keyv or one of its adapters, such as new KeyvRedis(url)', 'get', 'set'),
   by: aFunction('a function of the request that returns whose answer it is'),
   onHit: aFunction('a middleware, such as rateLimit({ limit: 60 })'),
-  maxBytes: aWholeNumber('a whole number of bytes, at least 1', 1),
+  answerLimitBytes: aWholeNumber('a whole number of bytes, at least 1', 1),
   onStoreChange: aFunction('a function of whether the store is away'),
   logger: aLogger,
 }
@@ -94,7 +94,7 @@ interface CacheRequest {
  */
 export function cache(options: CacheOptions): CacheHandler {
   checkOptions('cache', options, RULES)
-  const { store = memoryStore(), maxBytes = 1024 * 1024, onHit, onStoreChange } = options
+  const { store = memoryStore(), answerLimitBytes = 1024 * 1024, onHit, onStoreChange } = options
   const answers = new CachedAnswers(store, { logger: quietLogger(options.logger), onStoreChange })
   const by = options.by && checkedFunction('cache: "by"', AN_OWNER, options.by)
   const { ttl } = options
@@ -157,7 +157,7 @@ export function cache(options: CacheOptions): CacheHandler {
       call.cache = { outcome: 'miss', from: null }
       res.setHeader('x-gateway-cache', 'miss')
       const { key, ttl } = asked
-      holdEnd(res, new KeptCall(call, res, { answers, key, ttl, maxBytes }), next)
+      holdEnd(res, new KeptCall(call, res, { answers, key, ttl, answerLimitBytes }), next)
       next()
     } else if (onHit)
       onHit(req, res, (error?: unknown) => (error ? next(error) : answerAgain(found, call, res)))

@@ -15,7 +15,7 @@ export interface KeptCallOptions {
   readonly key: string
   readonly ttl: number
   /** The largest answer to keep, in bytes. */
-  readonly maxBytes: number
+  readonly answerLimitBytes: number
 }
 
 /** A call whose answer is kept, once it is whole. The end of the answer does not wait for that. */
@@ -35,7 +35,7 @@ export class KeptCall {
     this.#options = options
     this.#model = call.request?.model.id
     this.#variesAnyway = directivesIn(String(res.getHeader('vary') ?? ''))
-    this.#recorded = new RecordedAnswer(res, options.maxBytes, OF_ONE_REQUEST)
+    this.#recorded = new RecordedAnswer(res, options.answerLimitBytes, OF_ONE_REQUEST)
   }
 
   onSend(chunk: unknown, encoding: unknown): void {

@@ -29,7 +29,7 @@ export interface CallLogWriterOptions {
   /** How long an entry waits for others to share its batch, in milliseconds; at most 1000. Defaults to 50. */
   flushMs?: number
   /** How long entries are kept, in milliseconds; null keeps them for ever. Defaults to 30 days. */
-  retentionMs?: number | null
+  keepEntriesMs?: number | null
 }
 
 const atLeast1 = aNumber('at least 1', 1)
@@ -40,7 +40,7 @@ const RULES: OptionRules<CallLogWriterOptions> = {
   maxQueueBytes: atLeast1,
   batchSize: atLeast1,
   flushMs: aNumber('between 0 and 1000', 0, 1000),
-  retentionMs: {
+  keepEntriesMs: {
     be: 'a number of milliseconds, or null',
     accepts: (value) => value === null || typeof value === 'number',
   },
@@ -107,7 +107,7 @@ export class CallLogWriter {
     checkOptions('CallLogWriter', options, RULES)
     const { maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
     const logger = quietLogger(options.logger)
-    const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = withinMemory(64 * 1024 * 1024) } = options
+    const { keepEntriesMs = THIRTY_DAYS_MS, maxQueueBytes = withinMemory(64 * 1024 * 1024) } = options
     const store = boundedStore('call log', options.store)
     // The toolkit's own store in memory always answers.
     const isOfMemory = options.store.append === MemoryCallStore.prototype.append
@@ -120,7 +120,7 @@ export class CallLogWriter {
     this.#batchSize = batchSize
     this.#atOnce = batchSize
     this.#flushMs = flushMs
-    this.#retention = retentionMs === null ? undefined : new Retention({ store, logger, retentionMs })
+    this.#retention = keepEntriesMs === null ? undefined : new Retention({ store, logger, keepEntriesMs })
   }
 
   /** The number of entries that were dropped because the queue was full or the writer closed. */
@@ -156,8 +156,8 @@ export class CallLogWriter {
   }
 
   /** Keeps entries for another time from now on, in milliseconds; has no effect if entries are kept for ever. */
-  keepFor(retentionMs: number): void {
-    this.#retention?.keepFor(retentionMs)
+  keepFor(keepEntriesMs: number): void {
+    this.#retention?.keepFor(keepEntriesMs)
   }
 
   /** Writes all entries that are queued now, however long that takes. */

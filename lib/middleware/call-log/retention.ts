@@ -5,7 +5,7 @@ interface RetentionOptions {
   store: CallStore
   logger: Logger
   /** How long entries are kept, in milliseconds. */
-  retentionMs: number
+  keepEntriesMs: number
 }
 
 const INTERVAL_MS = 10 * 60_000
@@ -20,22 +20,22 @@ const BATCH_SIZE = 500
  */
 export class Retention {
   readonly #options: RetentionOptions
-  #retentionMs: number
+  #keepEntriesMs: number
   #timer: NodeJS.Timeout | undefined
   #failing = false
   #stopped = false
 
   constructor(options: RetentionOptions) {
-    if (!(options.retentionMs > 0))
-      throw new TypeError('CallLogWriter: "retentionMs" must be above 0, or null')
+    if (!(options.keepEntriesMs > 0))
+      throw new TypeError('CallLogWriter: "keepEntriesMs" must be above 0, or null')
     this.#options = options
-    this.#retentionMs = options.retentionMs
+    this.#keepEntriesMs = options.keepEntriesMs
     this.#schedule(FIRST_MS)
   }
 
-  keepFor(retentionMs: number): void {
-    if (retentionMs === this.#retentionMs) return
-    this.#retentionMs = retentionMs
+  keepFor(keepEntriesMs: number): void {
+    if (keepEntriesMs === this.#keepEntriesMs) return
+    this.#keepEntriesMs = keepEntriesMs
     this.#schedule(PAUSE_MS)
   }
 
@@ -53,7 +53,7 @@ export class Retention {
     const { store, logger } = this.#options
     let pruned = 0
     try {
-      pruned = await store.prune(Date.now() - this.#retentionMs, BATCH_SIZE)
+      pruned = await store.prune(Date.now() - this.#keepEntriesMs, BATCH_SIZE)
       this.#failing = false
     } catch (error) {
       if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')

@@ -21,7 +21,7 @@ export interface PatternsOptions {
   /** The reason in the message of a refusal. Defaults to `it matches a pattern`. */
   reason?: string
   /** How long the patterns may take with one text, in milliseconds. Defaults to 1000. */
-  limitMs?: number
+  timeoutMs?: number
 }
 
 const RULES: OptionRules<PatternsOptions> = {
@@ -29,7 +29,7 @@ const RULES: OptionRules<PatternsOptions> = {
   mask: anArray('a list of regular expressions'),
   replacement: { be: 'a string', accepts: (value) => typeof value === 'string' },
   reason: aString(),
-  limitMs: someMilliseconds,
+  timeoutMs: someMilliseconds,
 }
 
 /** A regular expression as another thread can have it. */
@@ -58,14 +58,14 @@ type Found = { readonly refused: true } | { readonly text: string }
  */
 export function patterns(options: PatternsOptions = {}): GuardFunction {
   checkOptions('patterns', options, RULES)
-  const { replacement = '[removed]', reason = 'it matches a pattern', limitMs = 1000 } = options
+  const { replacement = '[removed]', reason = 'it matches a pattern', timeoutMs = 1000 } = options
   const refuse = patternsOf('refuse', options.refuse)
   const mask = patternsOf('mask', options.mask)
   if (refuse.length + mask.length === 0) throw new TypeError('patterns: give "refuse" or "mask"')
 
   return async function patterns(text, call): Promise<Decision> {
     const sharer = call.principal?.accountId ?? call.clientIp ?? ''
-    const found = await thread.run(sharer, { text, refuse, mask, replacement }, limitMs)
+    const found = await thread.run(sharer, { text, refuse, mask, replacement }, timeoutMs)
     if ('refused' in found) return { refuse: reason }
     return found.text === text ? 'allow' : { replace: found.text }
   }
@@ -100,7 +100,7 @@ parentPort.on('message', ({ text, refuse, mask, replacement }) => {
 
 interface Waiting {
   readonly job: Job
-  readonly limitMs: number
+  readonly timeoutMs: number
   readonly resolve: (found: Found) => void
   readonly reject: (error: Error) => void
 }
@@ -112,9 +112,9 @@ class PatternThread {
   #current: Waiting | undefined
   #cancel: (() => void) | undefined
 
-  run(account: string, job: Job, limitMs: number): Promise<Found> {
+  run(account: string, job: Job, timeoutMs: number): Promise<Found> {
     return new Promise((resolve, reject) => {
-      this.#waiting.add(account, { job, limitMs, resolve, reject })
+      this.#waiting.add(account, { job, timeoutMs, resolve, reject })
       this.#next()
     })
   }
@@ -149,9 +149,9 @@ class PatternThread {
 
   /** The time of a text begins with its first pattern: a thread takes long to start. */
   #limit(): void {
-    const { limitMs } = this.#current as Waiting
-    const giveUp = (): void => this.#giveUp(new Error(`the patterns took longer than ${limitMs} ms`))
-    this.#cancel = timeLimit(limitMs, giveUp, true)
+    const { timeoutMs } = this.#current as Waiting
+    const giveUp = (): void => this.#giveUp(new Error(`the patterns took longer than ${timeoutMs} ms`))
+    this.#cancel = timeLimit(timeoutMs, giveUp, true)
   }
 
   /** Ends the thread with what it runs; the next text gets a new one. */

@@ -48,8 +48,8 @@ export interface ClaimKeeperOptions {
   readonly store: IdempotencyStore
   readonly guard: StoreGuard
   readonly logger: Logger
-  readonly leaseMs: number
-  readonly keepMs: number
+  readonly claimLeaseMs: number
+  readonly keepRecordsMs: number
 }
 
 const RETRY_MS = 1000
@@ -72,8 +72,8 @@ export class ClaimKeeper {
   readonly #store: IdempotencyStore
   readonly #guard: StoreGuard
   readonly #logger: Logger
-  readonly #leaseMs: number
-  readonly #keepMs: number
+  readonly #claimLeaseMs: number
+  readonly #keepRecordsMs: number
   /** The claims of running calls, whose leases are renewed together. */
   readonly #held = new Set<HeldClaim>()
   /** Undone claims that the last renewal has found: what was read of their records before may still be on its way. */
@@ -89,12 +89,12 @@ export class ClaimKeeper {
   #operations = 0
   #closed = false
 
-  constructor({ store, guard, logger, leaseMs, keepMs }: ClaimKeeperOptions) {
+  constructor({ store, guard, logger, claimLeaseMs, keepRecordsMs }: ClaimKeeperOptions) {
     this.#store = store
     this.#guard = guard
     this.#logger = logger
-    this.#leaseMs = leaseMs
-    this.#keepMs = keepMs
+    this.#claimLeaseMs = claimLeaseMs
+    this.#keepRecordsMs = keepRecordsMs
   }
 
   /**
@@ -109,7 +109,7 @@ export class ClaimKeeper {
   ): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleEarlier(claim.id)
     const askedAt = momentNow()
-    const held = new HeldClaim(claim, this.#keepMs, askedAt)
+    const held = new HeldClaim(claim, this.#keepRecordsMs, askedAt)
     const { wall: now } = askedAt
     let asked = false
     this.#operations++
@@ -117,7 +117,7 @@ export class ClaimKeeper {
       const existing = await this.#guard.run(() => {
         asked = true
         return this.#store
-          .claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
+          .claim({ ...claim, fingerprint, now, leaseUntil: now + this.#claimLeaseMs })
           .then(recordIn)
       })
       if (existing) return this.#mayBeUndone(existing) ? { ...existing, state: 'running' } : existing
@@ -154,7 +154,7 @@ export class ClaimKeeper {
   async #settleEarlier(id: string): Promise<void> {
     for (const unsettled of this.#unconfirmed) {
       if (unsettled.id !== id || unsettled.state !== 'settling') continue
-      if (unsettled.age < this.#leaseMs * 0.75) continue
+      if (unsettled.age < this.#claimLeaseMs * 0.75) continue
       await this.#askAgain(unsettled)
     }
   }
@@ -163,7 +163,7 @@ export class ClaimKeeper {
   maySend(held: HeldClaim): boolean {
     if (held.state === 'completed') return true
     if (held.state !== 'running') return false
-    if (held.age < this.#leaseMs * 0.75) return true
+    if (held.age < this.#claimLeaseMs * 0.75) return true
     // If the clock has leapt, all claims are as old: those of the other calls are renewed before these need them.
     this.#wake(0)
     return false
@@ -225,7 +225,7 @@ export class ClaimKeeper {
   }
 
   get #renewMs(): number {
-    return this.#leaseMs / 4
+    return this.#claimLeaseMs / 4
   }
 
   get #maxStepMs(): number {
@@ -234,7 +234,7 @@ export class ClaimKeeper {
 
   async #askToComplete(held: HeldClaim, how: 'insist' | 'retry'): Promise<void> {
     const kept = await this.#guard[how](() =>
-      this.#store.complete(held, Date.now() + this.#keepMs, held.answer).then(booleanIn),
+      this.#store.complete(held, Date.now() + this.#keepRecordsMs, held.answer).then(booleanIn),
     )
     held.answer = undefined
     if (kept) held.state = 'completed'
@@ -315,7 +315,7 @@ export class ClaimKeeper {
 
   async #renewTogether(claims: readonly HeldClaim[]): Promise<void> {
     const askedAt = momentNow()
-    const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
+    const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#claimLeaseMs))
     for (const [i, claim] of claims.entries()) {
       // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
       if (!this.#held.has(claim) || answers[i] === undefined) continue
@@ -355,7 +355,7 @@ export class ClaimKeeper {
   async #askAgain(held: HeldClaim): Promise<void> {
     if (held.state === 'settling') {
       await this.#askToComplete(held, 'retry')
-    } else if (held.age <= this.#leaseMs) {
+    } else if (held.age <= this.#claimLeaseMs) {
       // An older claim has expired, because nobody renewed it.
       await this.#guard.retry(() => this.#store.release(held))
       held.state = 'released'

@@ -26,17 +26,17 @@ export interface IdempotencyOptions {
   /** Keeps the records of keys. Defaults to a {@link MemoryIdempotencyStore}. */
   store?: IdempotencyStore
   /**
-   * Returns the scope of a request's key: the same key in two scopes is two keys. Defaults to the account that
-   * `authenticate` found, and without one to a single scope for all callers.
+   * Returns whose key it is, such as the id of a user: the same key of two owners is two keys. Defaults to the account that
+   * `authenticate` found, and without one to a single owner for all callers.
    */
-  scope?: (req: Request) => string
+  by?: (req: Request, call: Call) => string
   /** How long a finished request keeps its key. Defaults to 24 hours. */
-  keepMs?: number
+  keepRecordsMs?: number
   /**
    * How long a key stays taken after its process has died, at least 400. The lease is renewed every quarter of that time, and
    * a call goes on only while its last renewal is younger than three quarters of it. Defaults to 60000.
    */
-  leaseMs?: number
+  claimLeaseMs?: number
   /**
    * The largest answer to keep, in bytes. For the call log a longer one is cut and marked so; defaults to 8 MiB. With `replay`
    * a repetition of a longer one is refused; defaults to 1 MiB.
@@ -64,7 +64,7 @@ export interface IdempotencyOptions {
    * Where the record of a call is completed: by this middleware in its `store`, or by a `ledger` in the transaction
    * of its charge, which then sets `call.idempotency.claim.state`. Defaults to `store`.
    */
-  completedBy?: 'store' | 'ledger'
+  settledBy?: 'store' | 'ledger'
   /**
    * How long the store may take to answer before it counts as away. Defaults to 250, or five times the least that it has lately
    * taken, up to 1500.
@@ -84,15 +84,15 @@ export interface IdempotencyOptions {
 
 const RULES: OptionRules<IdempotencyOptions> = {
   store: anObjectWith('an IdempotencyStore, such as new MemoryIdempotencyStore()', 'claim'),
-  scope: aFunction('a function of the request that returns a string'),
-  keepMs: aKeepTime,
-  leaseMs: aWholeNumber(`from 400 to ${MAX_TIMER_MS} milliseconds (24 days)`, 400, MAX_TIMER_MS),
+  by: aFunction('a function of the request that returns whose key it is'),
+  keepRecordsMs: aKeepTime,
+  claimLeaseMs: aWholeNumber(`from 400 to ${MAX_TIMER_MS} milliseconds (24 days)`, 400, MAX_TIMER_MS),
   answerLimitBytes: aNumber('a number of bytes from 0 up', 0),
   answers: anObjectWith('an AnswerStore, such as new SqlAnswerStore(db)', 'write', 'drop'),
   replay: oneOf(true, false),
   keepWhen: aFunction('a function of a status that returns whether its answer uses the key up'),
   handlerMs: someMilliseconds,
-  completedBy: oneOf('store', 'ledger'),
+  settledBy: oneOf('store', 'ledger'),
   storeTimeoutMs: someMilliseconds,
   unresolved: aFunction('a function of a request id that returns a promise'),
   onStoreChange: aFunction('a function of whether the store is away'),
@@ -106,13 +106,13 @@ const A_SCOPE = { be: 'a string', accepts: (value: unknown) => typeof value === 
 /** @throws TypeError when an option is unusable. */
 export function validate(options: IdempotencyOptions) {
   checkOptions('idempotency', options, RULES)
-  const { store = new MemoryIdempotencyStore(), completedBy = 'store' } = options
+  const { store = new MemoryIdempotencyStore(), settledBy = 'store' } = options
   const logger = quietLogger(options.logger)
-  const { leaseMs = 60_000, keepMs = 86_400_000, handlerMs = 300_000, storeTimeoutMs } = options
+  const { claimLeaseMs = 60_000, keepRecordsMs = 86_400_000, handlerMs = 300_000, storeTimeoutMs } = options
   const { replay = false, onStoreChange } = options
   const { answerLimitBytes = replay ? 1024 * 1024 : 8 * 1024 * 1024 } = options
-  if (replay && completedBy === 'ledger')
-    throw new TypeError('idempotency: "replay" needs "completedBy" to be "store": a ledger keeps no answers')
+  if (replay && settledBy === 'ledger')
+    throw new TypeError('idempotency: "replay" needs "settledBy" to be "store": a ledger keeps no answers')
   if (options.keepWhen && !replay)
     throw new TypeError(
       'idempotency: "keepWhen" needs "replay" to be true: without it no answer is given again',
@@ -123,12 +123,12 @@ export function validate(options: IdempotencyOptions) {
     logger,
     ...(storeTimeoutMs === undefined ? { farTimeoutMs: FAR_TIMEOUT_MS } : { timeoutMs: storeTimeoutMs }),
     rejectsAlone: true,
-    ...(onStoreChange && { onChange: onStoreChange }),
+    ...(onStoreChange && { onStoreChange }),
   })
   return {
-    keeper: new ClaimKeeper({ store, guard, logger, leaseMs, keepMs }),
-    scope: options.scope ? checkedFunction('idempotency: "scope"', A_SCOPE, options.scope) : accountOf,
-    completesHere: completedBy === 'store',
+    keeper: new ClaimKeeper({ store, guard, logger, claimLeaseMs, keepRecordsMs }),
+    scope: options.by ? checkedFunction('idempotency: "by"', A_SCOPE, options.by) : accountOf,
+    completesHere: settledBy === 'store',
     answerLimitBytes,
     answers: options.answers && new AnswerQueue(options.answers, logger),
     handlerMs,

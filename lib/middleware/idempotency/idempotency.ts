@@ -42,7 +42,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TR
 export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandler {
   const { keeper, scope, answerLimitBytes, answers, unresolved, replay, ...settings } = validate(options)
   const keyed = { keeper, ...settings }
-  let warnsOfScope = replay && options.scope === undefined
+  let warnsOfScope = replay && options.by === undefined
 
   return Object.assign(idempotency, { close: (withinMs = 3000) => keeper.close(withinMs) })
 
@@ -140,7 +140,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
 }
 
 const SHARED_SCOPE =
-  'idempotency: with "replay" and without "scope" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "scope", such as (req) => req.user.id'
+  'idempotency: with "replay" and without "by" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "by", such as (req) => req.user.id'
 
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
 function isSomebody({ headers }: Request, call: Call): boolean {

@@ -77,7 +77,7 @@ export class LineSharing {
       effect: 'each process has circuits and rests of its own',
       logger: quietLogger(options.logger),
       timeoutMs: STORE_TIMEOUT_MS,
-      ...(onStoreChange && { onChange: onStoreChange }),
+      ...(onStoreChange && { onStoreChange }),
     })
     this.#polling = new Polling(() => this.#exchange(), pollMs)
     this.#endWatch = store.watch(() => this.#exchangeSoon())

@@ -68,7 +68,7 @@ export class LineSwitches {
       effect: 'lines stay switched as they are',
       logger,
       timeoutMs: STORE_TIMEOUT_MS,
-      ...(onStoreChange && { onChange: onStoreChange }),
+      ...(onStoreChange && { onStoreChange }),
     })
     this.#polling = new Polling(() => this.#read(), pollMs)
   }

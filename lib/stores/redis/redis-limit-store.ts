@@ -14,13 +14,13 @@ export interface RedisLimitStoreOptions {
   /** The prefix of every key. Without a hash tag a cluster spreads the keys over its nodes. Defaults to `gateway:limits`. */
   prefix?: string
   /** How long a slot lasts without renewal, in milliseconds, at most 30000. Processes that share a Redis may differ. Defaults to 25000. */
-  leaseMs?: number
+  slotLeaseMs?: number
   /** How long Redis may take to answer before it counts as away, in milliseconds. Defaults to 250. */
   timeoutMs?: number
   /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
   /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
-  onChange?: (away: boolean) => void
+  onStoreChange?: (away: boolean) => void
 }
 
 const MAX_LEASE_MS = 30_000
@@ -41,25 +41,25 @@ export class RedisLimitStore extends LimiterStore {
     checkOptions<RedisLimitStoreOptions>('RedisLimitStore', options, {
       redis: aRedisClient,
       prefix: aPrefix,
-      leaseMs: aWholeNumber(`whole milliseconds between 1000 and ${MAX_LEASE_MS}`, 1000, MAX_LEASE_MS),
+      slotLeaseMs: aWholeNumber(`whole milliseconds between 1000 and ${MAX_LEASE_MS}`, 1000, MAX_LEASE_MS),
       timeoutMs: someMilliseconds,
       logger: aLogger,
-      onChange: aFunction(),
+      onStoreChange: aFunction(),
     })
-    const { redis, prefix = 'gateway:limits', leaseMs = 25_000, timeoutMs = 250, onChange } = options
+    const { redis, prefix = 'gateway:limits', slotLeaseMs = 25_000, timeoutMs = 250, onStoreChange } = options
     const logger = quietLogger(options.logger)
     const guard = new StoreGuard({
       name: 'redis limits',
       effect: 'each process counts by itself, or refuses limited calls, as onStoreError says',
       logger,
       timeoutMs,
-      onChange: (away) => {
-        onChange?.(away)
+      onStoreChange: (away) => {
+        onStoreChange?.(away)
         if (!away) slots.renew()
       },
     })
     const faultOf = brokenKeys(logger)
-    const slots = new RedisSlots({ redis, guard, prefix, leaseMs, timeoutMs, faultOf })
+    const slots = new RedisSlots({ redis, guard, prefix, slotLeaseMs, timeoutMs, faultOf })
     super((windowMs) => limiterOf(redis, prefix, windowMs), {
       guard,
       slots,

@@ -34,7 +34,7 @@ export interface RedisSlotsOptions {
   readonly redis: RedisClient
   readonly guard: StoreGuard
   readonly prefix: string
-  readonly leaseMs: number
+  readonly slotLeaseMs: number
   readonly timeoutMs: number
   /** Returns the error to report for one of a key. */
   readonly faultOf: (error: Error, key: string) => Error
@@ -65,11 +65,11 @@ export class RedisSlots implements SlotStore {
 
   /** @throws StoreAway. Redis may have given the slot nevertheless, so a {@link release} must follow. */
   async acquire(key: string, id: string, max: number): Promise<boolean> {
-    const { guard, leaseMs } = this.#options
+    const { guard, slotLeaseMs } = this.#options
     let isLate = false
     const take = async (): Promise<boolean> => {
       this.#known.hold(key, id)
-      const isTaken = await this.#takeOf(key, max, leaseMs, [id])
+      const isTaken = await this.#takeOf(key, max, slotLeaseMs, [id])
       if (!isTaken) this.#known.release(key, id)
       else if (isLate && !this.#held.has(key, id)) {
         // A cluster repeats commands, so that this one can come after the release.
@@ -116,13 +116,13 @@ export class RedisSlots implements SlotStore {
 
   /** Makes Redis agree with the slots that this process holds. */
   renew(): void {
-    const { guard, leaseMs } = this.#options
+    const { guard, slotLeaseMs } = this.#options
     this.#giveBackAgain()
     for (const [key, holders] of this.#held.byKey()) {
       const ids = [...holders]
       const renewing = guard.run(() => {
         for (const id of ids) this.#known.hold(key, id)
-        return this.#takeOf(key, ANY_NUMBER, leaseMs, ids)
+        return this.#takeOf(key, ANY_NUMBER, slotLeaseMs, ids)
       })
       // The guard logs the outage, and the next renewal tries again.
       renewing.catch(ignore)
@@ -160,10 +160,10 @@ export class RedisSlots implements SlotStore {
     return releasing
   }
 
-  async #takeOf(key: string, max: number, leaseMs: number, ids: readonly string[]): Promise<boolean> {
+  async #takeOf(key: string, max: number, slotLeaseMs: number, ids: readonly string[]): Promise<boolean> {
     const name = this.#keyOf(key)
     try {
-      return Number(await this.#take([name], [leaseMs, max, ...ids])) === 1
+      return Number(await this.#take([name], [slotLeaseMs, max, ...ids])) === 1
     } catch (error) {
       throw error instanceof Error ? this.#options.faultOf(error, name) : error
     }
@@ -174,7 +174,7 @@ export class RedisSlots implements SlotStore {
   }
 
   #keepRenewing(): void {
-    this.#timer ??= setInterval(() => this.renew(), this.#options.leaseMs / 3).unref()
+    this.#timer ??= setInterval(() => this.renew(), this.#options.slotLeaseMs / 3).unref()
   }
 }
 

@@ -20,7 +20,7 @@ export interface SeenSide {
 
 const AT_ONCE = 100
 /** As `authenticate` has it by default. */
-const CACHE = { freshMs: 4000, staleMs: 600_000, lookupMs: 2000, maxEntries: 10_000 }
+const CACHE = { freshMs: 4000, staleKeysMs: 600_000, storeTimeoutMs: 2000, maxEntries: 10_000 }
 /** Accounts that call for the first time while measuring. */
 const FRESH = 2000
 const BURST = 1000

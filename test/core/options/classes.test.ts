@@ -135,7 +135,7 @@ it('a settler of tasks says what is wrong before it polls', () => {
   const fault = (options: object): Error | undefined =>
     faultOf(() => Reflect.construct(TaskSettler, [{ ...needs, ...options }]))
   assertLine(fault({ store: undefined }), 'TaskSettler: "store" must be a TaskStore', 'no store')
-  assertLine(fault({ readMs: 0 }), 'TaskSettler: "readMs" must be a positive whole number', 'readMs')
+  assertLine(fault({ timeoutMs: 0 }), 'TaskSettler: "timeoutMs" must be a positive whole number', 'timeoutMs')
   const misspelt = 'TaskSettler: there is no option "concurency"; did you mean "concurrency"?'
   assertLine(fault({ concurency: 1 }), misspelt, 'concurency')
 })

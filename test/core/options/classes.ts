@@ -29,9 +29,9 @@ const db = new Kysely<sql.Tables>({
 })
 const ledger = new toolkit.MemoryLedger()
 const redis = { options: {}, sendCommand() {}, defineCommand() {} }
-const onChange = (): void => {}
+const onStoreChange = (): void => {}
 const noBudgets = async () => ({ version: 0, budgets: [] })
-const lineStates = { exchange: async () => new Map(), watch: () => onChange }
+const lineStates = { exchange: async () => new Map(), watch: () => onStoreChange }
 const limiter = new RateLimiterMemory({ points: 1, duration: 1 })
 
 /** A class with options. */
@@ -55,7 +55,7 @@ export const CLASSES: Record<string, Optional> = {
   LineSharing: {
     make: made(LineSharing),
     needs: { store: lineStates, lines: { share() {} } },
-    takes: { store: lineStates, lines: { share() {} }, pollMs: 1, logger: console, onStoreChange: onChange },
+    takes: { store: lineStates, lines: { share() {} }, pollMs: 1, logger: console, onStoreChange },
   },
   Budgets: {
     make: made(Budgets),
@@ -77,7 +77,7 @@ export const CLASSES: Record<string, Optional> = {
       maxQueueBytes: 1,
       batchSize: 1,
       flushMs: 0,
-      retentionMs: null,
+      keepEntriesMs: null,
     },
   },
   UpstreamResources: {
@@ -85,10 +85,10 @@ export const CLASSES: Record<string, Optional> = {
     needs: {},
     takes: {
       store: new MemoryResourceStore(),
-      keepMs: 1,
+      keepResourcesMs: 1,
       storeTimeoutMs: 1,
       logger: console,
-      onStoreChange: onChange,
+      onStoreChange,
     },
   },
   LeasePool: {
@@ -98,12 +98,12 @@ export const CLASSES: Record<string, Optional> = {
       ledger,
       logger: console,
       owner: 'me',
-      onLedgerAway: 'deliver',
+      onStoreError: 'deliver',
       admissionMs: 1,
       stallMs: 1,
       confirmMs: 1,
       maxQueueBytes: 1,
-      onAwayChange: onChange,
+      onStoreChange,
       clock: { now: () => 0, wall: () => 0, after: () => () => {} },
     },
   },
@@ -121,7 +121,7 @@ export const CLASSES: Record<string, Optional> = {
       lines: new toolkit.LineRegistry(),
       pollMs: 1,
       logger: console,
-      onStoreChange: onChange,
+      onStoreChange,
     },
   },
   KeyUses: {
@@ -135,7 +135,7 @@ export const CLASSES: Record<string, Optional> = {
     needs: {},
     takes: { maxCompleted: 1, maxAnswerLength: 0 },
   },
-  MemoryResourceStore: { make: made(MemoryResourceStore), needs: {}, takes: { maxIds: 1 } },
+  MemoryResourceStore: { make: made(MemoryResourceStore), needs: {}, takes: { maxResources: 1 } },
   MemoryLedger: {
     make: made(toolkit.MemoryLedger),
     needs: {},
@@ -170,7 +170,7 @@ export const CLASSES: Record<string, Optional> = {
   RedisLimitStore: {
     make: made(RedisLimitStore),
     needs: { redis },
-    takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange },
+    takes: { redis, prefix: 'p', slotLeaseMs: 1000, timeoutMs: 1, logger: console, onStoreChange },
   },
   S3Archive: {
     make: made(sql.S3Archive),
@@ -188,7 +188,7 @@ export const CLASSES: Record<string, Optional> = {
   StoreGuard: {
     make: made(StoreGuard),
     needs: { name: 'mine' },
-    takes: { name: 'mine', logger: console, timeoutMs: 1, probeMs: 0, rejectsAlone: true, onChange },
+    takes: { name: 'mine', logger: console, timeoutMs: 1, probeMs: 0, rejectsAlone: true, onStoreChange },
   },
 }
 

@@ -49,7 +49,16 @@ export function faultOf(make: () => unknown): Error | undefined {
 
 /** Options that say how long something is kept, or what its age may be: no timer waits for it. */
 const KEPT: ReadonlySet<string> = new Set([
-  ...['keepMs', 'retainMs', 'retentionMs', 'staleMs', 'fineRetentionMs', 'entryWithinMs', 'probeMs'],
+  ...[
+    'keepRecordsMs',
+    'keepResourcesMs',
+    'keepDeliveriesMs',
+    'keepEntriesMs',
+    'staleKeysMs',
+    'keepFineRowsMs',
+    'entryWithinMs',
+    'probeMs',
+  ],
   ...['shortestPollMs', 'longestPollMs', 'signedForMs'],
 ])
 

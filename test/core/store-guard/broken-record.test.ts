@@ -8,7 +8,7 @@ describe('a record that is broken', () => {
     it(`is an answer of its store, which is not away: ${how}`, async () => {
       const logger = recordingLogger()
       const changes: boolean[] = []
-      const guard = new StoreGuard({ name: 's', logger, onChange: (away) => changes.push(away) })
+      const guard = new StoreGuard({ name: 's', logger, onStoreChange: (away) => changes.push(away) })
       const broken = new BrokenRecord('no such form')
       await assert.rejects(
         guard[how](() => Promise.reject(broken)),

@@ -9,7 +9,7 @@ it('a listener that throws neither keeps a store away nor shows in its operation
     name: 'store',
     probeMs: 0,
     logger: { info: tell, warn: tell, error: tell },
-    onChange: () => {
+    onStoreChange: () => {
       throw new Error('a broken metric')
     },
   })

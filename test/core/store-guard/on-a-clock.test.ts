@@ -18,7 +18,12 @@ function guarded(t: TestContext, options: Partial<StoreGuardOptions> = {}) {
   t.mock.method(performance, 'now', () => now)
   const logger = recordingLogger()
   const changes: boolean[] = []
-  const guard = new StoreGuard({ name: 'store', logger, onChange: (away) => changes.push(away), ...options })
+  const guard = new StoreGuard({
+    name: 'store',
+    logger,
+    onStoreChange: (away) => changes.push(away),
+    ...options,
+  })
   const advance = async (ms: number, step = 1) => {
     for (let passed = 0; passed < ms; passed += step) {
       now += step

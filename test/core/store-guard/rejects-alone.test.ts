@@ -15,8 +15,8 @@ function guarded(t: TestContext) {
   t.mock.method(performance, 'now', () => now)
   const logger = recordingLogger()
   const changes: boolean[] = []
-  const onChange = (away: boolean) => void changes.push(away)
-  const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 40, rejectsAlone: true, onChange })
+  const onStoreChange = (away: boolean) => void changes.push(away)
+  const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 40, rejectsAlone: true, onStoreChange })
   const pass = (ms: number) => {
     now += ms
   }

@@ -68,9 +68,9 @@ describe('a resource that a line has made', () => {
   })
 
   it('can be found for a time where upstreams delete it by themselves', async (t) => {
-    for (const [options, keepMs] of [
+    for (const [options, keepResourcesMs] of [
       [{}, 30 * 86_400_000],
-      [{ keepMs: 1000 }, 1000],
+      [{ keepResourcesMs: 1000 }, 1000],
     ] as const) {
       const { kept, stored } = opened(t, options)
       const kinds = ['response', 'message', 'item', 'container', 'audio', 'file', 'conversation']
@@ -80,7 +80,7 @@ describe('a resource that a line has made', () => {
         kinds.map((kind) => ({ kind, id: 'a' })),
       )
       const ends = await Promise.all(kinds.map(async (kind) => (await stored('a', kind))?.expiresAt))
-      assert.deepEqual(ends, [...Array(5).fill(NOW + keepMs), null, null])
+      assert.deepEqual(ends, [...Array(5).fill(NOW + keepResourcesMs), null, null])
       await kept.remember(acme, 'l', [{ kind: 'item', id: 'b', expiresAt: 7 }])
       assert.equal((await stored('b', 'item'))?.expiresAt, 7)
     }
@@ -246,7 +246,7 @@ describe('a store that is away', () => {
   it('is an option that is checked, as all others are', () => {
     for (const options of [
       { store: {} },
-      { keepMs: 0 },
+      { keepResourcesMs: 0 },
       { storeTimeoutMs: -1 },
       { logger: 7 },
       { onStoreChange: 7 },

@@ -11,7 +11,7 @@ resourceStoreContract('memory', async () => {
 
 describe('kept things in memory', () => {
   it('are bounded: the oldest give way', async () => {
-    const store = new MemoryResourceStore({ maxIds: 2 })
+    const store = new MemoryResourceStore({ maxResources: 2 })
     const thing = {
       kind: 'file',
       account: 'acme',
@@ -43,8 +43,8 @@ describe('kept things in memory', () => {
       fc.asyncProperty(
         fc.array(step, { maxLength: 25 }),
         fc.integer({ min: 1, max: 7 }),
-        async (steps, maxIds) => {
-          const store = new MemoryResourceStore({ maxIds })
+        async (steps, maxResources) => {
+          const store = new MemoryResourceStore({ maxResources })
           for (const { act, ...thing } of steps) {
             if (act === 'remember')
               await store.remember([{ ...thing, key: null, model: null, tokens: 0, createdAt: 1 }])
@@ -60,7 +60,7 @@ describe('kept things in memory', () => {
               assert.deepEqual(listed, await store.find(account, names))
               all += listed.length
             }
-          assert.ok(all <= 2 * maxIds)
+          assert.ok(all <= 2 * maxResources)
         },
       ),
       { numRuns: 400 },
@@ -81,8 +81,8 @@ describe('kept things in memory', () => {
   })
 
   it('a bound that is none is refused', () => {
-    assert.throws(() => new MemoryResourceStore({ maxIds: 0 }), /MemoryResourceStore: "maxIds"/)
-    assert.doesNotThrow(() => new MemoryResourceStore({ maxIds: 1 }))
+    assert.throws(() => new MemoryResourceStore({ maxResources: 0 }), /MemoryResourceStore: "maxResources"/)
+    assert.doesNotThrow(() => new MemoryResourceStore({ maxResources: 1 }))
   })
 
   it('are of any order where they are older than others that came before', async () => {

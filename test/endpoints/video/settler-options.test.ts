@@ -10,6 +10,6 @@ describe('the settler', () => {
     assert.throws(() => new TaskSettler({ clients } as never), /"store" must be a TaskStore/)
     assert.throws(() => new TaskSettler({ store } as never), /"clients" must be a function/)
     assert.throws(() => new TaskSettler({ store, clients, concurrency: 0 }), /"concurrency"/)
-    assert.throws(() => new TaskSettler({ store, clients, readMs: 1.5 }), /"readMs"/)
+    assert.throws(() => new TaskSettler({ store, clients, timeoutMs: 1.5 }), /"timeoutMs"/)
   })
 })

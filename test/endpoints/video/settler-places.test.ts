@@ -28,7 +28,7 @@ describe('a settler with a line that does not answer', () => {
     const sound = new ScriptedLine(() => answered({ state: 'succeeded' }))
     settlerOn(t, store, sound, {
       clients: (line) => (line === 'frozen' ? frozen : sound),
-      readMs: 200,
+      timeoutMs: 200,
       shortestPollMs: 60_000,
       longestPollMs: 60_000,
     })

@@ -36,7 +36,7 @@ export function settlerOn(
   const settler = new TaskSettler({
     store,
     clients: () => line,
-    roundMs: 5,
+    pollMs: 5,
     shortestPollMs: 1,
     longestPollMs: 1,
     logger: new KeptLog(),

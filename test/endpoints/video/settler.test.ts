@@ -146,7 +146,7 @@ describe('the settler', () => {
     const line = new ScriptedLine((_task, signal) =>
       line.reads.length === 1 ? untilStopped(signal) : answered({ state: 'succeeded' }),
     )
-    settlerOn(t, store, line, { readMs: 20 })
+    settlerOn(t, store, line, { timeoutMs: 20 })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
   })
 
@@ -231,7 +231,7 @@ describe('the settler', () => {
         },
       })
       const logger = new KeptLog()
-      const settler = settlerOn(t, faulty, new ScriptedLine(() => away), { logger, retainMs: 30_000 })
+      const settler = settlerOn(t, faulty, new ScriptedLine(() => away), { logger, keepTasksMs: 30_000 })
       await untilAsync(async () => asked.length > 0)
       await settler.close()
       assert.equal(await stateOf(store, over), failing === 'prune' ? 'succeeded' : undefined)
@@ -246,7 +246,7 @@ describe('the settler', () => {
     const [old, young] = [await dueTask(store, who), await dueTask(store, who)]
     await store.observe(old.id, { state: 'succeeded' }, Date.now() - 60_000)
     await store.observe(young.id, { state: 'succeeded' }, Date.now())
-    settlerOn(t, store, new ScriptedLine(() => away), { retainMs: 30_000 })
+    settlerOn(t, store, new ScriptedLine(() => away), { keepTasksMs: 30_000 })
     await untilAsync(async () => (await stateOf(store, old)) === undefined)
     assert.equal(await stateOf(store, young), 'succeeded')
     assert.deepEqual(await spentOf(tested, who), [170n, 170n])

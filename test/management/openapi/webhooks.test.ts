@@ -44,7 +44,7 @@ describe('the webhooks of the OpenAPI document', () => {
       const receiver = await startReceiver(t, () => secret)
       const webhook = { id: 'wh', url: receiver.url, events: null, description: null, secret }
       await new SqlWebhookStore(db).create(webhook, originOf())
-      const sender = new WebhookSender({ outbox, allowPrivate: true, roundMs: 10, logger })
+      const sender = new WebhookSender({ outbox, allowPrivate: true, pollMs: 10, logger })
       t.after(() => sender.close())
 
       const expiresAt = new Date(Date.now() + DAY_MS).toISOString()
@@ -76,7 +76,7 @@ describe('the webhooks of the OpenAPI document', () => {
 
       let down = true
       const lines = () => [{ id: 'a', down }]
-      const watch = new WebhookWatch({ outbox, source: new SqlWatchSource(db), lines, roundMs: 5, logger })
+      const watch = new WebhookWatch({ outbox, source: new SqlWatchSource(db), lines, pollMs: 5, logger })
       t.after(() => watch.close())
       watch.noteLedger(true)
       watch.noteLedger(false)

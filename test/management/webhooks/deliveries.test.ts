@@ -22,7 +22,7 @@ async function startProcess(t: TestContext, url: string, more: Partial<WebhookSe
   const db = await openDatabase(url, PATIENT)
   t.after(() => db.destroy())
   const outbox = new SqlWebhookOutbox(db)
-  const options = { outbox, allowPrivate: true, roundMs: 10, logger: quiet, ...more }
+  const options = { outbox, allowPrivate: true, pollMs: 10, logger: quiet, ...more }
   const sender = new WebhookSender(options)
   t.after(() => sender.close())
   return { db, outbox, store: new SqlWebhookStore(db), sender }

@@ -77,7 +77,7 @@ async function scene(t: TestContext, allowPrivate: boolean) {
     outbox,
     allowPrivate,
     timeoutMs: TIMEOUT_MS,
-    roundMs: 10,
+    pollMs: 10,
     logger,
   })
   t.after(() => sender.close().then(() => db.destroy()))

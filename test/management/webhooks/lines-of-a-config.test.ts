@@ -22,7 +22,7 @@ async function watching(t: TestContext) {
       const beside = { id: 'beside', down: false }
       return line === 'gone' ? [beside] : [{ id: 'a', down: line === 'down' }, beside]
     },
-    roundMs: 1,
+    pollMs: 1,
     now: () => now,
   })
   t.after(() => watch.close())

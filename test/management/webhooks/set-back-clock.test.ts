@@ -27,7 +27,7 @@ async function scene(t: TestContext, watchers: number, keys: readonly EndingKey[
   const rounds = down.map(() => 0)
   const watches = down.map((lines, i) => {
     const watch = new WebhookWatch({
-      ...{ outbox, source, roundMs: 5, now: () => clock.now, logger: quiet },
+      ...{ outbox, source, pollMs: 5, now: () => clock.now, logger: quiet },
       lines() {
         rounds[i] = Number(rounds[i]) + 1
         return ['a', 'b'].map((id) => ({ id, down: lines.has(id) }))
@@ -137,7 +137,13 @@ describe('a sender whose clock was ahead and is set back', () => {
       looked.push(now)
       return null
     })
-    const sender = new WebhookSender({ outbox, roundMs: 5, retainMs: 1, now: () => now, logger: quiet })
+    const sender = new WebhookSender({
+      outbox,
+      pollMs: 5,
+      keepDeliveriesMs: 1,
+      now: () => now,
+      logger: quiet,
+    })
     t.after(() => sender.close().then(() => db.destroy()))
     await until(() => pruned.length === 1 && looked.length === 1, 'the first round')
     now = NOW

@@ -51,7 +51,7 @@ async function scene(t: TestContext, url: string) {
         rounds[i] = Number(rounds[i]) + 1
         return ['a', 'b'].map((id) => ({ id, down: lines.has(id) }))
       },
-      roundMs: 5,
+      pollMs: 5,
       now: () => clock.now,
       logger: quiet,
     })

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { KeyRecord } from '../../../lib/middleware/authenticate/index.ts'
 import { KeyCache, type KeyCacheOptions } from '../../../lib/middleware/authenticate/key-cache.ts'
 
-const OPTIONS: KeyCacheOptions = { freshMs: 1000, staleMs: 10_000, lookupMs: 2000, maxEntries: 30 }
+const OPTIONS: KeyCacheOptions = { freshMs: 1000, staleKeysMs: 10_000, storeTimeoutMs: 2000, maxEntries: 30 }
 const record = (id: string) => ({ id }) as KeyRecord
 
 /** A cache on the clock of the test, and what it asks for. Keys whose name begins with "no" are not known. */
@@ -93,7 +93,7 @@ describe('the key cache', () => {
   })
 
   it('takes a late answer only if none is newer, and one of the same time', async (t) => {
-    const { cache, directory, pass } = cached(t, { freshMs: 5000, lookupMs: 100 })
+    const { cache, directory, pass } = cached(t, { freshMs: 5000, storeTimeoutMs: 100 })
     const answers: ((found: KeyRecord | undefined) => void)[] = []
     t.mock.method(directory, 'find', () => new Promise((resolve) => answers.push(resolve)))
     const first = cache.find('a')
@@ -133,7 +133,7 @@ describe('the key cache', () => {
     [10_000, false],
   ] as const)
     it(`${standsIn ? 'has' : 'does not have'} an answer of ${age} ms ago stand in, and waits accordingly`, async (t) => {
-      const { cache, directory, pass } = cached(t, { lookupMs: 700 })
+      const { cache, directory, pass } = cached(t, { storeTimeoutMs: 700 })
       await cache.find('a')
       await pass(age)
       t.mock.method(directory, 'find', () => new Promise(() => {}))
@@ -151,7 +151,7 @@ describe('the key cache', () => {
     })
 
   it('waits no longer than it may, where that is less than half a second', async (t) => {
-    const { cache, directory, pass } = cached(t, { lookupMs: 50 })
+    const { cache, directory, pass } = cached(t, { storeTimeoutMs: 50 })
     await cache.find('a')
     await pass(2000)
     t.mock.method(directory, 'find', () => new Promise(() => {}))

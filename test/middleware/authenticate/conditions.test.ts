@@ -217,17 +217,20 @@ describe('a console token', () => {
 describe('options that cannot work', () => {
   it('are refused at construction, with what is wrong', () => {
     assert.throws(() => authenticate({} as never), /"keys" must be a KeyDirectory/)
-    for (const cacheMs of [-1, 5001, Number.NaN])
-      assert.throws(() => authenticate({ keys, cacheMs }), /"cacheMs" must be between 0 and 5000/)
-    assert.throws(() => authenticate({ keys, cacheEntries: 0 }), /"cacheEntries"/)
-    for (const lookupMs of [-1, 0, 60_001, Number.NaN])
-      assert.throws(() => authenticate({ keys, lookupMs }), /"lookupMs" must be above 0 and at most 60000/)
+    for (const cacheKeysMs of [-1, 5001, Number.NaN])
+      assert.throws(() => authenticate({ keys, cacheKeysMs }), /"cacheKeysMs" must be between 0 and 5000/)
+    assert.throws(() => authenticate({ keys, maxCachedKeys: 0 }), /"maxCachedKeys"/)
+    for (const storeTimeoutMs of [-1, 0, 60_001, Number.NaN])
+      assert.throws(
+        () => authenticate({ keys, storeTimeoutMs }),
+        /"storeTimeoutMs" must be above 0 and at most 60000/,
+      )
     for (const able of [
-      { lookupMs: 0.5 },
-      { lookupMs: 60_000 },
-      { cacheMs: 0 },
-      { cacheMs: 5000 },
-      { cacheEntries: 1 },
+      { storeTimeoutMs: 0.5 },
+      { storeTimeoutMs: 60_000 },
+      { cacheKeysMs: 0 },
+      { cacheKeysMs: 5000 },
+      { maxCachedKeys: 1 },
     ])
       assert.doesNotThrow(() => authenticate({ keys, ...able }))
     const accounts = [{ id: 'acme' }]

@@ -84,7 +84,7 @@ describe('the key cache', () => {
 
   it('counts an answer’s age from when it was asked for, not from when it came', async (t) => {
     const { advance } = clock(t)
-    app = await guard({ keys: directory, cacheMs: 1000 })
+    app = await guard({ keys: directory, cacheKeysMs: 1000 })
     const first = app.ask(bearer('sk-1'))
     await eventually(() => directory.asked.length === 1)
     advance(1000)
@@ -94,7 +94,7 @@ describe('the key cache', () => {
   })
 
   it('asks every time where the app wants no cache', async () => {
-    app = await guard({ keys: directory, cacheMs: 0 })
+    app = await guard({ keys: directory, cacheKeysMs: 0 })
     await errorOf('sk-1')
     directory.disable('sk-1')
     assert.equal(await errorOf('sk-1'), 'key_disabled')
@@ -121,7 +121,7 @@ describe('the key cache', () => {
 
   it('stays bounded under a flood of guesses, which push no key out', async () => {
     directory.answer = 'at once'
-    app = await guard({ keys: directory, cacheEntries: 50, cacheMs: 5000 })
+    app = await guard({ keys: directory, maxCachedKeys: 50, cacheKeysMs: 5000 })
     await errorOf('sk-1')
     for (let i = 0; i < 60; i++) await errorOf(`guess-${i}`)
     directory.asked = []
@@ -136,7 +136,7 @@ describe('the key cache', () => {
 
   it('stays bounded under many good keys', async () => {
     directory.answer = 'at once'
-    app = await guard({ keys: directory, cacheEntries: 1 })
+    app = await guard({ keys: directory, maxCachedKeys: 1 })
     for (const key of ['sk-1', 'sk-2', 'sk-1']) assert.equal(await errorOf(key), undefined)
     assert.equal(directory.asked.length, 3)
   })
@@ -147,7 +147,7 @@ describe('while the directory is away', () => {
   for (const away of ways) {
     it(`the last answer stands in for a known key (${away})`, async (t) => {
       const { advance } = clock(t)
-      app = await guard({ keys: directory, lookupMs: 250, staleMs: 60_000 })
+      app = await guard({ keys: directory, storeTimeoutMs: 250, staleKeysMs: 60_000 })
       directory.disable('sk-2')
       assert.deepEqual([await errorOf('sk-1'), await errorOf('sk-2')], [undefined, 'key_disabled'])
       directory.answer = away
@@ -160,7 +160,7 @@ describe('while the directory is away', () => {
 
     it(`a key not known is an internal_error, never a 401 (${away})`, async (t) => {
       const { advance } = clock(t)
-      app = await guard({ keys: directory, lookupMs: 250 })
+      app = await guard({ keys: directory, storeTimeoutMs: 250 })
       assert.equal(await errorOf('sk-new'), 'invalid_credential')
       directory.answer = away
       advance(5000)
@@ -180,7 +180,7 @@ describe('while the directory is away', () => {
 
   it('a known key does not wait for as long as one that nobody can stand in for', async (t) => {
     const { advance } = clock(t)
-    app = await guard({ keys: directory, lookupMs: 60_000 })
+    app = await guard({ keys: directory, storeTimeoutMs: 60_000 })
     assert.equal(await errorOf('sk-1'), undefined)
     directory.answer = 'never'
     advance(5000)
@@ -189,7 +189,7 @@ describe('while the directory is away', () => {
   })
 
   it('a status that the directory’s own error carries is not the caller’s', async () => {
-    for (const cacheMs of [0, 4000]) {
+    for (const cacheKeysMs of [0, 4000]) {
       for (const answer of ['rejects', 'throws'] as const) {
         directory.answer = answer
         directory.failure = Object.assign(new Error('x'), {
@@ -197,7 +197,7 @@ describe('while the directory is away', () => {
           expose: true,
           code: 'invalid_credential',
         })
-        app = await guard({ keys: directory, cacheMs })
+        app = await guard({ keys: directory, cacheKeysMs })
         assert.equal(await errorOf('sk-1'), 'internal_error')
         assert.equal(app.admitted, 0)
         await app.close()
@@ -210,7 +210,7 @@ describe('while the directory is away', () => {
     const late: ((record: KeyRecord | undefined) => void)[] = []
     const find = () => new Promise<KeyRecord | undefined>((resolve) => late.push(resolve))
     const record = directory.memory.find(hashSecret('sk-1')) as KeyRecord
-    app = await guard({ keys: { find }, lookupMs: 250 })
+    app = await guard({ keys: { find }, storeTimeoutMs: 250 })
     assert.equal(await errorOf('sk-1'), 'internal_error')
     late[0]?.(record)
     assert.equal(await errorOf('sk-1'), undefined)

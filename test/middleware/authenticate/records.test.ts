@@ -65,14 +65,14 @@ describe('a record of a key', () => {
     })
 
   it('may come in anything that is like a promise', async () => {
-    for (const cacheMs of [0, 4000]) {
+    for (const cacheKeysMs of [0, 4000]) {
       for (const [record, status] of [
         [RECORD, 200],
         [undefined, 401],
       ] as const) {
         // biome-ignore lint/suspicious/noThenProperty: some libraries have promises of their own
         const thenable = { then: (done: (found: unknown) => void) => void setImmediate(done, record) }
-        assert.equal((await answered(thenable, { cacheMs })).status, status)
+        assert.equal((await answered(thenable, { cacheKeysMs })).status, status)
       }
     }
   })
@@ -92,9 +92,9 @@ describe('a record of a key', () => {
     'a record without limits': { ...RECORD, limits: undefined },
   }))
     it(`that is ${name} is a fault of the directory, at once and later`, async () => {
-      for (const cacheMs of [0, 4000])
+      for (const cacheKeysMs of [0, 4000])
         for (const answer of [broken, Promise.resolve(broken)]) {
-          const { status, error, logged, admitted } = await answered(answer, { cacheMs })
+          const { status, error, logged, admitted } = await answered(answer, { cacheKeysMs })
           assert.deepEqual([status, error, admitted], [500, 'internal_error', 0])
           assert.match(logged, /authenticate: the answer of "keys" is no record of a key/)
         }
@@ -102,23 +102,26 @@ describe('a record of a key', () => {
 })
 
 describe('a directory that does not answer', () => {
-  for (const cacheMs of [0, 4000])
-    it(`is waited for as long as the app says, and the log says for how long (cacheMs ${cacheMs})`, async () => {
-      const { status, error, logged } = await answered(new Promise(() => {}), { cacheMs, lookupMs: 20 })
+  for (const cacheKeysMs of [0, 4000])
+    it(`is waited for as long as the app says, and the log says for how long (cacheKeysMs ${cacheKeysMs})`, async () => {
+      const { status, error, logged } = await answered(new Promise(() => {}), {
+        cacheKeysMs,
+        storeTimeoutMs: 20,
+      })
       assert.deepEqual([status, error], [500, 'internal_error'])
       assert.match(logged, /the key directory has not answered for 20 ms/)
     })
 
   it('may refuse the call itself, with an error of the gateway', async () => {
     const refusal = () => new GatewayError('billing_unavailable')
-    for (const cacheMs of [0, 4000])
+    for (const cacheKeysMs of [0, 4000])
       for (const find of [
         () => Promise.reject(refusal()),
         () => {
           throw refusal()
         },
       ]) {
-        app = await guard({ keys: { find }, cacheMs })
+        app = await guard({ keys: { find }, cacheKeysMs })
         const { status, error, text } = await app.ask(bearer('sk'))
         assert.deepEqual([status, error], [503, 'billing_unavailable'])
         assert.equal(JSON.parse(text).request_id, app.calls[0]?.id)
@@ -133,11 +136,11 @@ describe('options of authenticate', () => {
     ['keys', {}],
     ['keys', { findAll() {} }],
     ['region', 7],
-    ['cacheMs', 5000.5],
-    ['cacheMs', -0.5],
-    ['cacheEntries', 0.5],
-    ['staleMs', -1],
-    ['lookupMs', 60_000.5],
+    ['cacheKeysMs', 5000.5],
+    ['cacheKeysMs', -0.5],
+    ['maxCachedKeys', 0.5],
+    ['staleKeysMs', -1],
+    ['storeTimeoutMs', 60_000.5],
     ['onUse', {}],
   ] as const)
     it(`refuse "${name}" of ${JSON.stringify(value)}, by its name`, () => {
@@ -148,7 +151,7 @@ describe('options of authenticate', () => {
     })
 
   it('may be as small as they can be', () => {
-    for (const able of [{ staleMs: 0 }, { lookupMs: 1e-9 }, { cacheEntries: 1 }, { region: 'x' }])
+    for (const able of [{ staleKeysMs: 0 }, { storeTimeoutMs: 1e-9 }, { maxCachedKeys: 1 }, { region: 'x' }])
       assert.doesNotThrow(() => authenticate({ keys, ...able }))
   })
 })

@@ -32,8 +32,8 @@ afterEach(async () => {
 })
 
 describe('the use of a key', () => {
-  for (const cacheMs of [0, 4000])
-    it(`is told with its id and the time, once in a second for each key (cacheMs ${cacheMs})`, async (t) => {
+  for (const cacheKeysMs of [0, 4000])
+    it(`is told with its id and the time, once in a second for each key (cacheKeysMs ${cacheKeysMs})`, async (t) => {
       const start = Date.parse('2026-01-01T00:00:00Z')
       t.mock.timers.enable({ apis: ['Date'], now: start })
       const told: [string, number][] = []
@@ -48,7 +48,7 @@ describe('the use of a key', () => {
           enabled: id !== 'off',
         })),
       })
-      app = await guard({ keys, onUse, cacheMs })
+      app = await guard({ keys, onUse, cacheKeysMs })
       for (const [at, ...ids] of [
         [0, 'one', 'two', 'one', 'off', 'none'],
         [999, 'one', 'two'],

@@ -33,7 +33,7 @@ interface Held {
   /** The most that can be charged. */
   most?: bigint
   settlesRecords?: boolean
-  onLedgerAway?: 'hold' | 'deliver'
+  onStoreError?: 'hold' | 'deliver'
   outcome?: SettleOutcome | Promise<SettleOutcome>
   revoked?: 'queued' | 'dropped'
   claim?: Partial<RunningClaim> | null
@@ -61,7 +61,7 @@ export function billedCall({
   const reservation = {
     amount,
     settlesRecords: false,
-    onLedgerAway: 'hold',
+    onStoreError: 'hold',
     ...held,
     settle(bill: Bill) {
       log.push(`settle ${bill.amount}`)

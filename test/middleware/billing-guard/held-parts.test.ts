@@ -108,12 +108,12 @@ describe('a part of a call that goes on', () => {
     assert.deepEqual(await books(), [0n, 0n])
   })
 
-  for (const [onLedgerAway, code] of [
+  for (const [onStoreError, code] of [
     ['hold', 'billing_unavailable'],
     ['deliver', undefined],
   ] as const)
-    it(`whose charge nobody confirms ends the call, or not: ${onLedgerAway}`, async () => {
-      const { held, process, bill, books } = await running({ onLedgerAway })
+    it(`whose charge nobody confirms ends the call, or not: ${onStoreError}`, async () => {
+      const { held, process, bill, books } = await running({ onStoreError })
       const part = await held()
       process.ledger.faults.set('settle', 'fails')
       const charging = part.charge()

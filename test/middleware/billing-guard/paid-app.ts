@@ -22,7 +22,7 @@ export interface PaidAppOptions {
   handler: (req: Request, res: Response) => void
   reserve?: string
   confirmMs?: number
-  onLedgerAway?: 'hold' | 'deliver'
+  onStoreError?: 'hold' | 'deliver'
 }
 
 export async function servePaid({

@@ -30,7 +30,7 @@ describe('a charge that nobody confirms', () => {
     it(`is taken for confirmed where answers are delivered all the same, ${later ? 'told later' : 'told at once'}`, async () => {
       const options = {
         outcome: unconfirmed(),
-        onLedgerAway: 'deliver',
+        onStoreError: 'deliver',
         settlesRecords: true,
         claim: {},
       } as const

@@ -27,7 +27,7 @@ describe('an answer that was kept back because its charge was not confirmed', ()
     const upstream = await startUpstream()
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store: new SqlIdempotencyStore(db), completedBy: 'ledger', storeTimeoutMs: 10_000 },
+      idempotency: { store: new SqlIdempotencyStore(db), settledBy: 'ledger', storeTimeoutMs: 10_000 },
       further: billingGuard({ pool, key: () => null, reserve: () => '1' }),
     })
     t.after(async () => {

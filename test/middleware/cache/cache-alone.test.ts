@@ -77,7 +77,7 @@ describe('cache in front of a handler', () => {
       'too large': (_req, res) => void res.json('x'.repeat(200)),
     }
     for (const [name, handler] of Object.entries(handlers)) {
-      const { ask, runs } = await countingApp(t, { maxBytes: 100 }, { handler })
+      const { ask, runs } = await countingApp(t, { answerLimitBytes: 100 }, { handler })
       await (await ask()).arrayBuffer().catch(() => {})
       await (await ask()).arrayBuffer().catch(() => {})
       assert.equal(runs(), 2, name)

@@ -136,11 +136,11 @@ describe('the call log writer', () => {
 
   it('refuses options that cannot work', () => {
     assert.throws(() => new CallLogWriter({} as CallLogWriterOptions), /"store"/)
-    for (const name of ['maxQueue', 'batchSize', 'retentionMs'] as const) {
+    for (const name of ['maxQueue', 'batchSize', 'keepEntriesMs'] as const) {
       assert.throws(() => writerOf({ [name]: 0 }), new RegExp(`"${name}"`))
     }
     assert.throws(() => writerOf({ flushMs: 1001 }), /"flushMs"/)
-    for (const name of ['maxQueue', 'batchSize', 'flushMs', 'retentionMs'] as const)
+    for (const name of ['maxQueue', 'batchSize', 'flushMs', 'keepEntriesMs'] as const)
       assert.throws(() => writerOf({ [name]: Number.NaN }), new RegExp(`"${name}"`))
     assert.throws(() => writerOf({ flushMs: -1 }), /"flushMs"/)
     for (const options of [
@@ -148,7 +148,7 @@ describe('the call log writer', () => {
       { batchSize: 1 },
       { flushMs: 0 },
       { flushMs: 1000 },
-      { retentionMs: 1 },
+      { keepEntriesMs: 1 },
     ])
       assert.doesNotThrow(() => writerOf(options))
   })
@@ -227,7 +227,7 @@ describe('retention', () => {
 
   it('can be switched off', async (t) => {
     await store.append(old(1))
-    writerOf({ retentionMs: null })
+    writerOf({ keepEntriesMs: null })
     await pass(t, DAY)
     assert.equal((await store.list({ limit: 5 })).entries.length, 1)
   })

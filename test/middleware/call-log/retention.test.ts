@@ -15,8 +15,8 @@ beforeEach((t) => {
 describe('the retention of a call log writer', () => {
   it('is as it was where the same time is given again, or entries are kept for ever', async (t) => {
     const prune = t.mock.method(store, 'prune')
-    const writer = writerOf({ retentionMs: 2 * DAY })
-    const forEver = writerOf({ retentionMs: null })
+    const writer = writerOf({ keepEntriesMs: 2 * DAY })
+    const forEver = writerOf({ keepEntriesMs: null })
     writer.keepFor(2 * DAY)
     forEver.keepFor(DAY)
     await pass(t, 14_999)
@@ -45,7 +45,7 @@ describe('the retention of a call log writer', () => {
   it('is not needed for the end: a writer that keeps entries for ever writes what waits, and takes no more', async () => {
     const [waiting, late] = entries(2)
     assert.ok(waiting && late)
-    const forEver = writerOf({ retentionMs: null })
+    const forEver = writerOf({ keepEntriesMs: null })
     forEver.add(waiting)
     await forEver.close()
     await forEver.close()

@@ -221,9 +221,9 @@ describe('the options of the call log writer', () => {
     ]),
     ['flushMs', -0.1],
     ['flushMs', 1000.1],
-    ['retentionMs', -1],
-    ['retentionMs', '1'],
-    ['retentionMs', true],
+    ['keepEntriesMs', -1],
+    ['keepEntriesMs', '1'],
+    ['keepEntriesMs', true],
   ]
   for (const [name, value] of WRONG)
     it(`refuse "${name}" of ${JSON.stringify(value)}, by its name`, () => {

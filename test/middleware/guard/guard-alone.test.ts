@@ -195,7 +195,7 @@ describe('guard in front of a handler of the app', () => {
   })
 
   it('stops a pattern that takes for ever, and checks the next text', async (t) => {
-    const slow = patterns({ refuse: [/^(a+)+$/], limitMs: 1000 })
+    const slow = patterns({ refuse: [/^(a+)+$/], timeoutMs: 1000 })
     const { send } = await appWith(t, { input: slow }, (_req, res) => res.json({}))
     assert.equal((await send({ text: `${'a'.repeat(40)}!` })).status, 400)
     assert.equal((await send({ text: 'ab' })).status, 200)
@@ -266,7 +266,7 @@ describe('guard in front of a handler of the app', () => {
 })
 
 it('patterns that take long on the texts of one account delay another account by at most two of them', async () => {
-  const check = patterns({ refuse: [/(a+)+b/], limitMs: 300 })
+  const check = patterns({ refuse: [/(a+)+b/], timeoutMs: 300 })
   const ended: string[] = []
   const ask = (accountId: string, text: string): Promise<unknown> =>
     Promise.resolve(check(text, { principal: { accountId } } as Call))

@@ -231,7 +231,7 @@ describe('idempotency alone, before a handler of one’s own', () => {
 
   it('keeps keys apart as the app says', async (t) => {
     const shop = await openShop(t, (_req, res) => void res.json({}), {
-      scope: (req) => String(req.headers['x-user']),
+      by: (req) => String(req.headers['x-user']),
     })
     const by = (user: string) => shop.order('k', {}, { headers: { 'x-user': user } })
     assert.deepEqual([(await by('ann')).status, (await by('bob')).status], [200, 200])
@@ -240,14 +240,14 @@ describe('idempotency alone, before a handler of one’s own', () => {
 
   it('says at construction what is wrong with an option', () => {
     const wrong: [IdempotencyOptions, RegExp][] = [
-      [{ leaseMs: 100 }, /"leaseMs"/],
-      [{ keepMs: Number.POSITIVE_INFINITY }, /"keepMs"/],
+      [{ claimLeaseMs: 100 }, /"claimLeaseMs"/],
+      [{ keepRecordsMs: Number.POSITIVE_INFINITY }, /"keepRecordsMs"/],
       [{ handlerMs: 0 }, /"handlerMs"/],
       [{ storeTimeoutMs: -1 }, /"storeTimeoutMs"/],
       [{ answerLimitBytes: -1 }, /"answerLimitBytes"/],
-      [{ scope: 'all' as never }, /"scope"/],
+      [{ by: 'all' as never }, /"by"/],
       [{ store: {} as never }, /"store"/],
-      [{ completedBy: 'me' as never }, /"completedBy"/],
+      [{ settledBy: 'me' as never }, /"settledBy"/],
     ]
     for (const [options, message] of wrong)
       assert.throws(() => idempotency(options), { name: 'TypeError', message })

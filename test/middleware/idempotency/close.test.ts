@@ -43,7 +43,7 @@ class SlowlyPruned extends MemoryIdempotencyStore {
 
 async function keyedApp(t: TestContext, store: IdempotencyStore, storeTimeoutMs = 10_000, leaseMs = 60_000) {
   const logger = recordingLogger()
-  const once = idempotency({ store, logger, storeTimeoutMs, leaseMs })
+  const once = idempotency({ store, logger, storeTimeoutMs, claimLeaseMs: leaseMs })
   const server = await serveApp((app) => {
     app.post('/orders', express.json(), once, (req, res) => void res.status(req.body.status).json({}))
   })

@@ -35,7 +35,7 @@ class BrokenRow extends MemoryIdempotencyStore {
 function keeperOf(store: MemoryIdempotencyStore) {
   const logger = recordingLogger()
   const guard = new StoreGuard({ name: 'claims', logger, rejectsAlone: true })
-  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs: 60_000, keepMs: 3_600_000 })
+  const keeper = new ClaimKeeper({ store, guard, logger, claimLeaseMs: 60_000, keepRecordsMs: 3_600_000 })
   return { keeper, guard, logger }
 }
 

@@ -42,7 +42,10 @@ async function hangingAttempt<Store extends IdempotencyStore>(t: TestContext, st
   one.script = (res) => {
     fail = () => answerJson(res, 500, {})
   }
-  const gateway = await keyedGateway(t, { lines: [one.url, other.url], idempotency: { store, leaseMs } })
+  const gateway = await keyedGateway(t, {
+    lines: [one.url, other.url],
+    idempotency: { store, claimLeaseMs: leaseMs },
+  })
   return { gateway, store, one, other, fail: () => fail() }
 }
 

@@ -27,7 +27,7 @@ function keeperOf(t: TestContext, { probeMs = 0 } = {}) {
     })
   }
   const guard = new StoreGuard({ name: 'claims', logger, probeMs })
-  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs: LEASE_MS, keepMs: KEEP_MS })
+  const keeper = new ClaimKeeper({ store, guard, logger, claimLeaseMs: LEASE_MS, keepRecordsMs: KEEP_MS })
   const claim = async (id: string) => {
     const held = await keeper.claim({ id, owner: `req_${id}` }, 'f')
     assert.ok(held instanceof HeldClaim)

@@ -75,7 +75,7 @@ describe('a handler that answers without its caller', () => {
         await left.promise
         res.json({ paid: true })
       },
-      { replay: false, completedBy: 'ledger', handlerMs: HANDLER_MS },
+      { replay: false, settledBy: 'ledger', handlerMs: HANDLER_MS },
     )
     const leaving = new AbortController()
     const asked = app.pay('a', { signal: leaving.signal }).catch(() => undefined)

@@ -88,7 +88,7 @@ describe('an own handler whose claim is lost', { concurrency: true }, () => {
       it(`ends in an error where ${who} and it answers ${how}`, async (t) => {
         const store = new TakenStore()
         const logger = recordingLogger()
-        const port = await serve(t, { store, logger, leaseMs }, async (_req, res) => {
+        const port = await serve(t, { store, logger, claimLeaseMs: leaseMs }, async (_req, res) => {
           await answer(res, async () => {
             await lose(store)
             if (leaseMs < 1000) await until(() => logger.lines.length > 0, 'the renewal')

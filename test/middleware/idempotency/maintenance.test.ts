@@ -13,7 +13,7 @@ const LEASE_MS = 60_000
 function keeperOf(store: MemoryIdempotencyStore, leaseMs = LEASE_MS) {
   const logger = recordingLogger()
   const guard = new StoreGuard({ name: 'claims', logger, probeMs: 0 })
-  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs, keepMs: 3_600_000 })
+  const keeper = new ClaimKeeper({ store, guard, logger, claimLeaseMs: leaseMs, keepRecordsMs: 3_600_000 })
   const claim = async (id: string) => {
     const held = await keeper.claim({ id, owner: `req_${id}` }, 'fingerprint')
     assert.ok(held instanceof HeldClaim)

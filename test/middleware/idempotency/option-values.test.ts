@@ -13,11 +13,11 @@ describe('the options of idempotency', () => {
   for (const [name, value] of [
     ['store', {}],
     ['store', { renew() {} }],
-    ['scope', 'all'],
-    ['keepMs', 0],
-    ['leaseMs', 399],
-    ['leaseMs', 400.5],
-    ['leaseMs', MAX_TIMER_MS + 1],
+    ['by', 'all'],
+    ['keepRecordsMs', 0],
+    ['claimLeaseMs', 399],
+    ['claimLeaseMs', 400.5],
+    ['claimLeaseMs', MAX_TIMER_MS + 1],
     ['answerLimitBytes', -1],
     ['answers', {}],
     ['answers', { ...answers, write: undefined }],
@@ -25,7 +25,7 @@ describe('the options of idempotency', () => {
     ['replay', 'true'],
     ['keepWhen', true],
     ['handlerMs', 0],
-    ['completedBy', 'me'],
+    ['settledBy', 'me'],
     ['storeTimeoutMs', 0],
     ['onStoreChange', {}],
     ['logger', {}],
@@ -38,14 +38,14 @@ describe('the options of idempotency', () => {
     })
 
   for (const options of [
-    { leaseMs: 400 },
-    { leaseMs: MAX_TIMER_MS },
+    { claimLeaseMs: 400 },
+    { claimLeaseMs: MAX_TIMER_MS },
     { answerLimitBytes: 0 },
     { answers: answers as never },
     { replay: true, keepWhen: () => true },
     { replay: false },
-    { replay: true, completedBy: 'store' },
-    { completedBy: 'ledger' },
+    { replay: true, settledBy: 'store' },
+    { settledBy: 'ledger' },
     { storeTimeoutMs: 1 },
   ] satisfies IdempotencyOptions[])
     it(`may be ${Object.keys(options)}: ${Object.values(options)}`, () => {
@@ -70,14 +70,14 @@ describe('a status that the app says nothing of', () => {
     })
 })
 
-describe('the scope that an app names', () => {
-  for (const [name, scope] of [
+describe('the owner that an app names', () => {
+  for (const [name, by] of [
     ['no text', () => 7 as never],
     ['a promise', async () => 'acme'],
     ['nothing', () => undefined as never],
   ] as const)
     it(`is refused where it is ${name}, and nothing is run`, async (t) => {
-      const app = await payments(t, (_req, res) => void res.end(), { scope: scope as never })
+      const app = await payments(t, (_req, res) => void res.end(), { by: by as never })
       assert.equal((await app.pay('a')).status, 500)
       assert.equal(app.runs, 0)
     })
@@ -111,7 +111,7 @@ describe('the times of a key, where the app says nothing of them,', () => {
   })
 
   it('are otherwise as the app says', async (t) => {
-    const { asked, options } = opened({ leaseMs: 5000, keepMs: 7_000_000 })
+    const { asked, options } = opened({ claimLeaseMs: 5000, keepRecordsMs: 7_000_000 })
     const app = await payments(t, (_req, res) => void res.end(), options)
     await app.pay('a')
     assert.deepEqual(asked, [

@@ -19,7 +19,12 @@ async function faultyGateway(t: TestContext, leaseMs = LEASE) {
   const changes: boolean[] = []
   const gateway = await keyedGateway(t, {
     lines: [upstream.url],
-    idempotency: { store, leaseMs, storeTimeoutMs: 250, onStoreChange: (away) => changes.push(away) },
+    idempotency: {
+      store,
+      claimLeaseMs: leaseMs,
+      storeTimeoutMs: 250,
+      onStoreChange: (away) => changes.push(away),
+    },
   })
   return { upstream, store, gateway, changes }
 }
@@ -133,7 +138,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     const store = new RedisIdempotencyStore({ redis: redis.client() })
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, leaseMs: LEASE, storeTimeoutMs: 1000 },
+      idempotency: { store, claimLeaseMs: LEASE, storeTimeoutMs: 1000 },
     })
     assert.equal((await gateway.exchange('before')).status, 200)
     assert.equal((await gateway.exchange('before')).errorCode, 'idempotency_key_replayed')
@@ -167,7 +172,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     const store = new RedisIdempotencyStore({ redis: redis.client() })
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, leaseMs: 30_000, storeTimeoutMs: 1000 },
+      idempotency: { store, claimLeaseMs: 30_000, storeTimeoutMs: 1000 },
     })
     let finish = () => {}
     upstream.script = (res) => {

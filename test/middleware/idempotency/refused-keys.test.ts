@@ -173,7 +173,7 @@ describe('callers who share their keys', () => {
     ['who send a key', { replay: true }, { authorization: 'Bearer x' }, false, 1],
     ['who say nothing', { replay: true }, {}, false, 0],
     ['whose account is known', { replay: true }, { cookie: 'a=b' }, true, 0],
-    ['where the app has a scope', { replay: true, scope: () => 'all' }, { cookie: 'a=b' }, false, 0],
+    ['where the app has a scope', { replay: true, by: () => 'all' }, { cookie: 'a=b' }, false, 0],
     ['where no answer is given again', {}, { cookie: 'a=b' }, false, 0],
   ] as const)
     it(`are ${told ? '' : 'not '}told of, ${name}`, async (t) => {

@@ -12,7 +12,7 @@ describe('a keeper of claims', () => {
     const store = new MemoryIdempotencyStore()
     const logger = recordingLogger()
     const guard = new StoreGuard({ name: 'claims', logger, rejectsAlone: true, probeMs: 0 })
-    const keeper = new ClaimKeeper({ store, guard, logger, leaseMs, keepMs: 1000 })
+    const keeper = new ClaimKeeper({ store, guard, logger, claimLeaseMs: leaseMs, keepRecordsMs: 1000 })
     const pass = async (ms: number) => {
       clock.tick(ms)
       for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)

@@ -229,11 +229,11 @@ describe('idempotency({ replay: true })', () => {
     for (const key of ['b', 'c']) await app.pay(key, { headers: { authorization: 'Bearer x' } })
     assert.match(
       app.logged.map(({ message }) => message).join(),
-      /^idempotency: with "replay" and without "scope" [^,]*give "scope"|^idempotency: .* give "scope", such as .*$/,
+      /^idempotency: with "replay" and without "by" [^,]*give "by"|^idempotency: .* give "by", such as .*$/,
     )
     assert.equal(app.logged.length, 1)
     const scoped = await payments(t, (_req, res) => void res.end(), {
-      scope: (req) => String(req.headers.authorization),
+      by: (req) => String(req.headers.authorization),
     })
     await scoped.pay('a', { headers: { authorization: 'Bearer x' } })
     await scoped.pay('a', { headers: { authorization: 'Bearer y' } })
@@ -243,8 +243,8 @@ describe('idempotency({ replay: true })', () => {
 
   it('needs the options that go together', () => {
     assert.throws(
-      () => idempotency({ replay: true, completedBy: 'ledger' }),
-      /"replay" needs "completedBy" to be "store"/,
+      () => idempotency({ replay: true, settledBy: 'ledger' }),
+      /"replay" needs "settledBy" to be "store"/,
     )
     assert.throws(() => idempotency({ keepWhen: () => true }), /"keepWhen" needs "replay" to be true/)
   })

@@ -12,7 +12,7 @@ const LEASE = 400
 it('a call that has run is not run again, although its completion was confirmed only after its lease', async () => {
   const store = new FaultyStore(new MemoryIdempotencyStore())
   const guard = new StoreGuard({ name: 'claims', logger: silent, probeMs: 0 })
-  const keeper = new ClaimKeeper({ store, guard, logger: silent, leaseMs: LEASE, keepMs: 60_000 })
+  const keeper = new ClaimKeeper({ store, guard, logger: silent, claimLeaseMs: LEASE, keepRecordsMs: 60_000 })
   const first = await keeper.claim({ id: 'record', owner: 'req_1' }, 'fingerprint')
   assert.ok(first instanceof HeldClaim)
   store.faults.set('complete', 'fails')

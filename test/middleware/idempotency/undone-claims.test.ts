@@ -19,7 +19,7 @@ for (const settlingMs of [0, RENEW_MS, 2 * LEASE_MS])
       const guard = new StoreGuard({ name: 'claims', logger: recordingLogger(), probeMs: 0 })
       const keeper = new ClaimKeeper({
         ...{ store, guard, logger: recordingLogger() },
-        ...{ leaseMs: LEASE_MS, keepMs: KEEP_MS },
+        ...{ claimLeaseMs: LEASE_MS, keepRecordsMs: KEEP_MS },
       })
       const pass = async (ms: number) => {
         clock.tick(ms)

@@ -54,7 +54,7 @@ describe('a record in the transaction of its charge', () => {
     let committed = 0
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, completedBy: 'ledger' },
+      idempotency: { store, settledBy: 'ledger' },
       further: (req, _res, next) => {
         const call = callOf(req)
         call.onSettle(async () => {
@@ -93,7 +93,7 @@ describe('a record in the transaction of its charge', () => {
     const committed = Promise.withResolvers<void>()
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, completedBy: 'ledger', leaseMs: 2000 },
+      idempotency: { store, settledBy: 'ledger', claimLeaseMs: 2000 },
       further: (req, _res, next) => {
         const call = callOf(req)
         call.onSettle(async () => {

@@ -30,7 +30,7 @@ export class RedisClock {
     const logger = { info() {}, warn() {}, error() {} }
     const store = new RedisLimitStore({
       redis,
-      leaseMs,
+      slotLeaseMs: leaseMs,
       logger,
       timeoutMs: 5000,
     })

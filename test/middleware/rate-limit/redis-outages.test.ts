@@ -29,7 +29,7 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
       redis,
       logger,
       timeoutMs: 1000,
-      onChange: (away) => void changes.push(away),
+      onStoreChange: (away) => void changes.push(away),
     })
     const app = await limitedApp(t, { store, ...options })
     const timed = async (members?: Parameters<typeof app.ask>[0]) => {
@@ -158,8 +158,8 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
 
   it('says at construction what is wrong with an option', () => {
     assert.throws(() => new RedisLimitStore({ redis: {} as Redis }), /must be a client of ioredis/)
-    for (const leaseMs of [40_000, 10_000 / 3, Number.NaN])
-      assert.throws(() => new RedisLimitStore({ redis, leaseMs }), /"leaseMs"/)
+    for (const slotLeaseMs of [40_000, 10_000 / 3, Number.NaN])
+      assert.throws(() => new RedisLimitStore({ redis, slotLeaseMs }), /"slotLeaseMs"/)
     for (const timeoutMs of [0, Number.NaN, Number.POSITIVE_INFINITY])
       assert.throws(() => new RedisLimitStore({ redis, timeoutMs }), /"timeoutMs"/)
   })

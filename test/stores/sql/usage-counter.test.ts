@@ -19,11 +19,11 @@ const MONTH_MS = 31 * 86_400_000
 const monthsAgo = (months: number) => Date.now() - months * MONTH_MS
 
 /** Runs the counter once; returns what it logs. */
-async function run(t: TestContext, db: Database, fineRetentionMs?: number): Promise<string[]> {
+async function run(t: TestContext, db: Database, keepFineRowsMs?: number): Promise<string[]> {
   const logged: string[] = []
   const log = (_: object, message?: string) => void logged.push(message ?? '')
   const logger = { info: log, warn: log, error: log }
-  const counter = new SqlUsageCounter(db, { logger, ...(fineRetentionMs && { fineRetentionMs }) })
+  const counter = new SqlUsageCounter(db, { logger, ...(keepFineRowsMs && { keepFineRowsMs }) })
   t.after(() => counter.close())
   await counter.counted()
   return logged

@@ -48,7 +48,7 @@ describe('the leases of a process that died with very many of them', { timeout: 
         await ledger.change('dead', changes)
       }
       const [clock, logger] = [hurriedClock(), recordingLogger()]
-      const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: () => {} })
+      const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onStoreChange: () => {} })
       const sweeper = new LeaseSweeper({
         ledger,
         owner: 'lone',

@@ -36,7 +36,7 @@ describe('an API key', () => {
       },
     }
     const app = await serveApp((express) => {
-      express.use(beginCall(), authenticate({ keys, cacheMs: 0 }))
+      express.use(beginCall(), authenticate({ keys, cacheKeysMs: 0 }))
       express.get('/', (_req, res) => void res.end('fine'))
       express.use(errorEnvelope())
     })

@@ -37,7 +37,7 @@ const WORKING = {
   concurrency: () => 1,
   estimateTokens: (text: string) => text.length,
   operation: () => CHAT,
-  scope: (req: Request) => `${req.headers['x-user']}`,
+  owner: (req: Request) => `${req.headers['x-user']}`,
   reserve: () => '0.01',
   account: (req: Request) => `${req.headers['x-user']}`,
   key: () => null,
@@ -54,7 +54,7 @@ const RIGHT: Partial<Record<Name, readonly string[]>> = {
   skip: ['answers null', 'answers true late'],
   rpm: ['answers null'],
   concurrency: ['answers null'],
-  scope: ['answers a text'],
+  owner: ['answers a text'],
   account: ['answers a text'],
   key: ['answers null', 'answers a text'],
 }
@@ -120,12 +120,12 @@ async function serve(t: TestContext, name: Name, state: FaultState) {
       skip: own.skip,
       store: new MemoryLimitStore(),
     })
-    const { estimateTokens, operation, scope, reserve, account, key, strategy, refuseEarly } = own
+    const { estimateTokens, operation, owner, reserve, account, key, strategy, refuseEarly } = own
     app.post(
       '/v1/chat/completions',
       readRequest({ catalog: own.catalog, estimateTokens, operation, before: [{ refuseEarly }] }),
       limits,
-      idempotency({ scope, logger }),
+      idempotency({ by: owner, logger }),
       billingGuard({ pool, reserve, account, key }),
       route({ catalog: own.catalog, strategy }),
     )

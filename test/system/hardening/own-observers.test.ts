@@ -87,14 +87,14 @@ describe('an observer', () => {
   }
 
   for (const [what, fault] of Object.entries(FUNCTION_FAULTS)) {
-    it(`costs an outage nothing: onStoreChange and onAwayChange, each of which ${what}`, async () => {
+    it(`costs an outage nothing: onStoreChange and onStoreChange, each of which ${what}`, async () => {
       const logger = recordingLogger()
       let told = 0
-      const onChange = () => {
+      const onStoreChange = () => {
         told++
         return fault() as undefined
       }
-      const guard = new StoreGuard({ name: 's', logger, probeMs: 1, onChange })
+      const guard = new StoreGuard({ name: 's', logger, probeMs: 1, onStoreChange })
       await assert.rejects(
         guard.run(() => Promise.reject(new Error('down'))),
         StoreAway,
@@ -105,7 +105,7 @@ describe('an observer', () => {
         clock: systemClock,
         logger,
         times: { stallMs: 1 },
-        onAwayChange: onChange,
+        onStoreChange,
       })
       health.late()
       health.answered()

@@ -54,9 +54,9 @@ const STORES: Record<
     mount: (operation, state) => [
       idempotency({
         store: faulty(new MemoryIdempotencyStore(), operation, state),
-        scope: (req) => `${req.headers['x-user']}`,
+        by: (req) => `${req.headers['x-user']}`,
         logger: recordingLogger(),
-        leaseMs: 400,
+        claimLeaseMs: 400,
       }),
     ],
   },
@@ -66,7 +66,7 @@ const STORES: Record<
       const accounts = [{ id: 'a' }]
       const seeds = ['mine', 'other'].map((id) => ({ id, account: 'a', secret: `sk-${id}` }))
       const keys = faulty(memoryKeyDirectory({ accounts, keys: seeds }), operation, state)
-      return [0, 4000].map((cacheMs) => authenticate({ keys, cacheMs, lookupMs: 250 }))
+      return [0, 4000].map((cacheKeysMs) => authenticate({ keys, cacheKeysMs, storeTimeoutMs: 250 }))
     },
   },
 }

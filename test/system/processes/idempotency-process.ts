@@ -38,7 +38,7 @@ const config = loadConfig({
 const { catalog, region } = config
 const once = idempotency({
   store: await storeOf(storeUrl),
-  leaseMs: Number(leaseMs),
+  claimLeaseMs: Number(leaseMs),
   // A machine that is busy with other things is not an outage.
   storeTimeoutMs: 5000,
 })

@@ -18,7 +18,7 @@ const work = async (): Promise<string> => (await fetch(workUrl, { method: 'POST'
 
 const app = express()
 // A machine that is busy with other things is not an outage.
-app.use(express.json(), idempotency({ store, leaseMs: Number(leaseMs), storeTimeoutMs: 5000 }))
+app.use(express.json(), idempotency({ store, claimLeaseMs: Number(leaseMs), storeTimeoutMs: 5000 }))
 app.post('/json', async (_req, res) => void res.status(201).json({ work: await work() }))
 app.post('/piped', async (_req, res) => {
   const done = await work()

@@ -34,13 +34,13 @@ export interface TaskSettlerOptions {
   /** The longest time between two polls of a task, from ten times that age on. Defaults to 60000. */
   longestPollMs?: number
   /** How long a line may take to answer. Defaults to 10000. */
-  readMs?: number
+  timeoutMs?: number
   /** How often the store is asked for tasks that are due. Defaults to 1000. */
-  roundMs?: number
+  pollMs?: number
   /** How long a task is kept after its end. Defaults to 30 days. */
-  retainMs?: number
+  keepTasksMs?: number
   /** How long the Idempotency-Key of an expired task counts as used. Defaults to 24 hours. */
-  keepMs?: number
+  keepKeysMs?: number
   /** Logs unresolved and expired tasks, and outages. Defaults to the console. */
   logger?: Logger
 }
@@ -53,10 +53,10 @@ const RULES: OptionRules<TaskSettlerOptions> = {
   concurrency: aNumberFrom1,
   shortestPollMs: aNumberFrom1,
   longestPollMs: aNumberFrom1,
-  readMs: someMilliseconds,
-  roundMs: someMilliseconds,
-  retainMs: aNumberFrom1,
-  keepMs: aNumberFrom1,
+  timeoutMs: someMilliseconds,
+  pollMs: someMilliseconds,
+  keepTasksMs: aNumberFrom1,
+  keepKeysMs: aNumberFrom1,
   logger: aLogger,
 }
 
@@ -141,7 +141,7 @@ export class TaskSettler {
     }
     // If more tasks may be due, continue as soon as a poll has ended.
     const moreMayBeDue = started > 0 && started === free
-    if (!moreMayBeDue) this.#scheduleRound(this.#settings.roundMs)
+    if (!moreMayBeDue) this.#scheduleRound(this.#settings.pollMs)
     else if (this.#polls.size === 0) this.#scheduleRound(0)
     else void Promise.race(this.#polls).then(() => this.#scheduleRound(0))
   }
@@ -203,8 +203,8 @@ export class TaskSettler {
       return { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: 'no such line' }
     }
     this.#unknownLines.delete(task.line)
-    const { readMs } = this.#settings
-    return client.read(task, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(readMs)]))
+    const { timeoutMs } = this.#settings
+    return client.read(task, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)]))
   }
 
   /**
@@ -225,9 +225,14 @@ export class TaskSettler {
 }
 
 function withDefaults(options: TaskSettlerOptions) {
-  const { owner = randomUUID(), concurrency = 8, keepMs = KEPT_KEY_MS } = options
-  const { shortestPollMs = FIRST_POLL_MS, longestPollMs = 60_000, readMs = 10_000, roundMs = 1000 } = options
-  const { retainMs = 30 * 86_400_000 } = options
-  const numbers = { concurrency, shortestPollMs, longestPollMs, readMs, roundMs, retainMs, keepMs }
-  return { owner, ...numbers, claimMs: readMs + CLAIM_SPARE_MS }
+  const { owner = randomUUID(), concurrency = 8, keepKeysMs = KEPT_KEY_MS } = options
+  const {
+    shortestPollMs = FIRST_POLL_MS,
+    longestPollMs = 60_000,
+    timeoutMs = 10_000,
+    pollMs = 1000,
+  } = options
+  const { keepTasksMs = 30 * 86_400_000 } = options
+  const numbers = { concurrency, shortestPollMs, longestPollMs, timeoutMs, pollMs, keepTasksMs, keepKeysMs }
+  return { owner, ...numbers, claimMs: timeoutMs + CLAIM_SPARE_MS }
 }

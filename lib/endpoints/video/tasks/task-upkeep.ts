@@ -16,7 +16,7 @@ const GIVEN_UP = 'the money held for it is free, and it is not charged'
 /** Ends what no poll ends: intents that nobody answered, tasks that never finish, and tasks that ended long ago. */
 export class TaskUpkeep {
   readonly #store: TaskStore
-  readonly #times: { readonly keepMs: number; readonly retainMs: number }
+  readonly #times: { readonly keepKeysMs: number; readonly keepTasksMs: number }
   readonly #logger: Logger
   #running: Promise<void> | undefined
   #at = 0
@@ -28,7 +28,7 @@ export class TaskUpkeep {
   /** @param times how long a task is kept after its end, and the Idempotency-Key of one that expired. */
   constructor(
     store: TaskStore,
-    times: { readonly keepMs: number; readonly retainMs: number },
+    times: { readonly keepKeysMs: number; readonly keepTasksMs: number },
     logger: Logger,
   ) {
     this.#store = store
@@ -74,7 +74,7 @@ export class TaskUpkeep {
    *   the line may have finished it.
    */
   async #endOld(now: number, polledAt: number): Promise<void> {
-    const { keepMs, retainMs } = this.#times
+    const { keepKeysMs, keepTasksMs } = this.#times
     const store = this.#store
     const steps = [
       async () =>
@@ -82,10 +82,10 @@ export class TaskUpkeep {
           await store.markUnanswered(now, UPKEEP_TASKS),
           `nobody knows whether this line took a video task: ${UNANSWERED}`,
         ),
-      () => store.prune(now - retainMs, UPKEEP_TASKS),
+      () => store.prune(now - keepTasksMs, UPKEEP_TASKS),
       async () =>
         this.#warn(
-          await store.expire(polledAt - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS),
+          await store.expire(polledAt - MAX_HOLD_MS, now, now + keepKeysMs, UPKEEP_TASKS),
           `a video task was given up after 48 hours: ${GIVEN_UP}`,
         ),
     ]

@@ -39,14 +39,14 @@ export interface Dropped {
  * Drops the partitions of tables all of whose ids are before a given one, where there are any.
  *
  * @param cutoff what is before it has expired.
- * @param retentionMs decides whether the expired rows of a partition that is kept go with it later.
+ * @param keepEntriesMs decides whether the expired rows of a partition that is kept go with it later.
  * @throws an error of Postgres with the code `55P03` if a table is in use all the time.
  */
 async function dropPartitions(
   db: Database,
   names: readonly PartitionedTable['name'][],
   cutoff: string,
-  retentionMs: number,
+  keepEntriesMs: number,
 ): Promise<Dropped> {
   if (!hasPartitions(db)) return { names: [], before: cutoff }
   const dropped: string[] = []
@@ -59,14 +59,14 @@ async function dropPartitions(
       dropped.push(part.name)
     }
     const kept = parts.find(({ from, to }) => from !== null && from < cutoff && (to === null || to > cutoff))
-    if (kept && isShort(kept, table, retentionMs) && (kept.from ?? '') < before) before = kept.from ?? ''
+    if (kept && isShort(kept, table, keepEntriesMs) && (kept.from ?? '') < before) before = kept.from ?? ''
   }
   return { names: dropped, before }
 }
 
-function isShort({ from }: Partition, { width }: PartitionedTable, retentionMs: number): boolean {
+function isShort({ from }: Partition, { width }: PartitionedTable, keepEntriesMs: number): boolean {
   const start = timeOfId(from ?? '') ?? 0
-  return (nextPeriod(start, width) - start) * MANY <= retentionMs
+  return (nextPeriod(start, width) - start) * MANY <= keepEntriesMs
 }
 
 /** Drops a partition. What the charges in it came to is carried forward in the same transaction. */

@@ -17,7 +17,7 @@ export interface SqlUsageCounterOptions {
   /** Logs when rows cannot be counted or deleted. Defaults to the console. */
   logger?: Logger
   /** How long the usage of single users and tags is kept, in milliseconds, to the end of a month. Defaults to 25 months. */
-  fineRetentionMs?: number
+  keepFineRowsMs?: number
 }
 
 const PAUSE_MS = 20
@@ -35,7 +35,7 @@ const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
 export class SqlUsageCounter {
   readonly #db: Database
   readonly #logger: Logger
-  #fineRetentionMs: number
+  #keepFineRowsMs: number
   #timer: NodeJS.Timeout | undefined
   #wake: (() => void) | undefined
   #closed = false
@@ -46,18 +46,18 @@ export class SqlUsageCounter {
     checkDatabase('SqlUsageCounter', db)
     checkOptions<SqlUsageCounterOptions>('SqlUsageCounter', options, {
       logger: aLogger,
-      fineRetentionMs: aNumber('a positive number of milliseconds', Number.MIN_VALUE),
+      keepFineRowsMs: aNumber('a positive number of milliseconds', Number.MIN_VALUE),
     })
     this.#db = db
     this.#logger = quietLogger(options.logger)
-    this.#fineRetentionMs = options.fineRetentionMs ?? MONTHS_25
+    this.#keepFineRowsMs = options.keepFineRowsMs ?? MONTHS_25
     this.#running = this.#run()
   }
 
   /** Keeps the usage of single users and tags for another time, in milliseconds, from now on. */
-  keepFor(fineRetentionMs: number): void {
-    if (fineRetentionMs === this.#fineRetentionMs) return
-    this.#fineRetentionMs = fineRetentionMs
+  keepFor(keepFineRowsMs: number): void {
+    if (keepFineRowsMs === this.#keepFineRowsMs) return
+    this.#keepFineRowsMs = keepFineRowsMs
     this.#running = this.#running.then(() => this.#run())
   }
 
@@ -78,7 +78,7 @@ export class SqlUsageCounter {
     if (this.#closed) return
     await this.#repeat('calls could not be counted', () => countCalls(this.#db))
     await this.#repeat('old rows could not be deleted', () =>
-      pruneUsage(this.#db, Date.now() - this.#fineRetentionMs),
+      pruneUsage(this.#db, Date.now() - this.#keepFineRowsMs),
     )
     await this.#repeat('old minutes could not be deleted', () =>
       pruneMinutes(this.#db, Date.now() - MINUTES_KEPT_MS),
