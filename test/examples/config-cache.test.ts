@@ -189,7 +189,7 @@ describe('the cache of a model', () => {
 
   it('counts a hit as a request, and takes no slot', async (t) => {
     const gate = Promise.withResolvers<void>()
-    const { ask, upstream } = await cachingGateway(t, {
+    const { ask, upstream, entryOf } = await cachingGateway(t, {
       more: {
         accounts: [{ id: 'acme', limits: { rpm: 4, concurrency: 1 } }],
         keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
@@ -199,7 +199,8 @@ describe('the cache of a model', () => {
         chatAnswer(res)
       },
     })
-    await (await ask()).arrayBuffer()
+    const first = await ask()
+    await first.arrayBuffer()
     const running = ask({ temperature: 0 })
     await until(() => upstream.requests.length === 2, 'a call runs')
     const hit = await ask()
@@ -208,8 +209,13 @@ describe('the cache of a model', () => {
     await (await running).arrayBuffer()
     assert.equal(outcomeOf(await ask()), 'hit')
     const limited = await ask()
-    assert.equal(limited.status, 429)
+    assert.deepEqual([limited.status, outcomeOf(limited)], [429, null])
     assert.doesNotMatch(await limited.text(), /Hello/)
+    const { cache, cached_from, limit, billing } = await entryOf(limited)
+    assert.deepEqual(
+      [cache, cached_from, limit?.kind, billing],
+      ['hit', first.headers.get('x-request-id'), 'rpm', null],
+    )
   })
 
   it('keeps no answer that is not whole, or not what was asked for', async (t) => {
@@ -307,6 +313,7 @@ describe('the cache of a model', () => {
       ['a model without a cache', { model: 'uncached' }],
       ['a stored completion', { store: true }],
       ['tools that search', { web_search_options: {} }],
+      ['plugins that search', { plugins: [{ id: 'web' }] }],
       ['a stored response', input, {}, '/v1/responses'],
       ['tools of a server', { ...input, store: false, tools: [{ type: 'web_search' }] }, {}, '/v1/responses'],
     ]

@@ -22,8 +22,8 @@ export interface CacheOptions {
   /** How long an answer is given again, in milliseconds, or a function that returns it; 0 or undefined: not at all. */
   ttl: number | ((req: Request, call: Call) => number | undefined)
   /**
-   * A `Keyv`, or one of its storage adapters, such as `new KeyvRedis(url)`. Defaults to 64 MiB in the memory of this process, where
-   * the answers that were not asked for the longest make room.
+   * A `Keyv`, or one of its storage adapters, such as `new KeyvRedis(url)`. Defaults to 64 MiB in the memory of this process. Once
+   * it is full, the owner with the most drops the answers that were not asked for the longest.
    */
   store?: CacheStore
   /**
@@ -159,15 +159,17 @@ export function cache(options: CacheOptions): CacheHandler {
       const { key, ttl } = asked
       holdEnd(res, new KeptCall(call, res, { answers, key, ttl, answerLimitBytes }), next)
       next()
-    } else if (onHit)
-      onHit(req, res, (error?: unknown) => (error ? next(error) : answerAgain(found, call, res)))
+      return
+    }
+    // Also for the entry of a hit that a limit refuses.
+    call.cache = { outcome: 'hit', from: found.id }
+    if (onHit) onHit(req, res, (error?: unknown) => (error ? next(error) : answerAgain(found, call, res)))
     else answerAgain(found, call, res)
   }
 }
 
-function answerAgain({ id, answer }: FoundAnswer, call: Call, res: Response): void {
+function answerAgain({ answer }: FoundAnswer, call: Call, res: Response): void {
   if (res.writableEnded) return
-  call.cache = { outcome: 'hit', from: id }
   // As in the answer of a line, only texts are checked.
   if (call.request && call.request.model.kind !== 'chat') call.filtersAnswer = true
   sendRecorded(answer, res, { 'x-gateway-cache': 'hit' })

@@ -62,9 +62,9 @@ function isRepeatableCall({ operation, body: { json }, references, resource }: C
   return !runsTools(json)
 }
 
-/** Whether the provider runs tools for the request: they search, or change something. */
-function runsTools({ tools, mcp_servers: servers, web_search_options: search }: JsonObject): boolean {
-  if (servers !== undefined || search !== undefined) return true
+/** Whether the provider runs tools for the request: they search, or change something. OpenRouter names some as `plugins`. */
+function runsTools({ tools, plugins, mcp_servers: servers, web_search_options: search }: JsonObject): boolean {
+  if (plugins !== undefined || servers !== undefined || search !== undefined) return true
   return objectsIn(tools).some(({ type }) => type !== undefined && type !== 'function' && type !== 'custom')
 }
 

@@ -1,5 +1,5 @@
 import type { KeyvStoreAdapter } from 'keyv'
-import { LRUCache } from 'lru-cache'
+import { FairQueue } from '../../core/fair-queue/index.ts'
 import { withinMemory } from '../../core/memory/index.ts'
 import { ownerIn } from './cacheable.ts'
 
@@ -11,44 +11,23 @@ const CHAR_BYTES = 2
 const FRAME_BYTES = 512
 
 /**
- * Returns a store in this process's memory. Once it is full, the answers that were not asked for the longest make room. An owner
- * that takes more than half of it makes room for itself.
+ * Returns a store in this process's memory. Once it is full, the owner with the most makes room: the answers that were not
+ * asked for the longest are dropped.
  */
 export function memoryStore(maxBytes = MAX_BYTES): KeyvStoreAdapter {
-  const shares = new Map<string, Share>()
-  const kept = new LRUCache<string, string>({
-    maxSize: maxBytes,
-    sizeCalculation: sizeOf,
-    dispose: (_value, key) => leave(key),
-  })
+  const kept = new Map<string, string>()
+  /** The keys of each owner, in the order in which they were kept or asked for. */
+  const order = new FairQueue<string>({ maxBytes })
 
-  /** Counts an answer that was kept or asked for. */
+  function drop(key: string): boolean {
+    order.delete(ownerIn(key), key)
+    return kept.delete(key)
+  }
+
   function use(key: string, value: string): void {
     const owner = ownerIn(key)
-    const share = shares.get(owner) ?? { bytes: 0, sizes: new Map() }
-    shares.set(owner, share)
-    const size = sizeOf(value, key)
-    share.bytes += size - (share.sizes.get(key) ?? 0)
-    share.sizes.delete(key)
-    share.sizes.set(key, size)
-  }
-
-  function leave(key: string): void {
-    const owner = ownerIn(key)
-    const share = shares.get(owner)
-    if (!share) return
-    share.bytes -= share.sizes.get(key) ?? 0
-    share.sizes.delete(key)
-    if (share.sizes.size === 0) shares.delete(owner)
-  }
-
-  function makeRoom(owner: string, size: number): void {
-    const share = shares.get(owner)
-    if (!share) return
-    for (const oldest of share.sizes.keys()) {
-      if (share.bytes <= maxBytes / 2 || kept.calculatedSize + size <= maxBytes) return
-      kept.delete(oldest)
-    }
+    order.delete(owner, key)
+    for (const dropped of order.add(owner, key, sizeOf(value, key))) kept.delete(dropped)
   }
 
   return {
@@ -62,25 +41,19 @@ export function memoryStore(maxBytes = MAX_BYTES): KeyvStoreAdapter {
       if (value !== undefined) use(key, value)
       return value as Value | undefined
     },
-    async set(key: string, value: string, ttl?: number) {
-      makeRoom(ownerIn(key), sizeOf(value, key))
-      kept.set(key, value, ttl === undefined ? {} : { ttl })
-      if (kept.has(key)) use(key, value)
+    // A Keyv keeps the end of an answer with it, and deletes what has ended.
+    async set(key: string, value: string) {
+      kept.set(key, value)
+      use(key, value)
     },
     async delete(key) {
-      return kept.delete(key)
+      return drop(key)
     },
     async clear() {
       kept.clear()
+      order.clear()
     },
   }
-}
-
-/** The answers of one owner. */
-interface Share {
-  bytes: number
-  /** The size of each by its key; first those that were not asked for the longest. */
-  readonly sizes: Map<string, number>
 }
 
 function sizeOf(value: string, key: string): number {

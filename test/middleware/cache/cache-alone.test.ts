@@ -405,6 +405,26 @@ describe('the store of a cache', () => {
     assert.equal(await store.get('large'), undefined)
   })
 
+  for (const tenants of [2, 20])
+    it(`in memory leaves a tenant its share, although ${tenants} others fill it together`, async (t) => {
+      const { memoryStore } = await import('../../../lib/middleware/cache/memory-store.ts')
+      // About 17 KB an answer: each of 21 tenants can have five of them.
+      const store = memoryStore(17_500 * 5 * (tenants + 1))
+      const handler: RequestHandler = (_req, res) => void res.json('x'.repeat(8000))
+      const { ask } = await countingApp(t, { store }, { handler })
+      const questions = [0, 1, 2, 3]
+      const ben = { 'x-user': 'ben' }
+      for (const q of questions) await ask({ q }, ben)
+      for (let q = 0; q < 12; q++)
+        for (let i = 0; i < tenants; i++) await ask({ q }, { 'x-user': `flood-${i}` })
+      for (const q of questions) assert.equal(outcomeOf(await ask({ q }, ben)), 'hit', `${q} of ben`)
+      for (let i = 0; i < tenants; i++) {
+        const user = { 'x-user': `flood-${i}` }
+        assert.equal(outcomeOf(await ask({ q: 11 }, user)), 'hit', `the last of ${i}`)
+        assert.equal(outcomeOf(await ask({ q: 0 }, user)), 'miss', `the first of ${i}`)
+      }
+    })
+
   it('in memory leaves half of it to others, however much one owner has kept', async (t) => {
     const { memoryStore } = await import('../../../lib/middleware/cache/memory-store.ts')
     const store = memoryStore(100_000)
