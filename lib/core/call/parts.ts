@@ -178,7 +178,8 @@ export interface CacheTrace {
 
 /** The limit that refused a call. */
 export interface LimitRefusal {
-  readonly kind: 'rpm' | 'tpm' | 'concurrency'
+  /** `requests` and `tokens` are those of windows that are not a minute. */
+  readonly kind: 'rpm' | 'tpm' | 'requests' | 'tokens' | 'concurrency'
   readonly level: string
   readonly subject: string
   readonly limit: number

@@ -172,7 +172,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   /** Returns the error that refuses the call, or the verdict that admits it with the store that counted it. */
   async function decide(call: Call, demand: Demand): Promise<GatewayError | Admission> {
     const impossible = impossibleLimit(demand)
-    if (impossible) return refuseForGood(call, impossible)
+    if (impossible) return refuseForGood(call, impossible, demand)
     try {
       const admission = await admit(demand)
       const { verdict } = admission
@@ -241,7 +241,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (charges.length === 0) return undefined
     const demand = { ...admitted, charges, slots: [] }
     const impossible = impossibleLimit(demand)
-    if (impossible) return () => refuseForGood(call, impossible)
+    if (impossible) return () => refuseForGood(call, impossible, demand)
     try {
       const { verdict } = await admit(demand)
       if (isRefused(verdict))
@@ -262,7 +262,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     const demand = await settled(OWN, () => demandUnlessSkipped({ ...plan, tokens: () => 1 }, req, call))
     if (!demand || demand === 'skipped') return undefined
     const impossible = impossibleLimit(demand)
-    if (impossible) return refuseForGood(call, impossible)
+    if (impossible) return refuseForGood(call, impossible, demand)
     try {
       const verdict = await store.peek?.(demand)
       return verdict && isRefused(verdict) ? refuse(call, demand, verdict, styleOf(call)) : undefined

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Call } from '../../core/call/index.ts'
+import type { Call, LimitRefusal } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { type Demand, type Limit, MAX_WAIT_MS, type Verdict } from '../../core/limit-store/index.ts'
 import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
@@ -17,7 +17,7 @@ export function refuse(
     headers[name] = value
   }
   setLimitHeaders(style, demand, verdict, { setHeader })
-  note(call, refusedBy, waitMs)
+  note(call, refusedBy, demand.windowMs, waitMs)
   return call.refuse(codeOf(refusedBy), { retryAfterMs: waitMs, headers })
 }
 
@@ -29,8 +29,8 @@ const IMPOSSIBLE = {
 } as const
 
 /** Returns the error of a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
-export function refuseForGood(call: Call, limit: Limit): GatewayError {
-  note(call, limit, MAX_WAIT_MS)
+export function refuseForGood(call: Call, limit: Limit, { windowMs }: Demand): GatewayError {
+  note(call, limit, windowMs, MAX_WAIT_MS)
   return call.refuse(codeOf(limit), {
     message: IMPOSSIBLE[limit.kind],
     retryAfterMs: MAX_WAIT_MS,
@@ -48,7 +48,16 @@ function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
   return kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited'
 }
 
-function note(call: Call, { kind, level, subject, max }: Limit, waitMs: number): void {
+function note(call: Call, limit: Limit, windowMs: number, waitMs: number): void {
+  const { level, subject, max } = limit
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-  call.limit = { kind, level, subject, limit: max, retryAfter }
+  call.limit = { kind: kindOf(limit, windowMs), level, subject, limit: max, retryAfter }
+}
+
+const MINUTE_MS = 60_000
+
+/** Returns the name that a level has for a limit: only those of a minute are `rpm` and `tpm`. */
+function kindOf({ kind }: Limit, windowMs: number): LimitRefusal['kind'] {
+  if (kind === 'concurrency' || windowMs === MINUTE_MS) return kind
+  return kind === 'rpm' ? 'requests' : 'tokens'
 }

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import type { Request } from 'express'
+import { type CallLogEntry, callLog } from '../../../lib/middleware/call-log/index.ts'
 import { rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
+import { serveApp } from '../../support/app-server.ts'
+import { until } from '../../support/until.ts'
 import { shop } from './shop-app.ts'
 
 describe('long windows', () => {
@@ -54,4 +58,34 @@ describe('long windows', () => {
     pass(5000)
     assert.equal((await app.ask()).status, 200)
   })
+})
+
+describe('the kind of the limit that refused, in the entry of a call,', () => {
+  const byUser = (limits: object) => [{ name: 'user', by: (req: Request) => req.get('x-user'), ...limits }]
+  const CASES = [
+    ['rpm', { levels: byUser({ rpm: 1 }) }],
+    ['rpm', { levels: byUser({ requests: 1 }), windowMs: 60_000 }],
+    ['requests', { levels: byUser({ requests: 1 }), windowMs: 3_600_000 }],
+    ['requests', { levels: byUser({ requests: 1 }), windowMs: 1000 }],
+    ['tpm', { levels: byUser({ tpm: 7 }), tokens: () => 5 }],
+    ['tokens', { levels: byUser({ tokens: 7 }), tokens: () => 5, windowMs: 3_600_000 }],
+    ['tokens', { levels: byUser({ tokens: 4 }), tokens: () => 5, windowMs: 3_600_000 }],
+  ] as const
+  for (const [kind, options] of CASES)
+    it(`is ${kind} with ${JSON.stringify(options)}`, async (t) => {
+      const entries: CallLogEntry[] = []
+      const server = await serveApp((app) => {
+        app.use(callLog({ writer: { add: (entry) => void entries.push(entry) } }), rateLimit(options))
+        app.get('/', (_req, res) => void res.end())
+      })
+      t.after(() => server.close())
+      const ask = async (user: string) => (await fetch(server.url, { headers: { 'x-user': user } })).status
+      const isImpossible = 'tokens' in options.levels[0] && options.levels[0].tokens === 4
+      assert.deepEqual(
+        [await ask('ann'), await ask('ann'), await ask('ben')],
+        isImpossible ? [429, 429, 429] : [200, 429, 200],
+      )
+      await until(() => entries.length === 3, 'the entries')
+      assert.deepEqual([entries[1]?.limit?.kind, entries[1]?.limit?.subject], [kind, 'ann'])
+    })
 })

@@ -59,7 +59,7 @@ describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
     await go('/calls?account=small&code=rate_limited')
     await page.getByRole('link', { name: refused }).click()
     const limit = sectionOf(page, 'Limit')
-    await assertShows(detailOf(limit, 'Limit'), 'rpm: 1')
+    await assertShows(detailOf(limit, 'Limit'), 'requests a minute: 1')
     await assertShows(detailOf(limit, 'Scope'), 'account small')
     await assertShows(detailOf(limit, 'Retry after'), /^\d+ s$/)
     await close()

@@ -161,9 +161,17 @@ function usage({ usage: used }: Call): Child {
   ])
 }
 
+const LIMITED: Readonly<Record<string, string>> = {
+  rpm: 'requests a minute',
+  tpm: 'tokens a minute',
+  requests: 'requests in its window',
+  tokens: 'tokens in its window',
+  concurrency: 'requests at a time',
+}
+
 function limit(reached: NonNullable<Call['limit']>): HTMLElement {
   return facts([
-    ['Limit', `${reached.kind}: ${count(reached.limit)}`],
+    ['Limit', `${LIMITED[reached.kind] ?? reached.kind}: ${count(reached.limit)}`],
     ['Scope', `${reached.level} ${reached.subject}`],
     ['Retry after', `${reached.retry_after} s`],
   ])
