@@ -1,4 +1,4 @@
-export { type Call, callOf, type Logger } from './core/call/index.ts'
+export { type Call, callOf, type Logger } from './core/call/public.ts'
 export type { Catalog } from './core/catalog/index.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './core/config/index.ts'
 export { type ErrorCode, GatewayError } from './core/errors/index.ts'

@@ -5,6 +5,7 @@ import type {
   CallRequest,
   ChosenLine,
   LineSender,
+  OpenCall,
   RoutingTrace,
 } from '../core/call/index.ts'
 import type { Catalog, Line } from '../core/catalog/index.ts'
@@ -143,7 +144,7 @@ export class LineAccess {
    * @throws {GatewayError} the verdict if no line has accepted it.
    */
   async submit<Outcome extends SubmitOutcome>(
-    call: Call,
+    call: OpenCall,
     submission: Submission<Outcome>,
   ): Promise<Submitted<Outcome>> {
     const request = call.request as CallRequest

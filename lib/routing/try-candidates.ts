@@ -1,4 +1,10 @@
-import type { AttemptRecord, Call, DisconnectTrace, RequestBody, RoutingTrace } from '../core/call/index.ts'
+import type {
+  AttemptRecord,
+  DisconnectTrace,
+  OpenCall,
+  RequestBody,
+  RoutingTrace,
+} from '../core/call/index.ts'
 import type { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
 import type { AttemptEnd, Failure } from './attempt/failure.ts'
@@ -94,7 +100,7 @@ export class SharedDeadline {
  * @throws {GatewayError} the verdict if no line serves the call; what `attempt` throws.
  */
 export async function tryCandidates<End extends AttemptEnd>(
-  call: Call,
+  call: OpenCall,
   list: CandidateList,
   settings: RoutingSettings,
   asked: RoutedRequest,
@@ -118,7 +124,7 @@ export function isRefusal<End extends AttemptEnd>(
  * @returns the refusal if no line serves the call; undefined if the caller left between two attempts.
  */
 export async function tryModel<End extends AttemptEnd>(
-  call: Call,
+  call: OpenCall,
   { candidates, budget }: CandidateList,
   { strategy, maxAttempts }: RoutingSettings,
   asked: RoutedRequest,

@@ -1,4 +1,4 @@
-import { type Call, type CallRequest, type RoutingTrace, requestFor } from '../core/call/index.ts'
+import { type CallRequest, type OpenCall, type RoutingTrace, requestFor } from '../core/call/index.ts'
 import type { GatewayError } from '../core/errors/index.ts'
 import type { AttemptEnd } from './attempt/failure.ts'
 import type { CandidateList } from './candidates/candidate.ts'
@@ -31,7 +31,7 @@ export interface ModelChoice<End extends AttemptEnd> {
  * @throws {GatewayError} the refusal if no line serves the call; what an attempt throws.
  */
 export async function tryModels<End extends AttemptEnd>(
-  call: Call,
+  call: OpenCall,
   request: CallRequest,
   settings: RoutingSettings,
   choiceFor: (request: CallRequest) => ModelChoice<End>,
@@ -58,7 +58,7 @@ export async function tryModels<End extends AttemptEnd>(
   throw refusalOf(refusals, request)
 }
 
-function ask(call: Call, request: CallRequest): void {
+function ask(call: OpenCall, request: CallRequest): void {
   call.request = request
   call.model = request.model.id
 }

@@ -4,13 +4,13 @@ import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
+import { callOf } from '../../lib/core/call/index.ts'
 import {
   authenticate,
   beginCall,
   billingGuard,
   CallLogWriter,
   callLog,
-  callOf,
   errorEnvelope,
   idempotency,
   LeasePool,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
-import type { Call } from '../../lib/core/call/index.ts'
+import type { Call, OpenCall } from '../../lib/core/call/index.ts'
 import { hashSecret, parseAmount } from '../../lib/core/catalog/index.ts'
 import { type LoadedConfig, loadConfig } from '../../lib/core/config/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
@@ -184,7 +184,10 @@ export async function beginSession(
   if (kind !== 'upload') await raw.until('first')
   if (open) {
     const hash = hashSecret(secret)
-    await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the beginning')
+    await until(
+      () => [...open].some((call) => (call as OpenCall).secretHash === hash && call.routing),
+      'the beginning',
+    )
   }
   return {
     raw,

@@ -66,6 +66,9 @@ export function openLog(level: string): ProcessLog {
 /** The paths that probes and scrapes request every second. */
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
+/** A longer path is cut. */
+const MAX_PATH_CHARS = 500
+
 /** Returns a function that logs one line at the end of a call, without secrets and prompts; none for a probe. */
 export function accessLog(logger: Logger): (call: Call) => void {
   return (call) => {
@@ -75,7 +78,7 @@ export function accessLog(logger: Logger): (call: Call) => void {
       requestId: call.id,
       clientRequestId: call.clientRequestId ?? undefined,
       method: call.method,
-      path: call.shortPath,
+      path: call.path.slice(0, MAX_PATH_CHARS),
       status: outcome?.status,
       code: outcome?.errorCode ?? undefined,
       outcome: outcome?.finish,

@@ -2,7 +2,7 @@ import { formatAmount, NO_TAGS, type Tags } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { ReportedUsage } from '../operations/index.ts'
 import { type BillingSummary, billingOf, type ChargeItem, CURRENCY, itemOf } from './billing-trace.ts'
-import type { Call } from './call.ts'
+import type { OpenCall } from './open-call.ts'
 import type {
   AttemptError,
   AttemptRecord,
@@ -153,7 +153,7 @@ export interface AttemptSummary {
  *
  * @param ending how the call will end, for a call that is about to end.
  */
-export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
+export function entryOf(call: OpenCall, ending?: CallEnding): CallLogEntry {
   const { principal, request, routing, usage, idempotency } = call
   const outcome = ending ? ending.outcome : call.outcome
   const entry: Writable<CallLogEntry> = {

@@ -1,35 +1,21 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import type { Request } from 'express'
-import { parseAmount, type Tags } from '../catalog/index.ts'
-import { assertFigure } from '../catalog/money.ts'
-import { clientAddress } from '../client-address/index.ts'
-import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
-import type { Operation } from '../operations/index.ts'
-import { type Protocol, protocolByPath } from '../protocols/index.ts'
-import type { AnswerFilter, GuardTrace } from './answer-filter.ts'
-import type { BillingTrace, ServedBy } from './billing-trace.ts'
-import { isHeldBack, LAST_BYTES } from './held-answer.ts'
-import { consoleLogger, type Logger } from './logger.ts'
+import type { Tags } from '../catalog/index.ts'
+import type { ErrorCode, GatewayError, GatewayErrorOptions } from '../errors/index.ts'
+import type { Protocol } from '../protocols/index.ts'
+import type { GuardTrace } from './answer-filter.ts'
+import type { BillingTrace } from './billing-trace.ts'
+import type { Logger } from './logger.ts'
 import type {
   CacheTrace,
   CallEnding,
   CallLimits,
   CallOutcome,
   CallRequest,
-  Finish,
   IdempotencyTrace,
-  KeptAnswer,
   LimitRefusal,
-  Pin,
   Principal,
   RoutingTrace,
   Usage,
 } from './parts.ts'
-import { newRequestId } from './request-id.ts'
-import { warnOfUnusedEnvelope } from './unused-envelope.ts'
-import { UPGRADE, type Upgrade } from './upgraded.ts'
-import { writeRefusal } from './write-refusal.ts'
 
 /** Follows the keys of calls that take long. */
 export interface KeyWatch {
@@ -37,164 +23,78 @@ export interface KeyWatch {
   follow(call: Call, end: (error: GatewayError) => void): void
 }
 
-/** A middleware that can refuse a call before its body is read. */
-export interface EarlyRefuser {
-  /**
-   * Returns the error that refuses the call whatever its body is, going by what this process knows already; undefined
-   * if that depends on the body. Takes nothing of any limit or balance.
-   */
-  refuseEarly(
-    req: Request,
-    call: Call,
-    operation: Operation,
-  ): GatewayError | undefined | Promise<GatewayError | undefined>
-}
-
-/** When a call was made durable. Times are milliseconds since the epoch. */
-interface SettlingTrace {
-  readonly startedAt: number
-  /** null until it is done. */
-  endedAt: number | null
-}
-
 /** Does durable work before the end of an answer. If it throws or rejects, the error is answered instead. */
-type Settler = (ending: CallEnding) => Promise<void> | undefined
-
-/** The object that a call answers on: a response, or the socket of an upgraded connection. */
-type CallTarget = ServerResponse | Duplex
-
-/** Releases what a call has acquired. */
-type EndListener = (call: Call) => void | Promise<void>
-
-/** Options of {@link openCall}. Each has a default. */
-export interface CallOptions {
-  /** Returns the inbound protocol of a path. Defaults to {@link protocolByPath}. */
-  protocol?: ((path: string) => Protocol) | undefined
-  /** Logs faults in the handling of the call. Defaults to the console. */
-  logger?: Logger | undefined
-}
+export type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /**
  * The state of one request. Each middleware writes its own part and reads what earlier ones wrote; they share nothing
- * else. Get it with {@link callOf}.
+ * else. Get it with `callOf(req)`. A part is null until its middleware has written it.
  *
  * It ends exactly once, however its response ends: finished, caller gone before or after the headers, exception, aborted
  * upstream. The response or socket emits `close` in each of these cases. The call ends when that has happened and nothing
  * keeps it open.
  */
-export class Call {
+export interface Call {
   /** The request id: `req_…`, the same as `X-Request-Id` and `request_id`. */
   readonly id: string
-  /** Milliseconds since the epoch; `begunAt` by a monotonic clock, for durations: the other one may be set meanwhile. */
+  /** Milliseconds since the epoch. */
   readonly startedAt: number
-  readonly begunAt = performance.now()
   readonly protocol: Protocol
   readonly method: string
   /** The path without the query, as the caller sent it. */
   readonly path: string
-  /** The path as logs and traces keep it: at most 500 characters. */
-  readonly shortPath: string
   /** The address that Express determines under the app's own `trust proxy` setting. */
   readonly clientIp: string | null
   /** The caller's own `X-Request-Id`. It is logged and never used as the id. */
   readonly clientRequestId: string | null
   readonly logger: Logger
-  /** Whether a middleware asked for the call before `beginCall` had opened it. */
-  isImplicit = false
 
-  /** The caller. Like each part of the call, null until a middleware writes it. */
-  principal: Principal | null = null
-  /** The SHA-256 of the secret that the caller sent, and what follows its key. Written by `authenticate`. */
-  secretHash: string | null = null
-  keyWatch: KeyWatch | null = null
+  /** The account and the key. A middleware of your own in place of `authenticate` may write it. */
+  principal: Principal | null
+  /** The user that the caller has named. */
+  user: string | null
+  /** The tags that say what the call is for. */
+  tags: Tags | null
+  /** Follows the key of a call that takes long. Written by `authenticate`. */
+  keyWatch: KeyWatch | null
   /** The model that the caller asked for, whether it exists or not. */
-  model: string | null = null
-  /** The user that the caller has named. Written by `readRequest`. */
-  user: string | null = null
-  /** The tags that say what the call is for. Written by `authenticate`, and with those of the body by `readRequest`. */
-  tags: Tags | null = null
-  /** The parts of the body that were read. */
-  request: CallRequest | null = null
-  /** The only line that may serve the call; null if any line may. */
-  pin: Pin | null = null
-  /**
-   * Records what an answer leaves at its line, before its ids are sent. Null if nothing is recorded. Returns undefined
-   * if there is nothing to wait for.
-   */
-  keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
-  /** The removed lines with the reasons, and the attempts. */
-  routing: RoutingTrace | null = null
-  /** The number of the next event, in a stream whose events are numbered. Written by `route`. */
-  nextEventNumber: number | undefined
-  /** The usage that the line reported. Written by `route`. */
-  usage: Usage | null = null
-  servedBy: ServedBy | null = null
-  /** The held and charged amounts, in nano-units. */
-  billing: BillingTrace | null = null
-  /** How the call ended; null while it runs. */
-  outcome: CallOutcome | null = null
-  /** The limits that admitted the call. Written by `rateLimit`. */
-  limits: CallLimits | null = null
+  model: string | null
+  /** The operation, the body and the parts of it that were read. */
+  request: CallRequest | null
+  readonly idempotency: Pick<IdempotencyTrace, 'key' | 'originalRequestId' | 'claim'> | null
+  /** The decisions of guards. */
+  readonly guards: readonly GuardTrace[]
+  /** Whether the call was answered from a cache; null if it was not looked for. */
+  readonly cache: CacheTrace | null
+  /** The limits that admitted the call. */
+  readonly limits: CallLimits | null
   /** The limit that refused the call. */
-  limit: LimitRefusal | null = null
-  idempotency: IdempotencyTrace | null = null
-  /** The filters that check the answer before the caller gets it. Written by `guard`. */
-  readonly answerFilters: AnswerFilter[] = []
-  /** Set by `route`, which passes its answers through the filters itself. */
-  filtersAnswer = false
-  /** The decisions of guards. Written by `guard`. */
-  readonly guards: GuardTrace[] = []
-  /** Whether the call was answered from a cache. Written by `cache`; null if it was not looked for. */
-  cache: CacheTrace | null = null
-  /** The error that {@link refuse} made last. */
-  refusal: GatewayError | null = null
+  readonly limit: LimitRefusal | null
+  /** The held and charged amounts, in nano-units. */
+  readonly billing: Readonly<Omit<BillingTrace, 'own' | 'holdPart'>> | null
+  /** The removed lines with the reasons, and the attempts. */
+  readonly routing: RoutingTrace | null
+  /** The usage that the line reported. A handler of your own may write it. */
+  usage: Usage | null
+  /** How the call ended; null while it runs. */
+  readonly outcome: CallOutcome | null
+
+  /** Whether the call has ended and everything it acquired was released. */
+  readonly ended: boolean
   /**
-   * The writer of a settled call's log entry: the log's own `writer`, or the `ledger`, which then sets `written`.
-   * Null without a call log.
+   * Whether the chain has nobody left to answer: the caller has left or was disconnected before the whole answer was handed
+   * over, or the call was aborted.
    */
-  entryBy: 'writer' | 'ledger' | 'written' | null = null
+  readonly left: boolean
 
-  /** When the call was made durable; null if nothing had to be. */
-  settling: SettlingTrace | null = null
-
-  readonly #target: CallTarget
-  /** The response; undefined if the call answers on a socket. */
-  readonly #response: ServerResponse | undefined
-  #failListeners: (() => void)[] = []
-  #leaveListeners: (() => void)[] = []
-  readonly #endListeners: { readonly name: string; readonly run: EndListener }[] = []
-  #settlers: Settler[] = []
-  readonly #claimChecks: (() => void)[] = []
-  #lastByteWork: (() => Promise<void> | undefined)[] = []
-  #lastByteReady: Promise<void> | undefined
-  #holds = 0
-  #failed = false
-  #closed = false
-  #aborted = false
-  #ended = false
-
-  constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
-    this.#target = target
-    this.startedAt = Date.now()
-    this.id = newRequestId(this.startedAt)
-    this.method = req.method ?? 'GET'
-    this.path = pathOf(req)
-    this.shortPath = this.path.slice(0, 500)
-    this.protocol = (options.protocol ?? protocolByPath)(this.path)
-    const given = req.headers['x-request-id']
-    this.clientRequestId = typeof given === 'string' && given !== '' ? printable(given) : null
-    this.logger = options.logger ?? consoleLogger
-    this.clientIp = clientIpOf(req, this.logger)
-    this.#response = 'setHeader' in target ? target : undefined
-    if (this.#response?.headersSent === false) {
-      const { requestIdHeaders: names } = this.protocol
-      for (const name of names) this.#response.setHeader(name, this.id)
-    }
-    if (target.destroyed) queueMicrotask(() => this.#close())
-    else target.on('close', () => this.#close())
-    // Node removes its error listener from an upgraded socket: a reset would end the process. `close` follows the error.
-    if (this.#response === undefined) target.on('error', () => {})
-  }
+  /**
+   * Creates the error that refuses this call. It has the request id as a header, so that it is right in an app without
+   * `errorEnvelope`, too.
+   *
+   * @example
+   * throw call.refuse('key_expired')
+   */
+  refuse(code: ErrorCode, options?: GatewayErrorOptions): GatewayError
 
   /**
    * Charges the call for what your own handler did. Several charges add up. They are written when the answer ends, if
@@ -209,155 +109,7 @@ export class Call {
    *   res.json(drawMap(req.body))
    * })
    */
-  charge(amount: bigint | string): void {
-    const nanos = typeof amount === 'string' ? parseAmount(amount) : amount
-    if (typeof nanos !== 'bigint')
-      throw new TypeError('charge: it must be a decimal string, such as "0.015", or a bigint of nano-units')
-    if (nanos < 0n) throw new RangeError(`charge: ${amount} is negative`)
-    if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
-    if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')
-    this.billing.own = assertFigure((this.billing.own ?? 0n) + nanos, 'charge: the sum')
-  }
-
-  /**
-   * Creates the error that refuses this call. It has the request id as a header, so that it is right in an app without
-   * `errorEnvelope`, too.
-   *
-   * @example
-   * throw call.refuse('key_expired')
-   */
-  refuse(code: ErrorCode, options?: GatewayErrorOptions): GatewayError {
-    this.refusal = this.stamp(new GatewayError(code, options))
-    return this.refusal
-  }
-
-  /** Adds the request id headers of this call to an error. */
-  stamp(error: GatewayError): GatewayError {
-    for (const name of this.protocol.requestIdHeaders) error.headers[name] = this.id
-    return error
-  }
-
-  /** Registers a listener for each error of this call that is written as an answer, also after the end of the call. */
-  onFail(listener: () => void): void {
-    if (this.#failed) listener()
-    this.#failListeners.push(listener)
-  }
-
-  /** Records how the call failed; the first failure counts. Called when an error is written as an answer. */
-  fail(error: GatewayError): void {
-    this.#failed = true
-    this.#noteFailure(error)
-    for (const listener of this.#failListeners) listener()
-  }
-
-  /**
-   * Ends the call from outside its chain, whatever the chain is doing: everything that waits for this call stops as if its
-   * caller had left, and the entry has this error. If nothing was sent yet, the error is the answer; else the connection is
-   * cut. Does nothing to a call that has ended, whose caller has left, or that was upgraded: `UpgradeHandler` closes those.
-   *
-   * @example
-   * for (const call of running) call.abort(new GatewayError('internal_error', { message: 'The service stops.' }))
-   */
-  abort(error: GatewayError): void {
-    const response = this.#response
-    if (response === undefined || response.writableFinished || this.left || this.ended) return
-    // The answer was complete, and only its end is held back, so it stands.
-    if (isHeldBack(response)) return
-    if (response.headersSent) {
-      this.fail(error)
-      response.req.socket.destroy()
-    } else {
-      // Behind an answer, Node closes no request that has not come whole, and its reader would wait.
-      response.on('close', () => response.req.destroy())
-      writeRefusal(response, this, error)
-    }
-    this.#aborted = true
-    this.#callLeaveListeners()
-  }
-
-  #noteFailure(error: GatewayError): void {
-    if (this.outcome) return
-    const response = this.#response
-    const sent = response?.headersSent === true
-    const interrupted = sent || error.code === 'client_closed_request'
-    const tried = this.routing !== null && this.routing.attempts.length > 0
-    const failed = tried || error.code === 'internal_error'
-    const finish: Finish = interrupted ? 'interrupted' : failed ? 'failed' : 'refused'
-    this.outcome = { status: sent ? response.statusCode : error.status, errorCode: error.code, finish }
-  }
-
-  /** Whether the call has ended and everything it acquired was released. */
-  get ended(): boolean {
-    return this.#ended
-  }
-
-  /**
-   * Whether the chain has nobody left to answer: the caller has left or was disconnected before the whole answer was handed
-   * over, or the call was aborted.
-   */
-  get left(): boolean {
-    return this.#aborted || (this.#closed && !this.#target.writableFinished)
-  }
-
-  /** Registers durable work that must be done before the last event of an answer is sent. */
-  onSettle(run: Settler): void {
-    this.#settlers.push(run)
-  }
-
-  /**
-   * Runs the settlers, each once, in the order of registration. Returns undefined if there is none. If it rejects, with the
-   * error of a settler, the answer must not be finished.
-   */
-  settle(ending: CallEnding): Promise<void> | undefined {
-    const settlers = this.#settlers
-    if (settlers.length === 0) return undefined
-    this.#settlers = []
-    // The settlement and what has to happen before the last byte are waited for together.
-    if (ending.unsent !== null && ending.unsent.length <= LAST_BYTES) void this.prepareLastByte()
-    return this.#settleAll(settlers, ending)
-  }
-
-  async #settleAll(settlers: readonly Settler[], ending: CallEnding): Promise<void> {
-    const trace: SettlingTrace = { startedAt: Date.now(), endedAt: null }
-    this.settling = trace
-    try {
-      for (const settler of settlers) {
-        const waiting = settler(ending)
-        if (waiting) await waiting
-      }
-    } finally {
-      trace.endedAt = Date.now()
-    }
-  }
-
-  /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
-  onLastByte(run: () => Promise<void> | undefined): void {
-    this.#lastByteWork.push(run)
-  }
-
-  /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
-  prepareLastByte(): Promise<void> | undefined {
-    const work = this.#lastByteWork
-    if (work.length === 0) return this.#lastByteReady
-    this.#lastByteWork = []
-    const running = work.map((run) => run()).filter((each) => each !== undefined)
-    this.#lastByteReady = running.length > 0 ? Promise.all(running).then(() => {}) : undefined
-    return this.#lastByteReady
-  }
-
-  /** Registers a check that throws if another call may have the claim of this one. */
-  onAssertOwnsClaim(check: () => void): void {
-    this.#claimChecks.push(check)
-  }
-
-  /**
-   * Asserts that no other call has the claim of this one. Called before each attempt and before the last byte.
-   *
-   * @throws the error of a check; nothing more may be sent then.
-   */
-  assertOwnsClaim(): void {
-    for (const check of this.#claimChecks) check()
-  }
+  charge(amount: bigint | string): void
 
   /**
    * Registers a function that runs when the call ends, however it ends; the last registered runs first. An error in one
@@ -367,21 +119,23 @@ export class Call {
    * const slot = await slots.acquire(account)
    * call.onEnd('slot', () => slot.release())
    */
-  onEnd(name: string, run: EndListener): void {
-    if (this.#ended) this.#run(name, run)
-    else this.#endListeners.push({ name, run })
-  }
+  onEnd(name: string, run: (call: Call) => void | Promise<void>): void
 
   /** Calls `listener` once when the call is {@link left}; at once if it is already. */
-  onLeave(listener: () => void): void {
-    if (this.left) listener()
-    else this.#leaveListeners.push(listener)
-  }
-
+  onLeave(listener: () => void): void
   /** Removes a listener of {@link onLeave}. */
-  offLeave(listener: () => void): void {
-    this.#leaveListeners = this.#leaveListeners.filter((each) => each !== listener)
-  }
+  offLeave(listener: () => void): void
+
+  /** Registers a listener for each error of this call that is written as an answer, also after the end of the call. */
+  onFail(listener: () => void): void
+
+  /** Registers durable work that must be done before the last event of an answer is sent. */
+  onSettle(run: Settler): void
+  /**
+   * Runs the settlers, each once, in the order of registration. Returns undefined if there is none. If it rejects, with the
+   * error of a settler, the answer must not be finished.
+   */
+  settle(ending: CallEnding): Promise<void> | undefined
 
   /**
    * Keeps the call open while work for it continues after its response has closed, such as reading the rest of an
@@ -389,136 +143,15 @@ export class Call {
    *
    * @returns a function that lets the call end; further calls of it do nothing.
    */
-  hold(): () => void {
-    this.#holds++
-    let held = true
-    return () => {
-      if (!held) return
-      held = false
-      this.#holds--
-      this.#endIfDone()
-    }
-  }
+  hold(): () => void
 
-  #close(): void {
-    if (this.#closed) return
-    this.#closed = true
-    if (this.left) this.#callLeaveListeners()
-    this.#endIfDone()
-  }
-
-  #callLeaveListeners(): void {
-    const listeners = this.#leaveListeners
-    this.#leaveListeners = []
-    for (const listener of listeners) this.#run('onLeave', listener)
-  }
-
-  #endIfDone(): void {
-    if (!this.#closed || this.#holds > 0 || this.#ended) return
-    this.#ended = true
-    this.#leaveListeners = []
-    this.#noteOutcome(this.#target.writableFinished)
-    for (let next = this.#endListeners.pop(); next; next = this.#endListeners.pop())
-      this.#run(next.name, next.run)
-  }
-
-  /** @param whole whether the whole answer was handed over. */
-  #noteOutcome(whole: boolean): void {
-    if (this.outcome) return
-    const status = this.#response?.statusCode ?? 101
-    if (this.refusal !== null && this.#response !== undefined && whole)
-      warnOfUnusedEnvelope(this.#response, this.path, this.id, this.logger)
-    this.outcome = whole
-      ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
-      : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-  }
-
-  /** Runs one function. Its failure does not stop the others. */
-  #run(name: string, run: EndListener): void {
-    const logFailure = (error: unknown): void =>
-      this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
-    try {
-      void run(this)?.catch(logFailure)
-    } catch (error) {
-      logFailure(error)
-    }
-  }
-}
-
-/** Of the whole process: two copies of this package share the call of a request. */
-const CALL = Symbol.for('express-model-gateway call')
-
-type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
-
-/**
- * Opens the call of a request. If the request has a call already, that one is returned.
- *
- * @param target the response, or the socket of an upgraded connection. A request that `noteUpgrade` noted answers on
- *   its socket in any case.
- * @example
- * const call = openCall(req, res, { logger: pino() })
- * console.log(call.id)
- */
-export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
-  const carrier = req as CallCarrier
-  carrier[CALL] ??= new Call(req, carrier[UPGRADE]?.socket ?? target, options)
-  return carrier[CALL]
-}
-
-/**
- * Returns the call of a request. It is opened with defaults if `beginCall` is not mounted, so that each middleware
- * works alone.
- *
- * @throws TypeError if the request is not one of Express: then it has no response.
- * @example
- * app.post('/chat', authenticate({ keys }), (req, res) => res.json({ account: callOf(req).principal?.accountId }))
- */
-export function callOf(req: IncomingMessage): Call {
-  const carrier = req as CallCarrier
-  if (carrier[CALL]) return carrier[CALL]
-  if (!carrier.res)
-    throw new TypeError('callOf(req) needs a request of an Express app, or openCall(req, res) before it')
-  const call = openCall(req, carrier.res)
-  call.isImplicit = true
-  return call
-}
-
-/** Returns the call of a request; undefined if it has not been opened. */
-export function openedCallOf(req: IncomingMessage): Call | undefined {
-  return (req as CallCarrier)[CALL]
-}
-
-/** Path without the query, as the caller sent it. */
-function pathOf(req: IncomingMessage): string {
-  const url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? '/'
-  const query = url.indexOf('?')
-  return query < 0 ? url : url.slice(0, query)
-}
-
-let reportedUnusable = false
-
-/**
- * Returns the caller's address, null if there is none. Where the app trusts a proxy, the proxy has named it, and may have
- * sent any text. A text that is not an address is reported once.
- */
-function clientIpOf(req: IncomingMessage, logger: Logger): string | null {
-  const { app } = req as { app?: { enabled?(setting: string): boolean } }
-  // Express computes req.ip at each access, even if no proxy is trusted and the result is the socket's address.
-  const trusting = app?.enabled?.('trust proxy') ?? false
-  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress
-  if (ip === undefined) return null
-  const address = clientAddress(ip)
-  if (address === undefined && !reportedUnusable) {
-    reportedUnusable = true
-    logger.warn(
-      { address: printable(ip) },
-      'a trusted proxy sends X-Forwarded-For with a text that is not an address: its callers count as one, and keys with an allow-list refuse them',
-    )
-  }
-  return address ?? null
-}
-
-/** Returns a text of the caller, shortened and printable, because it is logged. */
-function printable(value: string): string {
-  return value.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+  /**
+   * Ends the call from outside its chain, whatever the chain is doing: everything that waits for this call stops as if its
+   * caller had left, and the entry has this error. If nothing was sent yet, the error is the answer; else the connection is
+   * cut. Does nothing to a call that has ended, whose caller has left, or that was upgraded: `UpgradeHandler` closes those.
+   *
+   * @example
+   * for (const call of running) call.abort(new GatewayError('internal_error', { message: 'The service stops.' }))
+   */
+  abort(error: GatewayError): void
 }

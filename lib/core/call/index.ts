@@ -12,15 +12,7 @@ export {
   NO_BILLING,
   type ServedBy,
 } from './billing-trace.ts'
-export {
-  Call,
-  type CallOptions,
-  callOf,
-  type EarlyRefuser,
-  type KeyWatch,
-  openCall,
-  openedCallOf,
-} from './call.ts'
+export type { Call, KeyWatch } from './call.ts'
 export {
   type AttemptSummary,
   bytesOfEntry,
@@ -37,6 +29,14 @@ export {
 export { filterAnswer, holdEnd, holdLastByte, holdLastByteOf, isHeldBack, unfiltered } from './held-answer.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
+export {
+  type CallOptions,
+  callOf,
+  type EarlyRefuser,
+  OpenCall,
+  openCall,
+  openedCallOf,
+} from './open-call.ts'
 export {
   hasRole,
   noteOperator,

@@ -1,4 +1,4 @@
-import type { Call } from '../call/index.ts'
+import type { OpenCall } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { withinMemory } from './process-memory.ts'
 
@@ -81,7 +81,7 @@ export class HeldBody {
   #counted = 0
 
   /** @param refuse is called when the body must be given up; its memory is free by then. */
-  constructor(call: Call, bounds: BudgetBounds, refuse: (error: GatewayError) => void) {
+  constructor(call: OpenCall, bounds: BudgetBounds, refuse: (error: GatewayError) => void) {
     const { principal, keyWatch } = call
     const key = principal?.keyId
     const share = shares.get(key) ?? { key, account: principal?.accountId, bytes: 0, bodies: new Set() }

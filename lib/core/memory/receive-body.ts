@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Call } from '../call/index.ts'
+import type { OpenCall } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { type BudgetBounds, HeldBody } from './held-body.ts'
 
@@ -24,7 +24,7 @@ export interface ReceivedBody {
  * leaves before the end; `concurrency_limited` or `upstream_overloaded` if there is no room; the reason of the signal.
  */
 export function receiveBody(
-  call: Call,
+  call: OpenCall,
   req: IncomingMessage,
   { bodyLimitBytes: limit, budget }: BodyBounds,
   signal?: AbortSignal,

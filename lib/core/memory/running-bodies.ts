@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer'
-import type { Call } from '../call/index.ts'
+import type { OpenCall } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { parsedBytes } from '../json/index.ts'
 import { PROCESS_MEMORY } from './process-memory.ts'
@@ -25,7 +25,7 @@ export class RunningBodies {
    *
    * @throws {GatewayError} if there is no room: `concurrency_limited` if the account has some of it, else `upstream_overloaded`.
    */
-  take(call: Call, bytes: number): void {
+  take(call: OpenCall, bytes: number): void {
     const account = call.principal?.accountId ?? ''
     const all = this.#bytes
     const isFree = all.size === 0 || all.size + bytes <= this.#most / 2
@@ -46,7 +46,7 @@ const SMALL_BYTES = 16 * 1024
  * @param bytes the memory that the body takes if it is no JSON.
  */
 export function memoryClaimOf(
-  call: Call,
+  call: OpenCall,
   raw: Buffer,
   bytes?: number,
 ): ((values: number) => void) | undefined {

@@ -1,11 +1,11 @@
 import type { Request } from 'express'
-import type { Call } from '../call/index.ts'
+import type { OpenCall } from '../call/index.ts'
 
 /** The value of a request's body, or why it is not known: no parser is mounted, or none took a body of this type. */
 export type RequestContent = { readonly value: unknown } | 'no parser' | 'not parsed'
 
 /** Returns the value of the request's body. */
-export function contentOf(req: Request, call: Call): RequestContent {
+export function contentOf(req: Request, call: OpenCall): RequestContent {
   if (call.request) return { value: call.request.body.json }
   const uploads = uploadsOf(req)
   if (uploads) return { value: { body: req.body, uploads } }

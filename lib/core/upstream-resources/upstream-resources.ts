@@ -1,4 +1,4 @@
-import { type Call, type Logger, quietLogger } from '../call/index.ts'
+import { type Logger, type OpenCall, quietLogger } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { Reference } from '../operations/index.ts'
 import {
@@ -106,7 +106,7 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error`, as a rejection, if the store is still away.
    */
-  ready(call: Call): Promise<void> | undefined {
+  ready(call: OpenCall): Promise<void> | undefined {
     if (!this.#guard.away) return undefined
     return this.#guard
       .run(() => this.#store.find('', [PROBED]))
@@ -121,7 +121,7 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error` if the store did not confirm the records.
    */
-  async remember(call: Call, line: string, made: readonly MadeThing[]): Promise<void> {
+  async remember(call: OpenCall, line: string, made: readonly MadeThing[]): Promise<void> {
     const now = Date.now()
     const things = made.filter(({ id }) => isUsable(id)).map((thing) => this.#record(call, line, thing, now))
     if (things.length === 0) return
@@ -134,7 +134,7 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error` while the store is away.
    */
-  async find(call: Call, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
+  async find(call: OpenCall, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
     const now = Date.now()
     const found = await this.#records(call, names)
     return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
@@ -145,7 +145,7 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error` while the store is away.
    */
-  async place(call: Call, name: ResourceName): Promise<UpstreamResource | undefined> {
+  async place(call: OpenCall, name: ResourceName): Promise<UpstreamResource | undefined> {
     const [thing] = await this.#records(call, [name])
     return thing ?? this.#gone.find({ account: accountOf(call), kind: name.kind, id: plainId(name.id) })
   }
@@ -160,7 +160,7 @@ export class UpstreamResources {
     this.#gone.add(thing)
   }
 
-  async #records(call: Call, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
+  async #records(call: OpenCall, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
     const usable = names.flatMap(({ kind, id }) => (isUsable(id) ? [{ kind, id: plainId(id) }] : []))
     if (usable.length === 0) return []
     const account = accountOf(call)
@@ -172,7 +172,11 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error` while the store is away.
    */
-  list(call: Call, kind: string, page: Omit<ResourcePage, 'aliveAt'>): Promise<readonly UpstreamResource[]> {
+  list(
+    call: OpenCall,
+    kind: string,
+    page: Omit<ResourcePage, 'aliveAt'>,
+  ): Promise<readonly UpstreamResource[]> {
     return this.#guard
       .run(() => this.#store.list(accountOf(call), kind, { ...page, aliveAt: Date.now() }))
       .catch((error) => refuseAway(call, error))
@@ -184,7 +188,7 @@ export class UpstreamResources {
    * @throws {GatewayError} `not_found` if the account has no such thing; `invalid_request` if two lines keep them;
    * `internal_error` while the store is away.
    */
-  async pin(call: Call, references: readonly Reference[]): Promise<readonly UpstreamResource[]> {
+  async pin(call: OpenCall, references: readonly Reference[]): Promise<readonly UpstreamResource[]> {
     const found = await this.find(call, references)
     if (call.left) throw new GatewayError('client_closed_request')
     const byName = new Map(found.map((thing) => [`${thing.kind} ${thing.id}`, thing]))
@@ -199,7 +203,7 @@ export class UpstreamResources {
   }
 
   /** @throws {StoreAway} if the store did not confirm the deletion. */
-  forget(call: Call, { kind, id }: ResourceName): Promise<void> {
+  forget(call: OpenCall, { kind, id }: ResourceName): Promise<void> {
     const account = accountOf(call)
     const name = { kind, id: plainId(id) }
     return this.#guard.run(async () => {
@@ -216,7 +220,7 @@ export class UpstreamResources {
   }
 
   #record(
-    call: Call,
+    call: OpenCall,
     line: string,
     { kind, id, tokens = 0, expiresAt }: MadeThing,
     now: number,
@@ -247,7 +251,7 @@ export class UpstreamResources {
 }
 
 /** Returns the account whose things a call may use. Without `authenticate`, all calls share one. */
-function accountOf({ principal }: Call): string {
+function accountOf({ principal }: OpenCall): string {
   return principal?.accountId ?? ''
 }
 
@@ -263,7 +267,7 @@ export function plainId(id: string): string {
   return WITH_COLLECTION.exec(id)?.[1] ?? id
 }
 
-function refuseAway(call: Call, error: unknown): never {
+function refuseAway(call: OpenCall, error: unknown): never {
   throw call.refuse('internal_error', {
     message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
     cause: error,

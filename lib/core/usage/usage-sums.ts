@@ -1,4 +1,4 @@
-import { type Call, type CallLogEntry, type CallOutcome, lineOf } from '../call/index.ts'
+import { type CallLogEntry, type CallOutcome, lineOf, type OpenCall } from '../call/index.ts'
 import { NO_TAGS, parseAmount, type Tags } from '../catalog/index.ts'
 
 /** The dimensions that calls are counted by. A member is null if there is none, or it is not known. */
@@ -219,7 +219,7 @@ export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
 }
 
 /** Returns the usage of a call that is being settled. */
-export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): CallUsage {
+export function usageOfCall(call: OpenCall, { finish, errorCode }: CallOutcome): CallUsage {
   const { usage } = call
   const failed = finish !== 'completed' && isFailed(finish, errorCode) ? 1 : 0
   return {
@@ -241,7 +241,7 @@ export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): Cal
 }
 
 /** Returns the usage of a part of a call that is charged by itself: the call is counted with its first charge. */
-export function usageOfPart({ model, servedBy, user, tags }: Call): CallUsage {
+export function usageOfPart({ model, servedBy, user, tags }: OpenCall): CallUsage {
   const line = servedBy?.line ?? null
   return { ...NOT_KNOWN, model, line, user, tags: tags ?? NO_TAGS, requests: 0 }
 }

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response, Router } from 'express'
 import { z } from 'zod'
-import { type Call, callOf, type Role } from '../../core/call/index.ts'
+import { callOf, type OpenCall, type Role } from '../../core/call/index.ts'
 import { type Catalog, isPattern, type Line, type Model } from '../../core/catalog/index.ts'
 import {
   type AnswerOf,
@@ -165,7 +165,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
   return router
 }
 
-function mayUse(call: Call, model: Model): boolean {
+function mayUse(call: OpenCall, model: Model): boolean {
   return call.principal?.mayUseModel(model.id) ?? true
 }
 

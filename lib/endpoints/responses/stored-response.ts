@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallRequest, callOf, type LineResource } from '../../core/call/index.ts'
+import { type CallRequest, callOf, type LineResource, type OpenCall } from '../../core/call/index.ts'
 import { FREE, type Model } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
@@ -59,7 +59,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
     }
   }
 
-  function pin(call: Call, action: LineResource | 'cancel', thing: UpstreamResource | undefined): void {
+  function pin(call: OpenCall, action: LineResource | 'cancel', thing: UpstreamResource | undefined): void {
     if (!thing) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
     if (call.left) throw new GatewayError('client_closed_request')
     const model = thing.model ?? ''
@@ -76,7 +76,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
   }
 
   /** Deletes a record. If that fails, the record does no harm: the line no longer has the response. */
-  function forget(call: Call, thing: UpstreamResource, finish: string): Promise<void> | undefined {
+  function forget(call: OpenCall, thing: UpstreamResource, finish: string): Promise<void> | undefined {
     return finish === 'completed' ? kept.forget(call, thing).catch(() => {}) : undefined
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
-import { type Call, callOf, type Logger, quietLogger } from '../../core/call/index.ts'
+import { callOf, type Logger, type OpenCall, quietLogger } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { type Operation, remixOf, videos, videoTasks } from '../../core/operations/index.ts'
@@ -179,7 +179,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   }
 }
 
-async function held(call: Call, run: () => Promise<void>): Promise<void> {
+async function held(call: OpenCall, run: () => Promise<void>): Promise<void> {
   const release = call.hold()
   try {
     await run()
@@ -189,7 +189,7 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
 }
 
 /** Returns a handler for the error of a create. If the caller has left, an unexpected error is logged instead. */
-function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
+function onFailure(call: OpenCall, next: NextFunction): (error: unknown) => void {
   return (error) => {
     if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
     else if (!(error instanceof GatewayError))

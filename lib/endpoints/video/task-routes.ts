@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
-import { type Call, callOf } from '../../core/call/index.ts'
+import { callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { fitting, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoTask } from '../../ledger/tasks/task.ts'
@@ -33,7 +33,7 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
   })
   return router
 
-  function list(req: Request, call: Call): Promise<object> {
+  function list(req: Request, call: OpenCall): Promise<object> {
     const account = call.principal?.accountId
     if (account === undefined) throw call.refuse('missing_credential')
     return storedFor(call, isArk(call) ? listTasks(req, account) : listVideos(req, account))
@@ -65,11 +65,11 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
     return { items, total }
   }
 
-  async function readTask(req: Request, call: Call): Promise<object> {
+  async function readTask(req: Request, call: OpenCall): Promise<object> {
     return bodyOf(req, await service.current(call, await service.find(call, idOf(req))))
   }
 
-  async function cancelTask(req: Request, call: Call): Promise<object> {
+  async function cancelTask(req: Request, call: OpenCall): Promise<object> {
     const task = await service.find(call, idOf(req))
     await service.cancel(call, task)
     return isArk(call) ? {} : { id: task.id, object: 'video.deleted', deleted: true }
@@ -80,7 +80,7 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
   }
 }
 
-function isArk({ protocol }: Call): boolean {
+function isArk({ protocol }: OpenCall): boolean {
   return protocol.name === 'ark'
 }
 
@@ -96,7 +96,7 @@ function idOf(req: Request): string {
 }
 
 /** Answers with JSON that caches must not store. */
-function answering(answer: (req: Request, call: Call) => Promise<object>): RequestHandler {
+function answering(answer: (req: Request, call: OpenCall) => Promise<object>): RequestHandler {
   return async function answering(req: Request, res: Response, next: NextFunction): Promise<void> {
     const call = callOf(req)
     const release = call.hold()

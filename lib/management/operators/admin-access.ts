@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import {
-  type Call,
   callOf,
   hasRole,
   noteOperator,
+  type OpenCall,
   type Operator,
   operatorOf,
   type Role,
@@ -116,7 +116,7 @@ export function adminAccess(options: AdminAccessOptions = { token: undefined }):
     return session && { name: session.name, roles: session.roles, session }
   }
 
-  function refuseWrong(call: Call, next: NextFunction): void {
+  function refuseWrong(call: OpenCall, next: NextFunction): void {
     const { waitMs, isFirst } = wrong.note(call.clientIp)
     const refusal = call.refuse('invalid_credential', { message: INVALID })
     // The access log has a line for each.

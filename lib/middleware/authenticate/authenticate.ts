@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type Principal, readTags } from '../../core/call/index.ts'
+import { callOf, type OpenCall, type Principal, readTags } from '../../core/call/index.ts'
 import { compileAllowList, hashSecret, NO_TAGS } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
@@ -111,7 +111,11 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   }
 
   /** Writes the principal even if the key is refused, for the call log. */
-  function admit(call: Call, { headers }: Request, record: KeyRecord | undefined): GatewayError | undefined {
+  function admit(
+    call: OpenCall,
+    { headers }: Request,
+    record: KeyRecord | undefined,
+  ): GatewayError | undefined {
     const key = record && resolve(record)
     if (key) call.principal = key.principal
     const refusal = refusalOf(call, record, call.startedAt)
@@ -128,7 +132,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   }
 
   /** Returns why the key does not admit a call at a time, in milliseconds since the epoch; undefined if it does. */
-  function refusalOf(call: Call, record: KeyRecord | undefined, at: number): GatewayError | undefined {
+  function refusalOf(call: OpenCall, record: KeyRecord | undefined, at: number): GatewayError | undefined {
     if (!record || (record.secretUntil ?? Number.POSITIVE_INFINITY) <= at)
       return call.refuse('invalid_credential')
     if (!record.enabled || record.account.suspended === true) return call.refuse('key_disabled')
@@ -145,7 +149,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
 }
 
 /** Refuses a key that could not be checked. Never with 401, whatever status the directory's error has. */
-function refuseUnchecked(call: Call, error: unknown): GatewayError {
+function refuseUnchecked(call: OpenCall, error: unknown): GatewayError {
   return error instanceof GatewayError ? call.stamp(error) : call.refuse('internal_error', { cause: error })
 }
 

@@ -1,18 +1,18 @@
-import type { Call, KeyWatch } from '../../core/call/index.ts'
+import type { KeyWatch, OpenCall } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
 import { within } from '../../core/timing/index.ts'
 
 /** A running call that ends with its key. */
 interface Session {
-  readonly call: Call
+  readonly call: OpenCall
   readonly end: (error: GatewayError) => void
   /** The index in the list of sessions; -1 once it is over. */
   place: number
 }
 
 /** Returns why a key does not admit a call at a time; undefined if it does. */
-type Check = (call: Call, record: KeyRecord | undefined, at: number) => GatewayError | undefined
+type Check = (call: OpenCall, record: KeyRecord | undefined, at: number) => GatewayError | undefined
 
 /** A key that ends is noticed after this long and one answer of the directory. */
 const POLL_MS = 2000
@@ -40,7 +40,7 @@ export class SessionKeys implements KeyWatch {
     this.#check = check
   }
 
-  follow(call: Call, end: (error: GatewayError) => void): void {
+  follow(call: OpenCall, end: (error: GatewayError) => void): void {
     const session: Session = { call, end, place: this.#sessions.length }
     this.#sessions.push(session)
     call.onEnd('key watch', () => this.#leave(session))

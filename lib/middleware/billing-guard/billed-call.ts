@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import {
   bytesOfEntry,
-  type Call,
   type CallEnding,
   type CallLogEntry,
   type ChargeItem,
   entryOf,
   type HeldPart,
   itemOf,
+  type OpenCall,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { type CallUsage, usageOfCall } from '../../core/usage/index.ts'
@@ -42,7 +42,7 @@ export class BilledCall implements Bill, PartsOf {
   entry: ((this: Bill) => CallLogEntry) | null = null
   usage: CallUsage | undefined
   bytes = 0
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #res: ServerResponse
   readonly #reservation: Reservation
   /** How the call was to end, where the ledger writes the log entry. */
@@ -53,7 +53,7 @@ export class BilledCall implements Bill, PartsOf {
   #handlerTimer: NodeJS.Timeout | undefined
 
   /** Registers with the call. */
-  constructor(call: Call, res: ServerResponse, reservation: Reservation, deps: BilledDeps) {
+  constructor(call: OpenCall, res: ServerResponse, reservation: Reservation, deps: BilledDeps) {
     this.reserved = reservation.amount
     this.requestId = call.id
     this.#call = call

@@ -1,10 +1,10 @@
 import {
   amountOf,
   type BillingTrace,
-  type Call,
   type ChargeItem,
   type HeldPart,
   itemOf,
+  type OpenCall,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { type CallUsage, usageOfPart } from '../../core/usage/index.ts'
@@ -28,7 +28,7 @@ export interface BilledDeps {
  * that a process that dies loses none that has been charged.
  */
 export async function holdPart(
-  call: Call,
+  call: OpenCall,
   bill: PartsOf,
   paidFrom: Reservation,
   item: ChargeItem,
@@ -42,7 +42,7 @@ export async function holdPart(
 
 /** Refuses a call, and writes the amounts to the call log. The caller does not see them. */
 export function refuseUnpaid(
-  call: Call,
+  call: OpenCall,
   bill: BillingTrace,
   { refused, required, available, budget }: ReserveRefusal,
   { budgets }: BilledDeps,
@@ -61,12 +61,12 @@ class BilledPart implements Bill, HeldPart {
   readonly claim = null
   readonly entry = null
   readonly usage: CallUsage
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #bill: PartsOf
   readonly #held: Reservation
   readonly #item: ChargeItem
 
-  constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
+  constructor(call: OpenCall, bill: PartsOf, held: Reservation, item: ChargeItem) {
     this.requestId = `${call.id}.${++bill.parts}`
     this.amount = held.amount
     this.cost = costOfPart(call, item)
@@ -102,7 +102,7 @@ class BilledPart implements Bill, HeldPart {
 }
 
 /** Returns what the part costs the operator; null if that is not known. */
-function costOfPart({ servedBy }: Call, item: ChargeItem): bigint | null {
+function costOfPart({ servedBy }: OpenCall, item: ChargeItem): bigint | null {
   if (item.unit !== 'minute' || !servedBy?.cost) return null
   return amountOf([{ ...item, price: servedBy.cost.perMinute }])
 }

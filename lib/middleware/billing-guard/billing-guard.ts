@@ -1,5 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type EarlyRefuser, holdEnd, NO_BILLING } from '../../core/call/index.ts'
+import {
+  type Call,
+  callOf,
+  type EarlyRefuser,
+  holdEnd,
+  NO_BILLING,
+  type OpenCall,
+} from '../../core/call/index.ts'
 import { type Catalog, isPattern, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
@@ -121,7 +128,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
    */
   async function refuseEarly(
     req: Request,
-    call: Call,
+    call: OpenCall,
     operation: Operation,
   ): Promise<GatewayError | undefined> {
     if (!catalogOf || mayBeFree(catalogOf(call), operation)) return undefined
@@ -139,20 +146,20 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     return undefined
   }
 
-  function budgetsOf({ user, tags }: Call, payer: Pick<ReserveClaim, 'account' | 'key'>) {
+  function budgetsOf({ user, tags }: OpenCall, payer: Pick<ReserveClaim, 'account' | 'key'>) {
     return budgets?.matching({ ...payer, user, tags }, Date.now()) ?? []
   }
 
-  function refuse(call: Call, refusal: ReserveRefusal): GatewayError {
+  function refuse(call: OpenCall, refusal: ReserveRefusal): GatewayError {
     call.billing = { ...NO_BILLING }
     return refuseUnpaid(call, call.billing, refusal, billed)
   }
 
-  function beginLater(call: Call, held: Promise<Answer>, res: Response, next: NextFunction): void {
+  function beginLater(call: OpenCall, held: Promise<Answer>, res: Response, next: NextFunction): void {
     void held.then((answer) => begin(call, answer, res, next)).catch(next)
   }
 
-  function begin(call: Call, held: Answer, res: Response, next: NextFunction): void {
+  function begin(call: OpenCall, held: Answer, res: Response, next: NextFunction): void {
     if (!(held instanceof Reservation)) {
       next(refuse(call, held))
       return
@@ -223,7 +230,10 @@ function validate(options: BillingGuardOptions) {
 }
 
 /** Returns a function for the largest possible cost of a call; null for endpoints that are never charged. */
-function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint | null {
+function reserveOf({
+  reserve,
+  catalog,
+}: BillingGuardOptions): (req: Request, call: OpenCall) => bigint | null {
   if (reserve) {
     const ask = checkedFunction('billingGuard: "reserve"', AN_AMOUNT, reserve)
     return (req, call) => {

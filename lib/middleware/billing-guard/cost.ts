@@ -1,10 +1,10 @@
 import {
   amountOf,
-  type Call,
   type CallRequest,
   type ChargeItem,
   heldInput,
   heldOutput,
+  type OpenCall,
   type Principal,
   type Usage,
 } from '../../core/call/index.ts'
@@ -234,7 +234,7 @@ const UNITS = Object.keys(FREE) as (keyof UnitPrices)[]
  * Bounds the cost of what upstreams report, so that it leaves the account below zero by at most one reservation. The usage
  * is marked then, and an item shows what is not charged.
  */
-export function boundedCost(call: Call, cost: Cost, { most }: Pick<Reservation, 'most'>): Cost {
+export function boundedCost(call: OpenCall, cost: Cost, { most }: Pick<Reservation, 'most'>): Cost {
   const { usage, billing } = call
   if (billing?.own !== undefined || !usage || most === undefined || cost.amount <= most) return cost
   const { source: _, reported, ...counts } = usage

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, holdEnd, type Logger, quietLogger } from '../../core/call/index.ts'
+import { type Call, callOf, holdEnd, type Logger, type OpenCall, quietLogger } from '../../core/call/index.ts'
 import {
   aFunction,
   aLogger,
@@ -117,7 +117,7 @@ export function cache(options: CacheOptions): CacheHandler {
   }
 
   /** Returns what to look for; undefined if the request is not one for the cache. */
-  function askedOf(req: Request, call: Call): CacheRequest | undefined {
+  function askedOf(req: Request, call: OpenCall): CacheRequest | undefined {
     const ttl = ttlOf(req, call) ?? 0
     if (ttl === 0 || !isRepeatable(req, call)) return undefined
     const { noStore, noCache } = cacheControlOf(req)
@@ -127,7 +127,7 @@ export function cache(options: CacheOptions): CacheHandler {
     return key === undefined ? undefined : { key, ttl, noCache }
   }
 
-  function ownerOf(req: Request, call: Call): string | undefined {
+  function ownerOf(req: Request, call: OpenCall): string | undefined {
     if (by) return by(req, call) ?? undefined
     if (call.principal) return call.principal.accountId
     throw new TypeError(
@@ -137,7 +137,7 @@ export function cache(options: CacheOptions): CacheHandler {
 
   async function serve(
     asked: CacheRequest,
-    call: Call,
+    call: OpenCall,
     req: Request,
     res: Response,
     next: NextFunction,
@@ -168,7 +168,7 @@ export function cache(options: CacheOptions): CacheHandler {
   }
 }
 
-function answerAgain({ answer }: FoundAnswer, call: Call, res: Response): void {
+function answerAgain({ answer }: FoundAnswer, call: OpenCall, res: Response): void {
   if (res.writableEnded) return
   // As in the answer of a line, only texts are checked.
   if (call.request && call.request.model.kind !== 'chat') call.filtersAnswer = true

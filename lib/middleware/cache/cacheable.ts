@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Request } from 'express'
-import type { Call, CallRequest } from '../../core/call/index.ts'
+import type { CallRequest, OpenCall } from '../../core/call/index.ts'
 import { isJsonObject, type JsonObject, objectsIn } from '../../core/json/index.ts'
 import {
   chatCompletions,
@@ -47,7 +47,7 @@ export function directivesIn(list: string): string[] {
 }
 
 /** Whether a repetition of a request can have the same answer: it changes nothing, and names nothing that can change. */
-export function isRepeatable({ headers, method }: Request, { request, pin }: Call): boolean {
+export function isRepeatable({ headers, method }: Request, { request, pin }: OpenCall): boolean {
   // The record of its Idempotency-Key decides the answer to a repetition.
   if (headers['idempotency-key'] !== undefined) return false
   if (!METHODS.has(method) || headers.upgrade !== undefined) return false
@@ -63,7 +63,12 @@ function isRepeatableCall({ operation, body: { json }, references, resource }: C
 }
 
 /** Whether the provider runs tools for the request: they search, or change something. OpenRouter names some as `plugins`. */
-function runsTools({ tools, plugins, mcp_servers: servers, web_search_options: search }: JsonObject): boolean {
+function runsTools({
+  tools,
+  plugins,
+  mcp_servers: servers,
+  web_search_options: search,
+}: JsonObject): boolean {
   if (plugins !== undefined || servers !== undefined || search !== undefined) return true
   return objectsIn(tools).some(({ type }) => type !== undefined && type !== 'function' && type !== 'custom')
 }
@@ -75,7 +80,7 @@ function runsTools({ tools, plugins, mcp_servers: servers, web_search_options: s
  * @returns undefined if the body was not read because of its type.
  * @throws TypeError if no parser is mounted.
  */
-export function cacheKeyOf(req: Request, call: Call, by: string): string | undefined {
+export function cacheKeyOf(req: Request, call: OpenCall, by: string): string | undefined {
   const content = contentOf(req, call)
   if (content === 'no parser')
     throw new TypeError('cache: the body was not read; mount readRequest or express.json() before cache')
@@ -93,11 +98,11 @@ export function ownerIn(key: string): string {
 }
 
 /** An answer that a guard has checked, or changed, is not one for calls without that guard. */
-function filtersOf({ answerFilters }: Call): string[] {
+function filtersOf({ answerFilters }: OpenCall): string[] {
   return answerFilters.map(({ name }) => name)
 }
 
-function decidingMembers({ headers }: Request, call: Call, request: CallRequest): unknown {
+function decidingMembers({ headers }: Request, call: OpenCall, request: CallRequest): unknown {
   return {
     protocol: call.protocol.name,
     model: request.model.id,

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Call } from '../../core/call/index.ts'
+import type { OpenCall } from '../../core/call/index.ts'
 import { RecordedAnswer } from '../../core/repetition/index.ts'
 import { CHOOSING_HEADERS, directivesIn } from './cacheable.ts'
 import type { CachedAnswers } from './cached-answers.ts'
@@ -20,7 +20,7 @@ export interface KeptCallOptions {
 
 /** A call whose answer is kept, once it is whole. The end of the answer does not wait for that. */
 export class KeptCall {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #res: ServerResponse
   readonly #options: KeptCallOptions
   /** The model that was asked for. */
@@ -29,7 +29,7 @@ export class KeptCall {
   readonly #variesAnyway: readonly string[]
   #recorded: RecordedAnswer | undefined
 
-  constructor(call: Call, res: ServerResponse, options: KeptCallOptions) {
+  constructor(call: OpenCall, res: ServerResponse, options: KeptCallOptions) {
     this.#call = call
     this.#res = res
     this.#options = options

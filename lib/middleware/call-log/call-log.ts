@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallLogEntry, callOf, entryOf } from '../../core/call/index.ts'
+import { type CallLogEntry, callOf, entryOf, type OpenCall } from '../../core/call/index.ts'
 import { anObjectWith, checkOptions, type OptionRules, oneOf, required } from '../../core/options/index.ts'
 
 /** Options of {@link callLog}. */
@@ -26,7 +26,7 @@ const RULES: OptionRules<CallLogOptions> = {
 export function callLog(options: CallLogOptions): RequestHandler {
   checkOptions('callLog', options, RULES)
   const { writer, settledBy = 'writer' } = options
-  const write = (call: Call): void => {
+  const write = (call: OpenCall): void => {
     if (call.entryBy !== 'written') writer.add(entryOf(call))
   }
   return function callLog(req: Request, _res: Response, next: NextFunction): void {

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import {
-  type Call,
   callOf,
   isHeldBack,
   type Logger,
   noteEnvelope,
   noteEnvelopeUsed,
+  type OpenCall,
   prepareEnvelope,
   quietLogger,
   unfiltered,
@@ -74,12 +74,12 @@ export function unknownPath(options: Record<string, never> = {}): RequestHandler
   }
 }
 
-function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
+function sendEnvelope(req: Request, res: Response, call: OpenCall, error: GatewayError): void {
   // The error follows, which no guard holds back.
   unfiltered(res, () => writeEnvelope(req, res, call, error))
 }
 
-function writeEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
+function writeEnvelope(req: Request, res: Response, call: OpenCall, error: GatewayError): void {
   const body = prepareEnvelope(res, call, error)
   const sent = req.method === 'HEAD' ? undefined : body
   // Where the caller has left nobody reads it, but `idempotency` keeps it for a repetition.
@@ -88,12 +88,12 @@ function writeEnvelope(req: Request, res: Response, call: Call, error: GatewayEr
 }
 
 /** Whether a caller with a valid key is sending its body, rather than waiting for a 100. */
-function isUploading(req: Request, call: Call, error: GatewayError): boolean {
+function isUploading(req: Request, call: OpenCall, error: GatewayError): boolean {
   return hasValidKey(call, error) && (req.headers.expect === undefined || req.readableDidRead)
 }
 
 /** Whether the caller showed a key that may be used. The principal is known even if its key is refused. */
-function hasValidKey({ principal }: Call, { status }: GatewayError): boolean {
+function hasValidKey({ principal }: OpenCall, { status }: GatewayError): boolean {
   return principal !== null && status !== 401 && status !== 403
 }
 
@@ -115,7 +115,7 @@ function leavesMuchUnread(req: Request): boolean {
 /** How long a caller may take to read the last bytes of a broken answer, in milliseconds. */
 const LAST_BYTES_MS = 5000
 
-function endBroken(res: Response, call: Call, error: GatewayError): void {
+function endBroken(res: Response, call: OpenCall, error: GatewayError): void {
   if (res.destroyed || res.writableEnded) return
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
   if (isEventStream)

@@ -1,4 +1,4 @@
-import type { Call, CallOutcome, HeldPart, ServedBy } from '../../core/call/index.ts'
+import type { CallOutcome, HeldPart, OpenCall, ServedBy } from '../../core/call/index.ts'
 import type { Price } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 
@@ -15,7 +15,7 @@ const NOTHING_USED = {
  *
  * @throws {GatewayError} if that does not succeed in time.
  */
-export async function settleAtPrice(call: Call, servedBy: ServedBy, outcome: CallOutcome): Promise<void> {
+export async function settleAtPrice(call: OpenCall, servedBy: ServedBy, outcome: CallOutcome): Promise<void> {
   call.usage = servedBy.price.perMinute > 0n ? { ...NOTHING_USED, minutes: 1 } : NOTHING_USED
   call.servedBy = servedBy
   // The end of the call is known only later, so its log entry is not written with its charge.
@@ -35,7 +35,7 @@ const RETRY_MS = 1000
  * The money of a minute is held shortly before. If it cannot be held until the minute before is over, the call ends.
  */
 export class PaidMinutes {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #price: bigint
   readonly #end: (error: GatewayError) => void
   #timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class PaidMinutes {
   #closed = false
 
   /** @param end ends the call. */
-  constructor(call: Call, { perMinute }: Price, end: (error: GatewayError) => void) {
+  constructor(call: OpenCall, { perMinute }: Price, end: (error: GatewayError) => void) {
     this.#call = call
     this.#price = perMinute
     this.#end = end

@@ -1,4 +1,4 @@
-import type { Call } from '../../core/call/index.ts'
+import type { OpenCall } from '../../core/call/index.ts'
 import {
   type Catalog,
   FREE,
@@ -142,7 +142,7 @@ export function validateForward(options: ForwardOptions) {
   const terms: ForwardTerms = { price: priceOf(rule.price ?? {}), cost: rule.cost && priceOf(rule.cost) }
   const retries = new RetryBudget()
   const known = new WeakMap<Catalog, ForwardLines>()
-  const listFor = (call?: Call): ForwardLines => {
+  const listFor = (call?: OpenCall): ForwardLines => {
     const current = catalog(call)
     let found = known.get(current)
     if (!found) {

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, readTags, upgradeOf } from '../../core/call/index.ts'
+import { callOf, type OpenCall, readTags, upgradeOf } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -63,7 +63,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     void holding(call, () => run(call, req, res)).catch(failureHandler(call, next))
   }
 
-  async function run(call: Call, req: Request, res: Response): Promise<void> {
+  async function run(call: OpenCall, req: Request, res: Response): Promise<void> {
     const path = acceptedPath(req, methods)
     if (!secrets && returnsCredentials(path.replace(/\?.*/s, ''))) throw withheld(call)
     refuseKeyed(req)
@@ -90,7 +90,7 @@ export function forward(options: ForwardOptions): RequestHandler {
   }
 
   /** Returns the refusal of what would hand out a credential of the upstream. The log says once how to permit it. */
-  function withheld(call: Call): GatewayError {
+  function withheld(call: OpenCall): GatewayError {
     if (!hasLogged) call.logger.warn({ requestId: call.id, path: call.path }, WITHHELD)
     hasLogged = true
     return new GatewayError('not_found')
@@ -99,7 +99,7 @@ export function forward(options: ForwardOptions): RequestHandler {
   /** Checks the files that a request has run, before it is passed on. */
   async function checkFiles(
     files: ReadonlySet<string>,
-    call: Call,
+    call: OpenCall,
     rule: OwnedRule,
     lines: CandidateList,
     early: EarlyEnd,
@@ -119,7 +119,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     signal.throwIfAborted()
   }
 
-  async function serve(call: Call, req: Request, res: Response, asked: Asked) {
+  async function serve(call: OpenCall, req: Request, res: Response, asked: Asked) {
     const { all, lookUps } = listFor(call)
     const lines = SAFE_METHODS.has(req.method) && !upgradeOf(req) ? lookUps : all
     const { signal } = asked.early
@@ -145,7 +145,7 @@ export function forward(options: ForwardOptions): RequestHandler {
 }
 
 /** Answers with a list. Without a line that was asked it costs nothing. */
-async function sendList(call: Call, res: Response, list: OwnList, { terms }: Asked): Promise<void> {
+async function sendList(call: OpenCall, res: Response, list: OwnList, { terms }: Asked): Promise<void> {
   const body = await list.body()
   const { askedLine } = list
   const outcome = { status: 200, errorCode: null, finish: 'completed' } as const
@@ -187,7 +187,7 @@ export function forwardTo(
 }
 
 /** Holds a call open until `run` has ended. */
-async function holding(call: Call, run: () => Promise<void>): Promise<void> {
+async function holding(call: OpenCall, run: () => Promise<void>): Promise<void> {
   const release = call.hold()
   try {
     await run()
@@ -200,7 +200,7 @@ async function holding(call: Call, run: () => Promise<void>): Promise<void> {
 
 /** Passes the request on to the first line that can be connected to, and its answer back. */
 async function tryLines(
-  call: Call,
+  call: OpenCall,
   req: Request,
   res: Response,
   forwarding: Forwarding,
@@ -219,7 +219,7 @@ async function tryLines(
   }
 }
 
-function failureHandler(call: Call, next: NextFunction): (error: unknown) => void {
+function failureHandler(call: OpenCall, next: NextFunction): (error: unknown) => void {
   return (error) => {
     if (!call.left) next(error)
     else if (!(error instanceof GatewayError)) {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Call, type CallOutcome, type Upgrade, upgradeOf } from '../../core/call/index.ts'
+import { type CallOutcome, type OpenCall, type Upgrade, upgradeOf } from '../../core/call/index.ts'
 import { http } from '../../core/call/node-http.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -47,7 +47,7 @@ const FAILED = 1011
  * nothing of the body has been read then.
  */
 export class ForwardedCall {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #forwarding: Forwarding
@@ -59,7 +59,7 @@ export class ForwardedCall {
   /** An error that ends the call in place of the line's failure. */
   #error: unknown
 
-  constructor(call: Call, req: IncomingMessage, res: ServerResponse, forwarding: Forwarding) {
+  constructor(call: OpenCall, req: IncomingMessage, res: ServerResponse, forwarding: Forwarding) {
     this.#call = call
     this.#req = req
     this.#res = res

@@ -1,4 +1,4 @@
-import type { Call, ServedBy } from '../../core/call/index.ts'
+import type { OpenCall, ServedBy } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { ProviderConstraint } from '../../core/operations/index.ts'
 import type { CheckedBody } from './body-checks/body.ts'
@@ -33,7 +33,7 @@ export class EarlyEnd {
   readonly #total: NodeJS.Timeout
 
   /** @param totalMs how long the call may take. */
-  constructor(call: Call, totalMs: number) {
+  constructor(call: OpenCall, totalMs: number) {
     this.#total = setTimeout(() => this.end(tooLong()), totalMs).unref()
     call.keyWatch?.follow(call, this.end)
   }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { AnswerBytes, Call, IdempotencyTrace, Logger } from '../../core/call/index.ts'
+import type { AnswerBytes, IdempotencyTrace, Logger, OpenCall } from '../../core/call/index.ts'
 import { RecordedAnswer } from '../../core/repetition/index.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { ClaimKeeper, HeldClaim } from './claim-keeper.ts'
@@ -13,7 +13,7 @@ interface ClaimedCallOptions {
 
 /** A call that holds a claim: at its end the record is completed, or the key freed. Which of them, the subclass says. */
 abstract class ClaimedCall<Options extends ClaimedCallOptions> {
-  protected readonly call: Call
+  protected readonly call: OpenCall
   protected readonly held: HeldClaim
   protected readonly res: ServerResponse
   protected readonly options: Options
@@ -24,7 +24,13 @@ abstract class ClaimedCall<Options extends ClaimedCallOptions> {
   /** Gives the claim back if the handler does not answer without its caller. It retains the call. */
   #late: NodeJS.Timeout | undefined
 
-  constructor(call: Call, trace: IdempotencyTrace, held: HeldClaim, res: ServerResponse, options: Options) {
+  constructor(
+    call: OpenCall,
+    trace: IdempotencyTrace,
+    held: HeldClaim,
+    res: ServerResponse,
+    options: Options,
+  ) {
     this.call = call
     this.held = held
     this.res = res
@@ -128,7 +134,7 @@ export class KeyedCall extends ClaimedCall<KeyedCallOptions> {
   readonly #body: AnswerBody
 
   constructor(
-    call: Call,
+    call: OpenCall,
     trace: IdempotencyTrace,
     held: HeldClaim,
     body: AnswerBody,
@@ -206,7 +212,7 @@ export class ReplayedCall extends ClaimedCall<ReplayedCallOptions> {
   readonly #answer: RecordedAnswer
 
   constructor(
-    call: Call,
+    call: OpenCall,
     trace: IdempotencyTrace,
     held: HeldClaim,
     limit: number,

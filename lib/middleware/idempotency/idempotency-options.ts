@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { type Call, type Logger, quietLogger } from '../../core/call/index.ts'
+import { type Call, type Logger, type OpenCall, quietLogger } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { AnswerStore, IdempotencyStore } from '../../core/idempotency/index.ts'
 import {
@@ -140,7 +140,7 @@ export function validate(options: IdempotencyOptions) {
 }
 
 /** Returns the account as the scope. Without accounts all share one: keys are random, and addresses change. */
-function accountOf(_req: Request, call: Call): string {
+function accountOf(_req: Request, call: OpenCall): string {
   return call.principal?.accountId ?? ''
 }
 

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
+import { callOf, holdEnd, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
 import { contentOf, fingerprintOf } from '../../core/repetition/index.ts'
@@ -72,7 +72,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
    * @throws {GatewayError} the refusal.
    */
   async function runOnce(
-    call: Call,
+    call: OpenCall,
     header: string | string[],
     req: Request,
     res: Response,
@@ -123,7 +123,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
 
   /** Returns the answer that the first request got, if it was an error and its work goes on. */
   async function unresolvedFor(
-    call: Call,
+    call: OpenCall,
     { owner, state, fingerprint: first }: IdempotencyRecord,
     fingerprint: string,
   ): Promise<GatewayError | undefined> {
@@ -143,7 +143,7 @@ const SHARED_SCOPE =
   'idempotency: with "replay" and without "by" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "by", such as (req) => req.user.id'
 
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
-function isSomebody({ headers }: Request, call: Call): boolean {
+function isSomebody({ headers }: Request, call: OpenCall): boolean {
   return !call.principal && (headers.authorization !== undefined || headers.cookie !== undefined)
 }
 
@@ -152,7 +152,7 @@ function isSomebody({ headers }: Request, call: Call): boolean {
  *
  * @throws TypeError if no parser is mounted: then a repetition cannot be distinguished from another request.
  */
-function judgedContentOf(req: Request, call: Call): unknown {
+function judgedContentOf(req: Request, call: OpenCall): unknown {
   const content = contentOf(req, call)
   if (content === 'no parser')
     throw new TypeError(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Request } from 'express'
-import type { Call } from '../../core/call/index.ts'
+import type { Call, OpenCall } from '../../core/call/index.ts'
 import type { Demand, Limit, LimitKind } from '../../core/limit-store/index.ts'
 import { kindOf } from '../../core/options/index.ts'
 import { inOrder, type MaybePromise, then } from '../../core/timing/index.ts'
@@ -75,7 +75,7 @@ export interface DemandPlan {
 export function demandOf(
   { levels, windowMs, tokens }: DemandPlan,
   req: Request,
-  call: Call,
+  call: OpenCall,
 ): MaybePromise<Demand | undefined> {
   const asked = inOrder(levels, (level) => askLevel(level, req, call))
   return then(asked, (answers) => {
@@ -98,7 +98,11 @@ interface ApplyingLevel {
   readonly slots: number | undefined
 }
 
-function askLevel(level: PlannedLevel, req: Request, call: Call): MaybePromise<ApplyingLevel | undefined> {
+function askLevel(
+  level: PlannedLevel,
+  req: Request,
+  call: OpenCall,
+): MaybePromise<ApplyingLevel | undefined> {
   const { name, by, requests, tokens, concurrency } = level
   return then(by(req, call), (given) => {
     if (given === null || given === undefined) return undefined
@@ -122,7 +126,7 @@ function demandFor(
   applying: readonly ApplyingLevel[],
   tokens: number,
   windowMs: number,
-  { id }: Call,
+  { id }: OpenCall,
 ): Demand {
   const charges: Limit[] = []
   const slots: Limit[] = []

@@ -6,6 +6,7 @@ import {
   holdLastByte,
   holdLastByteOf,
   type Logger,
+  type OpenCall,
   quietLogger,
   upgradeOf,
 } from '../../core/call/index.ts'
@@ -159,7 +160,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   function demandUnlessSkipped(
     plan: DemandPlan,
     req: Request,
-    call: Call,
+    call: OpenCall,
   ): MaybePromise<Demand | 'skipped' | undefined> {
     return then(skip?.(req, call), (answer): MaybePromise<Demand | 'skipped' | undefined> => {
       const skipped = answer ?? false
@@ -170,7 +171,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   }
 
   /** Returns the error that refuses the call, or the verdict that admits it with the store that counted it. */
-  async function decide(call: Call, demand: Demand): Promise<GatewayError | Admission> {
+  async function decide(call: OpenCall, demand: Demand): Promise<GatewayError | Admission> {
     const impossible = impossibleLimit(demand)
     if (impossible) return refuseForGood(call, impossible, demand)
     try {
@@ -199,7 +200,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   }
 
   function giveBackAtEnd(
-    call: Call,
+    call: OpenCall,
     demand: Demand,
     admission: Admission,
     req: Request,
@@ -230,7 +231,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
 
   /** Counts further requests of an admitted call. Returns what makes the refusal if a limit is used up. */
   async function consumeRequests(
-    call: Call,
+    call: OpenCall,
     admitted: Demand,
     count: number,
     res: Response,
@@ -258,7 +259,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   }
 
   /** The tokens of a body that was not read are unknown. It has at least one. */
-  async function refuseEarly(req: Request, call: Call): Promise<GatewayError | undefined> {
+  async function refuseEarly(req: Request, call: OpenCall): Promise<GatewayError | undefined> {
     const demand = await settled(OWN, () => demandUnlessSkipped({ ...plan, tokens: () => 1 }, req, call))
     if (!demand || demand === 'skipped') return undefined
     const impossible = impossibleLimit(demand)
@@ -272,7 +273,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     }
   }
 
-  function styleOf({ protocol }: Call): HeaderStyle {
+  function styleOf({ protocol }: OpenCall): HeaderStyle {
     return headers ?? (protocol.name === 'anthropic' ? 'anthropic' : 'openai')
   }
 }
@@ -293,7 +294,7 @@ function isRefused(verdict: Verdict): verdict is Verdict & { readonly refusedBy:
  * that it was admitted with.
  */
 function bookingOfTokens(
-  call: Call,
+  call: OpenCall,
   { charges, windowMs }: Demand,
   { verdict, countedBy }: Admission,
 ): () => Promise<void> | undefined {

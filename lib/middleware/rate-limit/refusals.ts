@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import type { Call, LimitRefusal } from '../../core/call/index.ts'
+import type { LimitRefusal, OpenCall } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { type Demand, type Limit, MAX_WAIT_MS, type Verdict } from '../../core/limit-store/index.ts'
 import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
 
 /** Returns the error of a refused demand. It describes the limits as the headers of a success do. */
 export function refuse(
-  call: Call,
+  call: OpenCall,
   demand: Demand,
   verdict: Verdict & { readonly refusedBy: Limit },
   style: HeaderStyle,
@@ -29,7 +29,7 @@ const IMPOSSIBLE = {
 } as const
 
 /** Returns the error of a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
-export function refuseForGood(call: Call, limit: Limit, { windowMs }: Demand): GatewayError {
+export function refuseForGood(call: OpenCall, limit: Limit, { windowMs }: Demand): GatewayError {
   note(call, limit, windowMs, MAX_WAIT_MS)
   return call.refuse(codeOf(limit), {
     message: IMPOSSIBLE[limit.kind],
@@ -48,7 +48,7 @@ function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
   return kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited'
 }
 
-function note(call: Call, limit: Limit, windowMs: number, waitMs: number): void {
+function note(call: OpenCall, limit: Limit, windowMs: number, waitMs: number): void {
   const { level, subject, max } = limit
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   call.limit = { kind: kindOf(limit, windowMs), level, subject, limit: max, retryAfter }

@@ -1,4 +1,4 @@
-import { type Call, type Logger, quietLogger } from '../../core/call/index.ts'
+import { type Logger, type OpenCall, quietLogger } from '../../core/call/index.ts'
 import type { Demand } from '../../core/limit-store/index.ts'
 
 /** So many requests in a row without a limit are no coincidence, such as visitors that have not logged in. */
@@ -21,7 +21,7 @@ export class UnlimitedNotice {
   }
 
   /** Notes the demand of a request. It limits nothing if no level applies, or if only tokens are limited and none are known. */
-  note(call: Call, demand: Demand | undefined): void {
+  note(call: OpenCall, demand: Demand | undefined): void {
     if (this.#isSettled) return
     if (demand && (demand.slots.length > 0 || demand.charges.some(({ cost }) => cost > 0))) {
       this.#isSettled = true

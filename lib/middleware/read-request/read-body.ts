@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream'
 // As a whole: an older Node, which lacks a name, would fail before it could be refused with a clear sentence.
 import zlib from 'node:zlib'
 import type { Request } from 'express'
-import type { Call, RequestBody } from '../../core/call/index.ts'
+import type { OpenCall, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject, JsonFault, parseUnambiguous, withoutLoneSurrogates } from '../../core/json/index.ts'
 import { type BodyBounds, HeldBody, memoryClaimOf, receiveBody } from '../../core/memory/index.ts'
@@ -18,7 +18,7 @@ import { isForm, readForm } from './read-form.ts'
  */
 export async function readBody(
   req: Request,
-  call: Call,
+  call: OpenCall,
   bounds: BodyBounds,
   forms: boolean,
 ): Promise<RequestBody> {
@@ -57,7 +57,7 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
 
 /** A body without a type is taken for JSON. */
-function requireJsonType(type: string | undefined, call: Call): void {
+function requireJsonType(type: string | undefined, call: OpenCall): void {
   if (type === undefined || (JSON_TYPE.test(type) && !FOREIGN_CHARSET.test(type))) return
   throw call.refuse('invalid_request', {
     message: 'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
@@ -77,7 +77,7 @@ const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompr
   ['zstd', zlib.createZstdDecompress],
 ])
 
-function decompressorOf(encoding: string, call: Call): Decompressor {
+function decompressorOf(encoding: string, call: OpenCall): Decompressor {
   const decompressor = DECOMPRESSORS.get(encoding.toLowerCase())
   if (decompressor !== undefined) return decompressor
   throw call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' })
@@ -122,7 +122,7 @@ async function decompress(
 }
 
 /** Returns the bytes of a body that another parser has read. */
-function bytesOf(parsed: unknown, call: Call): Buffer {
+function bytesOf(parsed: unknown, call: OpenCall): Buffer {
   if (Buffer.isBuffer(parsed)) return parsed
   try {
     return Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed))
@@ -140,7 +140,7 @@ const SMALL_BYTES = 16 * 1024
  *
  * @param form the content type of a form; undefined for JSON.
  */
-async function parse(raw: Buffer, form: string | undefined, call: Call): Promise<RequestBody> {
+async function parse(raw: Buffer, form: string | undefined, call: OpenCall): Promise<RequestBody> {
   if (raw.length > MAX_BYTES_AT_ONCE) await turnOf(call)
   if (form !== undefined) return parseForm(form, raw, call)
   try {
@@ -156,7 +156,7 @@ async function parse(raw: Buffer, form: string | undefined, call: Call): Promise
 }
 
 /** The raw bytes are dropped: the parsed form holds the files, which need not be kept twice. */
-async function parseForm(type: string, raw: Buffer, call: Call): Promise<RequestBody> {
+async function parseForm(type: string, raw: Buffer, call: OpenCall): Promise<RequestBody> {
   if (raw.length === 0)
     throw call.refuse('invalid_request', { message: 'The request has no body; a form is needed.' })
   // Its files are copied.
@@ -165,7 +165,7 @@ async function parseForm(type: string, raw: Buffer, call: Call): Promise<Request
 }
 
 /** Resolves when it is the turn of a call, which other calls have had before. */
-export async function turnOf(call: Call): Promise<void> {
+export async function turnOf(call: OpenCall): Promise<void> {
   await nextTurn(call.principal?.accountId)
   if (call.left) throw call.refuse('client_closed_request')
 }

@@ -1,8 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
   bodyFor,
-  type Call,
   callOf,
+  type OpenCall,
   type RequestBody,
   readAttribution,
   readTags,
@@ -54,7 +54,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     )
   }
 
-  async function read(req: Request, call: Call): Promise<void> {
+  async function read(req: Request, call: OpenCall): Promise<void> {
     const operation = operationOf(req, call)
     if (modelOf) call.model = modelOf(req).slice(0, 200).toWellFormed()
     if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
@@ -80,14 +80,14 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     await nextTurn()
   }
 
-  function operationOf(req: Request, call: Call): Operation {
+  function operationOf(req: Request, call: OpenCall): Operation {
     const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
     if (operation) return operation
     throw given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found')
   }
 
   /** Refuses the call if a later middleware would refuse it with any body. */
-  async function refuseEarly(req: Request, call: Call, operation: Operation): Promise<void> {
+  async function refuseEarly(req: Request, call: OpenCall, operation: Operation): Promise<void> {
     for (const refuser of before) {
       const refusal = await settled('"refuseEarly"', () => refuser.refuseEarly(req, call, operation))
       if (refusal instanceof Error) throw refusal
@@ -96,7 +96,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     if (call.left) throw call.refuse('client_closed_request')
   }
 
-  function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
+  function checkBody(call: OpenCall, operation: Operation, json: RequestBody['json']): void {
     // Most bodies name nobody.
     if ((json.user ?? json.safety_identifier ?? json.metadata) !== undefined) readAttribution(call, json)
     const model = typeof json.model === 'string' ? catalogOf(call).modelOf(json.model) : undefined
@@ -110,7 +110,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 
   function acceptFacts(
-    call: Call,
+    call: OpenCall,
     operation: Operation,
     body: RequestBody,
     facts: RequestFacts,

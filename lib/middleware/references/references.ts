@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallRequest, callOf, type KeptAnswer } from '../../core/call/index.ts'
+import { type CallRequest, callOf, type KeptAnswer, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { checkOptions, required } from '../../core/options/index.ts'
 import {
@@ -51,7 +51,7 @@ export function references(options: ReferencesOptions): RequestHandler {
       )
   }
 
-  async function pin(call: Call, request: CallRequest): Promise<void> {
+  async function pin(call: OpenCall, request: CallRequest): Promise<void> {
     const resources = await kept.pin(call, request.references)
     let tokens = 0
     for (const resource of resources) tokens += resource.tokens
@@ -64,7 +64,7 @@ export function references(options: ReferencesOptions): RequestHandler {
     }
   }
 
-  function recorder(call: Call, { references: named }: CallRequest) {
+  function recorder(call: OpenCall, { references: named }: CallRequest) {
     return ({ line, made, tokens }: KeptAnswer): Promise<void> => {
       const resources: MadeThing[] = made.map((resource) =>
         resource.kind === 'response' || resource.kind === 'message' ? { ...resource, tokens } : resource,

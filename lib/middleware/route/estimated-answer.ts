@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Call, CallRequest } from '../../core/call/index.ts'
+import type { CallRequest, OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 
 /**
@@ -8,7 +8,7 @@ import { GatewayError } from '../../core/errors/index.ts'
  *
  * @param error why no line served the call.
  */
-export function isEstimable(error: unknown, { routing }: Call, { operation }: CallRequest): boolean {
+export function isEstimable(error: unknown, { routing }: OpenCall, { operation }: CallRequest): boolean {
   if (!operation.estimatedAnswer || !routing) return false
   if (!(error instanceof GatewayError) || error.code !== 'no_candidate') return false
   const reasons = routing.eliminated.map(({ reason }) => reason)
@@ -17,7 +17,7 @@ export function isEstimable(error: unknown, { routing }: Call, { operation }: Ca
 
 /** Answers a call with the gateway's own estimate. The header `X-Gateway-Estimated` says so. */
 export async function answerEstimate(
-  call: Call,
+  call: OpenCall,
   { operation, estimatedInputTokens }: CallRequest,
   res: ServerResponse,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
+import { type CallRequest, callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { aNumber, checkOptions, MAX_TIMER_MS, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { RequestAdapter } from '../../routing/attempt/adapted-request.ts'
@@ -95,7 +95,7 @@ export function route(options: RouteOptions): RequestHandler {
     }
   }
 
-  function candidatesFor(call: Call, { model, operation, resource }: CallRequest): CandidateList {
+  function candidatesFor(call: OpenCall, { model, operation, resource }: CallRequest): CandidateList {
     const known = catalog(call)
     return resource && call.pin
       ? table.withLine(known, model, operation, call.pin.line)
@@ -104,7 +104,7 @@ export function route(options: RouteOptions): RequestHandler {
 }
 
 /** Passes an error on to the app. A caller who has left gets none, so only faults of the gateway are logged then. */
-function refuse(call: Call, next: NextFunction, error: unknown): void {
+function refuse(call: OpenCall, next: NextFunction, error: unknown): void {
   try {
     if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
     else if (!(error instanceof GatewayError)) throw error

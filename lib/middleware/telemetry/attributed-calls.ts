@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import type { Call } from '../../core/call/index.ts'
+import type { OpenCall } from '../../core/call/index.ts'
 import type { Tags } from '../../core/catalog/index.ts'
 import { ATTRIBUTE, OTHER } from './attributes.ts'
 import type { Labelled } from './labelled.ts'
@@ -64,7 +64,7 @@ export class AttributedCalls {
   }
 
   /** Counts an ended call that asked for a model. One without a valid key is nobody's. */
-  note({ principal, model, user, tags, usage, billing }: Call): void {
+  note({ principal, model, user, tags, usage, billing }: OpenCall): void {
     if (!principal || model === null) return
     const values = this.#valuesOf({ account: principal.accountId, key: principal.keyId, user, tags })
     this.#in(this.#calls, values).add(1)

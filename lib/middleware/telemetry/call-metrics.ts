@@ -2,11 +2,11 @@ import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@ope
 import type {
   AttemptRecord,
   CacheTrace,
-  Call,
   Elimination,
   Finish,
   GuardTrace,
   LimitRefusal,
+  OpenCall,
   Usage,
 } from '../../core/call/index.ts'
 import type { Catalog, Model } from '../../core/catalog/index.ts'
@@ -42,13 +42,13 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
 }
 
 /** Returns the labels of the models of a call's attempts, by what its trace calls them; undefined if they all have one. */
-function modelsOf({ routing }: Call, catalog: Catalog | undefined): CallLabels['models'] {
+function modelsOf({ routing }: OpenCall, catalog: Catalog | undefined): CallLabels['models'] {
   const names = routing?.attempts.flatMap(({ model }) => model ?? []) ?? []
   if (names.length === 0) return undefined
   return new Map(names.map((name) => [name, knownModel(name, catalog)]))
 }
 
-export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
+export function labelsOf(call: OpenCall, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {
     operation: request
@@ -98,7 +98,7 @@ export class CallFacts {
   attempts: readonly AttemptRecord[] = NONE
   retryBudgetSpent = false
 
-  note(call: Call, labels: CallLabels, ms: number): void {
+  note(call: OpenCall, labels: CallLabels, ms: number): void {
     const { outcome, routing, billing } = call
     this.operation = labels.operation
     this.model = labels.model
@@ -130,7 +130,7 @@ export class CallFacts {
   }
 }
 
-function firstTokenMs({ outcome, routing, startedAt }: Call): number {
+function firstTokenMs({ outcome, routing, startedAt }: OpenCall): number {
   if (outcome?.finish !== 'completed') return -1
   const last = routing?.attempts.at(-1)
   if (!last || last.firstByteMs === null) return -1
@@ -177,7 +177,7 @@ export class CallMetrics {
   }
 
   /** @param ms the duration of the call in milliseconds. */
-  end(call: Call, labels: CallLabels, ms: number): void {
+  end(call: OpenCall, labels: CallLabels, ms: number): void {
     this.#open--
     this.#noted[this.#waiting++]?.note(call, labels, ms)
     if (this.#waiting === BATCH_SIZE) this.#recordNoted()

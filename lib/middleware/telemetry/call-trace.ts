@@ -12,7 +12,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { AttemptRecord, Call } from '../../core/call/index.ts'
+import type { AttemptRecord, OpenCall } from '../../core/call/index.ts'
 import { OPERATIONS, type Operation } from '../../core/operations/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
 import type { CallLabels } from './call-metrics.ts'
@@ -42,7 +42,7 @@ export class CallTrace {
    * Starts the span of the call, backdated to the call's start. Its parent is the active span, or else the one that
    * the caller's `traceparent` names.
    */
-  constructor(tracer: Tracer, call: Call, req: IncomingMessage) {
+  constructor(tracer: Tracer, call: OpenCall, req: IncomingMessage) {
     const around = context.active()
     const parent = trace.getSpan(around) ? around : propagation.extract(around, req.headers)
     this.#tracer = tracer
@@ -66,7 +66,7 @@ export class CallTrace {
   }
 
   /** Ends the span with the result of the call. Builds nothing if the span is not recorded. */
-  end(call: Call, labels: CallLabels): void {
+  end(call: OpenCall, labels: CallLabels): void {
     const span = this.#span
     if (!span.isRecording()) return
     const { routing, settling, request, outcome } = call
@@ -114,7 +114,7 @@ function routeOf(operation: Operation): string | undefined {
   return ROUTES.has(operation) ? operation.path : undefined
 }
 
-function endAttributes(call: Call, { operation, model, provider, error }: CallLabels): Attributes {
+function endAttributes(call: OpenCall, { operation, model, provider, error }: CallLabels): Attributes {
   const { request, outcome, usage, limit } = call
   return {
     [ATTRIBUTE.route]: request ? routeOf(request.operation) : undefined,

@@ -1,4 +1,4 @@
-import type { Call } from '../../core/call/index.ts'
+import type { OpenCall } from '../../core/call/index.ts'
 
 /**
  * The outcome of a call with an Idempotency-Key.
@@ -11,7 +11,7 @@ import type { Call } from '../../core/call/index.ts'
  */
 export type IdempotencyOutcome = 'ran' | 'freed' | 'lost' | 'in_use' | 'replayed' | 'reused' | 'unclaimed'
 
-export function idempotencyOutcome({ idempotency, outcome }: Call): IdempotencyOutcome {
+export function idempotencyOutcome({ idempotency, outcome }: OpenCall): IdempotencyOutcome {
   switch (idempotency?.claim?.state) {
     case 'completed':
     case 'settling':

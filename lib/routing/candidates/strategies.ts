@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Call, CallRequest } from '../../core/call/index.ts'
+import type { Call, CallRequest, OpenCall } from '../../core/call/index.ts'
 import { type Line, priceAt } from '../../core/catalog/index.ts'
 import { tierIn } from '../../core/catalog/service-tier.ts'
 import { checkedFunction } from '../../core/options/index.ts'
@@ -112,7 +112,7 @@ const SORTS = { price, latency, throughput } as const
 export function orderCandidates(
   candidates: readonly Candidate[],
   strategy: Strategy,
-  call: Call,
+  call: OpenCall,
   constraint = call.request?.constraint,
 ): readonly Candidate[] {
   if (!constraint) return strategy(candidates, call)

@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { type Call, openCall } from '../../../lib/core/call/index.ts'
+import { type OpenCall, openCall } from '../../../lib/core/call/index.ts'
 import type { Catalog, Model } from '../../../lib/core/catalog/index.ts'
 import { chatCompletions } from '../../../lib/core/operations/index.ts'
 import { CandidateTable } from '../../../lib/routing/candidates/candidate.ts'
@@ -16,7 +16,7 @@ export interface LinesSide {
   readonly lines: number
   readonly catalog: Catalog
   readonly table: CandidateTable
-  readonly calls: { readonly shared: Call; readonly alone: Call }
+  readonly calls: { readonly shared: OpenCall; readonly alone: OpenCall }
 }
 
 const ALONE_MODEL = 'chat-alone'
@@ -78,7 +78,7 @@ export function withLines(lines: number): LinesSide {
   return { lines, catalog, table: new CandidateTable(new LineRegistry()), calls }
 }
 
-function chatCall(model: Model): Call {
+function chatCall(model: Model): OpenCall {
   const req = new IncomingMessage(new Socket())
   const call = openCall(req, new ServerResponse(req))
   const raw = Buffer.from(chatRequest(null))

@@ -1,4 +1,4 @@
-import { type Call, type CallEnding, entryOf } from '../../../lib/core/call/index.ts'
+import { type CallEnding, entryOf, type OpenCall } from '../../../lib/core/call/index.ts'
 
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
 const BARE = {
@@ -16,4 +16,4 @@ const BARE = {
 }
 /** The entry of a call with these parts, and no others. */
 export const entry = (parts: object = {}, ending?: CallEnding) =>
-  entryOf({ ...BARE, ...parts } as unknown as Call, ending)
+  entryOf({ ...BARE, ...parts } as unknown as OpenCall, ending)

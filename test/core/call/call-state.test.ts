@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Call, CallEnding } from '../../../lib/core/call/index.ts'
+import type { CallEnding, OpenCall } from '../../../lib/core/call/index.ts'
 import { opened } from './opened-call.ts'
 
 const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
-const timed = ({ settling }: Call) => settling ?? undefined
+const timed = ({ settling }: OpenCall) => settling ?? undefined
 
 describe('the charge of a handler', () => {
   const billed = (charged: bigint | null = null) => {
@@ -24,7 +24,7 @@ describe('the charge of a handler', () => {
   })
 
   it('is refused where it is no amount, or cannot be written any more', () => {
-    const own = (call: Call) => call.billing?.own
+    const own = (call: OpenCall) => call.billing?.own
     for (const amount of [0.5, 1, null, {}]) assert.throws(() => billed().charge(amount as never), TypeError)
     for (const amount of [-1n, '-0.1', 'much']) {
       const call = billed()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse } from 'express'
-import { type Call, callOf, openCall } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall, openCall } from '../../../lib/core/call/index.ts'
 import { type AppServer, eventually, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 
@@ -9,7 +9,7 @@ const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' },
 
 const logger = recordingLogger()
 let app: AppServer
-let handler: (call: Call, res: ExpressResponse) => void
+let handler: (call: OpenCall, res: ExpressResponse) => void
 const happened: string[] = []
 const note = (what: string) => () => void happened.push(what)
 
@@ -28,8 +28,8 @@ beforeEach(() => {
 })
 
 /** Runs one call to its end. */
-async function run(taking: (call: Call) => void): Promise<Call> {
-  let running: Call | undefined
+async function run(taking: (call: OpenCall) => void): Promise<OpenCall> {
+  let running: OpenCall | undefined
   handler = (call, res) => {
     running = call
     taking(call)
@@ -37,7 +37,7 @@ async function run(taking: (call: Call) => void): Promise<Call> {
   }
   await (await fetch(app.url)).text()
   await eventually(() => running?.ended === true)
-  return running as Call
+  return running as OpenCall
 }
 
 describe('giving back', () => {
@@ -128,7 +128,7 @@ describe('giving back', () => {
 describe('hold', () => {
   it('keeps a call open past its response until all who hold it let go', async () => {
     const releases: (() => void)[] = []
-    let running: Call | undefined
+    let running: OpenCall | undefined
     handler = (call, res) => {
       running = call
       releases.push(call.hold(), call.hold())
@@ -158,7 +158,7 @@ describe('hold', () => {
 
   it('tells of the caller’s leave at once, and ends when the drain does', async () => {
     let release: (() => void) | undefined
-    let running: Call | undefined
+    let running: OpenCall | undefined
     handler = (call, res) => {
       running = call
       release = call.hold()
@@ -194,7 +194,7 @@ describe('onLeave', () => {
   })
 
   it('calls at once who asks after the caller left, and no failing listener hinders another', async () => {
-    let running: Call | undefined
+    let running: OpenCall | undefined
     handler = (call, res) => {
       running = call
       call.onLeave(() => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { before, beforeEach, describe, it } from 'node:test'
-import { type Call, callOf, openCall } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall, openCall } from '../../../lib/core/call/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { type AppServer, eventually, rawClient, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -13,9 +13,9 @@ const keys = memoryKeyDirectory({
   keys: [{ id: 'k1', account: 'acme', secret: 'sk-1' }],
 })
 let app: AppServer
-let call: Call | undefined
+let call: OpenCall | undefined
 let happened: string[] = []
-let serve: (socket: Duplex, call: Call) => void
+let serve: (socket: Duplex, call: OpenCall) => void
 
 const cleanUp = cleaningUp()
 before(async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { afterEach, describe, it } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import type { GatewayError } from '../../../lib/core/errors/index.ts'
 import { budgetOf, HeldBody, heldBodyBytes, PieceCount } from '../../../lib/core/memory/index.ts'
 
@@ -24,8 +24,8 @@ function bodyOf(
 ) {
   const refused: string[] = []
   const principal = key === undefined ? null : { keyId: key, accountId: key[0] }
-  const keyWatch = end ? { follow: (_call: Call, run: (error: GatewayError) => void) => end(run) } : null
-  const body = new HeldBody({ principal, keyWatch } as unknown as Call, bounds, (error) => {
+  const keyWatch = end ? { follow: (_call: OpenCall, run: (error: GatewayError) => void) => end(run) } : null
+  const body = new HeldBody({ principal, keyWatch } as unknown as OpenCall, bounds, (error) => {
     refused.push(error.code)
   })
   open.push(body)

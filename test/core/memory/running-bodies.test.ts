@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import type { GatewayError } from '../../../lib/core/errors/index.ts'
 import { withinMemory } from '../../../lib/core/memory/index.ts'
 import { RunningBodies } from '../../../lib/core/memory/running-bodies.ts'
@@ -22,7 +22,7 @@ function world() {
         release = run
       }
       try {
-        bodies.take({ principal, onEnd } as unknown as Call, bytes)
+        bodies.take({ principal, onEnd } as unknown as OpenCall, bytes)
       } catch (error) {
         return (error as GatewayError).code
       }

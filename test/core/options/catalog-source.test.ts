@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { createCatalog } from '../../../lib/core/catalog/index.ts'
 import { aCatalog, catalogFrom, neededCatalog } from '../../../lib/core/options/index.ts'
 
@@ -9,11 +9,11 @@ const catalog = createCatalog([], [])
 describe('the catalogue of a call', () => {
   it('is the one that was given, or what a function returns for the call', () => {
     assert.equal(catalogFrom(catalog)(), catalog)
-    const call = {} as Call
+    const call = {} as OpenCall
     const other = createCatalog([], [])
-    const from = catalogFrom((given: Call) => (given === call ? other : catalog))
+    const from = catalogFrom((given: OpenCall) => (given === call ? other : catalog))
     assert.equal(from(call), other)
-    assert.equal(from({} as Call), catalog)
+    assert.equal(from({} as OpenCall), catalog)
   })
 
   it('is refused where a function returns none', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import type { Reference } from '../../../lib/core/operations/index.ts'
 import {
@@ -20,7 +20,7 @@ const callOf = (accountId: string | undefined, members: object = {}) =>
     model: null,
     refuse: (...given: ConstructorParameters<typeof GatewayError>) => new GatewayError(...given),
     ...members,
-  }) as unknown as Call
+  }) as unknown as OpenCall
 const acme = callOf('acme')
 const reference = (id: string, kind = 'file', place = 'input[0]') =>
   ({ kind, id, place: () => place }) as unknown as Reference

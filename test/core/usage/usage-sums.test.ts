@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Call, CallLogEntry, CallOutcome } from '../../../lib/core/call/index.ts'
+import type { CallLogEntry, CallOutcome, OpenCall } from '../../../lib/core/call/index.ts'
 import { NO_TAGS } from '../../../lib/core/catalog/index.ts'
 import {
   durationOf,
@@ -274,7 +274,7 @@ const call = (members: object) =>
     begunAt: NOW - 120,
     startedAt: STARTED,
     ...members,
-  }) as unknown as Call
+  }) as unknown as OpenCall
 const ended = (finish: string, errorCode: string | null = null) =>
   ({ finish, errorCode }) as unknown as CallOutcome
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import type { KeyDirectory, KeyRecord } from '../../../lib/middleware/authenticate/index.ts'
 import { SessionKeys } from '../../../lib/middleware/authenticate/session-keys.ts'
@@ -26,7 +26,7 @@ function following(t: TestContext, find: (hash: string) => unknown, { atOnce = t
       },
     }),
   } as unknown as KeyDirectory
-  const isOver = (_call: Call, record: KeyRecord | undefined) =>
+  const isOver = (_call: OpenCall, record: KeyRecord | undefined) =>
     record?.enabled ? undefined : new GatewayError(record ? 'key_disabled' : 'invalid_credential')
   const sessions = new SessionKeys(directory, LOOKUP_MS, isOver)
   const logger = recordingLogger()
@@ -41,7 +41,7 @@ function following(t: TestContext, find: (hash: string) => unknown, { atOnce = t
       const onEnd = (_name: string, run: () => void) => {
         atEnd = run
       }
-      sessions.follow({ id, secretHash, logger, onEnd } as unknown as Call, (error) => {
+      sessions.follow({ id, secretHash, logger, onEnd } as unknown as OpenCall, (error) => {
         ended.push(`${id} ${error.code}`)
         end?.()
       })
@@ -119,7 +119,7 @@ describe('the keys of running calls', () => {
       seen.push(at)
       return undefined
     })
-    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as Call, () => {})
+    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as OpenCall, () => {})
     t.mock.timers.tick(POLL_MS)
     for (let i = 0; i < 10; i++) await new Promise(setImmediate)
     assert.deepEqual(seen, [5000 + POLL_MS])
@@ -162,11 +162,11 @@ describe('the keys of running calls', () => {
     const endsAt = 5000 + 2.5 * POLL_MS
     let answer: () => unknown = () => ({ endsAt })
     const directory = { find: () => answer() } as KeyDirectory
-    const isOver = (_call: Call, record: KeyRecord | undefined, at: number) =>
+    const isOver = (_call: OpenCall, record: KeyRecord | undefined, at: number) =>
       at < (record as unknown as { endsAt: number }).endsAt ? undefined : new GatewayError('key_disabled')
     const sessions = new SessionKeys(directory, LOOKUP_MS, isOver)
     const ended: unknown[] = []
-    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as Call, ({ code }) => {
+    sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as OpenCall, ({ code }) => {
       ended.push([Date.now(), code])
     })
     for (let i = 0; i < 4; i++) {

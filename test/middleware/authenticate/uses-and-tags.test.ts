@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import express from 'express'
 import request from 'supertest'
-import { type Call, callOf } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import {
   authenticate,
   hashSecret,
@@ -72,8 +72,8 @@ describe('the use of a key', () => {
 
 describe('the tags of a call', () => {
   /** Asks with what an earlier middleware has written to the call. */
-  async function tagsOf(secret: string, header?: string, before?: (call: Call) => void) {
-    let call: Call | undefined
+  async function tagsOf(secret: string, header?: string, before?: (call: OpenCall) => void) {
+    let call: OpenCall | undefined
     const own = express().use(beginCall(), (req, _res, next) => {
       before?.(callOf(req))
       next()
@@ -95,7 +95,7 @@ describe('the tags of a call', () => {
   })
 
   it('that an earlier middleware has given it stay', async () => {
-    const before = (call: Call) => {
+    const before = (call: OpenCall) => {
       call.tags = { of: 'the app' }
     }
     assert.deepEqual(await tagsOf('sk-one', undefined, before), { of: 'the app' })
@@ -136,7 +136,7 @@ describe('a running call', () => {
         return record
       },
     }
-    let call: Call | undefined
+    let call: OpenCall | undefined
     const held = await serveApp((own) => {
       own.use(beginCall(), authenticate({ keys }), (req) => {
         call = callOf(req)
@@ -150,7 +150,7 @@ describe('a running call', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     assert.equal(call.secretHash, hashSecret('sk-two'))
     const ended: string[] = []
-    const { keyWatch } = call as Call
+    const { keyWatch } = call as OpenCall
     keyWatch?.follow(call, ({ code }) => void ended.push(code))
     const look = async () => {
       t.mock.timers.tick(2000)

@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import {
   type AnswerBytes,
-  type Call,
   type CallEnding,
+  type OpenCall,
   openCall,
   type RunningClaim,
 } from '../../../lib/core/call/index.ts'
@@ -38,7 +38,7 @@ interface Held {
   revoked?: 'queued' | 'dropped'
   claim?: Partial<RunningClaim> | null
   /** Keeps the answer apart from the entry. */
-  keepApart?: NonNullable<Call['idempotency']>['keepApart']
+  keepApart?: NonNullable<OpenCall['idempotency']>['keepApart']
 }
 
 /** A call whose money is held, and what became of the money. */

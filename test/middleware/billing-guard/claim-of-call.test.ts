@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { Request, Response } from 'express'
-import { type Call, openCall } from '../../../lib/core/call/index.ts'
+import { type Call, type OpenCall, openCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { chatCompletions, OPERATIONS } from '../../../lib/core/operations/index.ts'
 import type { BudgetPeriod } from '../../../lib/ledger/budgets/budget.ts'
@@ -16,7 +16,7 @@ import { PoolProcess } from '../../ledger/pool-process.ts'
 import { loadConfig } from '../../support/any-config.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
-const ACME = { accountId: 'acme', keyId: 'k1', lineRegions: undefined } as unknown as Call['principal']
+const ACME = { accountId: 'acme', keyId: 'k1', lineRegions: undefined } as unknown as OpenCall['principal']
 const PERIOD = { budget: 'monthly' } as unknown as BudgetPeriod
 const reserve = () => 5n
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import type { Bill } from '../../../lib/ledger/pool/reservation.ts'
 import { boundedCost } from '../../../lib/middleware/billing-guard/cost.ts'
 import { keptBill } from '../../../lib/middleware/billing-guard/kept-bill.ts'
@@ -61,7 +61,7 @@ it('a cost beyond the most that may be charged is bounded, and its items add up 
   const items = [{ unit: 'request', quantity: 1, price: 9n }] as const
   const due = { amount: 9n, items }
   const bounded = (most: bigint | undefined, members: object = {}) => {
-    const call = { usage: USAGE, billing: {}, ...members } as unknown as Call
+    const call = { usage: USAGE, billing: {}, ...members } as unknown as OpenCall
     return { cost: boundedCost(call, due, { most }), usage: call.usage }
   }
   for (const most of [undefined, 9n, 10n]) assert.equal(bounded(most).cost, due)

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { type Call, callOf } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import { formatAmount } from '../../../lib/core/catalog/index.ts'
 import { LeasePool, type Ledger, type LedgerBooks } from '../../../lib/ledger/index.ts'
 import { accountWallet } from '../../../lib/ledger/wallet.ts'
@@ -10,7 +10,7 @@ import { type AppServer, recordingLogger, serveApp } from '../../support/app-ser
 /** Somebody's own API behind `billingGuard`, with the account in the header `x-account`. */
 export interface PaidApp extends AppServer {
   /** Calls that have reached the handler. */
-  readonly handled: Call[]
+  readonly handled: OpenCall[]
   readonly pool: LeasePool
   /** The amount that an account has spent, and the amount leased from it, in units. */
   account(id: string): Promise<{ spent: string; leased: string }>
@@ -33,7 +33,7 @@ export async function servePaid({
 }: PaidAppOptions): Promise<PaidApp> {
   const logger = recordingLogger()
   const pool = new LeasePool({ ledger, logger, ...options })
-  const handled: Call[] = []
+  const handled: OpenCall[] = []
   const app = await serveApp((app) => {
     app.use(
       billingGuard({

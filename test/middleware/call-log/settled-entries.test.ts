@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import request from 'supertest'
-import { type Call, callOf } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { type CallLogEntry, type CallLogOptions, callLog } from '../../../lib/middleware/call-log/index.ts'
 import { until } from '../../support/until.ts'
@@ -11,7 +11,7 @@ import { recordingLogger } from './recording-store.ts'
 /** Runs one call, and returns who writes its entry, the entries that were written, and what was logged. */
 async function oneCall(
   options: Omit<CallLogOptions, 'writer'>,
-  during?: (call: Call) => void,
+  during?: (call: OpenCall) => void,
   fails = false,
 ) {
   const entries: CallLogEntry[] = []
@@ -20,7 +20,7 @@ async function oneCall(
     entries.push(entry)
     if (fails) throw new Error('no room')
   }
-  let call: Call | undefined
+  let call: OpenCall | undefined
   const app = express().use(beginCall({ logger }), callLog({ ...options, writer: { add } }))
   app.get('/', (req, res) => {
     call = callOf(req)
@@ -28,7 +28,7 @@ async function oneCall(
     res.json({})
   })
   await request(app).get('/').expect(200)
-  const ended = call as Call | undefined
+  const ended = call as OpenCall | undefined
   assert.ok(ended)
   await until(() => ended.ended)
   return { call: ended, entries, logger }

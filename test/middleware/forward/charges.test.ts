@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
@@ -125,7 +125,7 @@ const UNUSED = {
 } as const
 
 /** A call, and what is noted of it by the time that it is settled. */
-function settling(entryBy: Call['entryBy'], settled: () => Promise<void> = async () => {}) {
+function settling(entryBy: OpenCall['entryBy'], settled: () => Promise<void> = async () => {}) {
   const log: unknown[] = []
   const call = {
     usage: null,
@@ -137,7 +137,7 @@ function settling(entryBy: Call['entryBy'], settled: () => Promise<void> = async
     },
     assertOwnsClaim: () => void log.push('proved'),
   }
-  return { call: call as unknown as Call, log }
+  return { call: call as unknown as OpenCall, log }
 }
 
 describe('a success that is charged at the price of its rule', () => {

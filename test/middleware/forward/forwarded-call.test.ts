@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import type { RequestHandler } from 'express'
-import { type Call, callOf } from '../../../lib/core/call/index.ts'
+import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { EarlyEnd } from '../../../lib/middleware/forward/forwarding.ts'
 import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
@@ -183,7 +183,7 @@ function running(t: TestContext, watched = true) {
           },
         }
       : undefined,
-  } as unknown as Call
+  } as unknown as OpenCall
   const early = new EarlyEnd(call, TOTAL_MS)
   return {
     early,

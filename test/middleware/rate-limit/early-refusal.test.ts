@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, it, type TestContext } from 'node:test'
 import type express from 'express'
-import { type Call, callOf, type EarlyRefuser } from '../../../lib/core/call/index.ts'
+import { callOf, type EarlyRefuser, type OpenCall } from '../../../lib/core/call/index.ts'
 import type { GatewayError } from '../../../lib/core/errors/index.ts'
 import {
   type Demand,
@@ -45,7 +45,7 @@ beforeEach(() => {
 /** An app that answers what refuses a request before it is read, and then limits it; who calls stands in `x-user`. */
 async function early(t: TestContext, options: RateLimitOptions) {
   const limits = rateLimit({ store, ...options })
-  const calls: Call[] = []
+  const calls: OpenCall[] = []
   const app = await serveApp((app: express.Express) => {
     app.get('/', async (req, _res, next) => {
       calls.push(callOf(req))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import type { Request } from 'express'
 import { type CallLogEntry, callLog } from '../../../lib/middleware/call-log/index.ts'
-import { rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
+import { type LimitLevel, rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
 import { serveApp } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
 import { shop } from './shop-app.ts'
@@ -61,7 +61,9 @@ describe('long windows', () => {
 })
 
 describe('the kind of the limit that refused, in the entry of a call,', () => {
-  const byUser = (limits: object) => [{ name: 'user', by: (req: Request) => req.get('x-user'), ...limits }]
+  const byUser = (limits: Partial<LimitLevel>): [LimitLevel] => [
+    { name: 'user', by: (req: Request) => req.get('x-user'), ...limits },
+  ]
   const CASES = [
     ['rpm', { levels: byUser({ rpm: 1 }) }],
     ['rpm', { levels: byUser({ requests: 1 }), windowMs: 60_000 }],
@@ -80,7 +82,7 @@ describe('the kind of the limit that refused, in the entry of a call,', () => {
       })
       t.after(() => server.close())
       const ask = async (user: string) => (await fetch(server.url, { headers: { 'x-user': user } })).status
-      const isImpossible = 'tokens' in options.levels[0] && options.levels[0].tokens === 4
+      const isImpossible = options.levels[0].tokens === 4
       assert.deepEqual(
         [await ask('ann'), await ask('ann'), await ask('ben')],
         isImpossible ? [429, 429, 429] : [200, 429, 200],

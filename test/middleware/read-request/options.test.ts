@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Call, callOf, type EarlyRefuser } from '../../../lib/core/call/index.ts'
+import { callOf, type EarlyRefuser, type OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { chatCompletions } from '../../../lib/core/operations/index.ts'
 import { MAX_BYTES_AT_ONCE } from '../../../lib/core/timing/index.ts'
@@ -14,8 +14,8 @@ import { refusalOf } from './refusal.ts'
 
 /** An app that reads requests at paths of its own; what it read is in `read`, what it began in `calls`. */
 async function reading(t: TestContext, options: Partial<ReadRequestOptions>) {
-  const read: Call[] = []
-  const calls: Call[] = []
+  const read: OpenCall[] = []
+  const calls: OpenCall[] = []
   const logger = recordingLogger()
   const app = await serveApp((app) =>
     app

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { Request, Response } from 'express'
-import { type Call, type CallRequest, openCall } from '../../../lib/core/call/index.ts'
+import { type CallRequest, type OpenCall, openCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import {
   MemoryResourceStore,
@@ -36,7 +36,7 @@ function chain(t: TestContext, storeTimeoutMs = 1500) {
     async ask({ keeps = false, names = [], account = 'acme', truncation, canKeep = true, unread }: Asked) {
       const req = new IncomingMessage(new Socket()) as Request
       const res = new ServerResponse(req) as Response
-      const call: Call = openCall(req, res, { logger: recordingLogger() })
+      const call: OpenCall = openCall(req, res, { logger: recordingLogger() })
       call.principal = { accountId: account, keyId: 'k' } as typeof call.principal & {}
       const request = {
         operation: canKeep ? { keeps: () => keeps } : {},

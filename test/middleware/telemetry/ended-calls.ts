@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import type { AttemptRecord, Call } from '../../../lib/core/call/index.ts'
+import type { AttemptRecord, OpenCall } from '../../../lib/core/call/index.ts'
 import { callMetricsOn, labelsOf } from '../../../lib/middleware/telemetry/call-metrics.ts'
 import { collectingMeter } from './collected.ts'
 
@@ -39,10 +39,10 @@ export const endedCall = (members: object = {}) =>
     guards: [],
     cache: null,
     ...members,
-  }) as unknown as Call
+  }) as unknown as OpenCall
 
 /** The metrics of calls that took 1.5 s each. */
-export async function toldOf(t: TestContext, ...calls: Call[]) {
+export async function toldOf(t: TestContext, ...calls: OpenCall[]) {
   const { meter, collect } = collectingMeter(t)
   const metrics = callMetricsOn(meter)
   for (const call of calls) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { Call } from '../../../lib/core/call/index.ts'
+import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { idempotencyOutcome } from '../../../lib/middleware/telemetry/idempotency-outcome.ts'
 
 it('the outcome of a call with an Idempotency-Key is that of its claim, else that of its refusal', () => {
@@ -8,7 +8,7 @@ it('the outcome of a call with an Idempotency-Key is that of its claim, else tha
     idempotencyOutcome({
       idempotency: { claim: state && { state } },
       outcome: { errorCode },
-    } as unknown as Call)
+    } as unknown as OpenCall)
   const rows: [state: string | null, code: string | null, outcome: string][] = [
     ['completed', null, 'ran'],
     ['settling', null, 'ran'],
@@ -24,5 +24,5 @@ it('the outcome of a call with an Idempotency-Key is that of its claim, else tha
   ]
   for (const [state, code, outcome] of rows)
     assert.equal(outcomeOf(state, code), outcome, `${state}, ${code}`)
-  assert.equal(idempotencyOutcome({ idempotency: null, outcome: null } as unknown as Call), 'unclaimed')
+  assert.equal(idempotencyOutcome({ idempotency: null, outcome: null } as unknown as OpenCall), 'unclaimed')
 })

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import type { AttemptNote, Call } from '../../../core/call/index.ts'
+import type { AttemptNote, OpenCall } from '../../../core/call/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import {
@@ -51,7 +51,7 @@ const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/
 export async function sendDownload(
   req: Request,
   res: Response,
-  call: Call,
+  call: OpenCall,
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
-import { type Call, callOf } from '../../../core/call/index.ts'
+import { callOf, type OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { LineAccess } from '../../../routing/line-access.ts'
@@ -108,7 +108,7 @@ function throwKeyEnd({ reason }: AbortSignal): void {
 
 const EXPIRED = 'This address has expired. Read the task again for a new one.'
 
-function variantOf(call: Call, { query }: Request): Variant {
+function variantOf(call: OpenCall, { query }: Request): Variant {
   const { variant = 'video' } = query
   const known = VARIANTS.find((name) => name === variant)
   if (known) return known
@@ -118,7 +118,7 @@ function variantOf(call: Call, { query }: Request): Variant {
   })
 }
 
-function refuseUnmade(call: Call, { state }: VideoTask) {
+function refuseUnmade(call: OpenCall, { state }: VideoTask) {
   if (state === 'queued' || state === 'running')
     return call.refuse('conflict', { message: 'The video is not finished yet. Read it again later.' })
   return call.refuse('not_found', { message: 'There is no video: it was not made.' })
@@ -127,7 +127,7 @@ function refuseUnmade(call: Call, { state }: VideoTask) {
 /**
  * Attributes a call with a signed address to the account of the video. Limits and models of the account are not known.
  */
-function attribute(call: Call, { account, key }: VideoTask): void {
+function attribute(call: OpenCall, { account, key }: VideoTask): void {
   call.principal = {
     accountId: account,
     keyId: key ?? '',

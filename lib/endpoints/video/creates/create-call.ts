@@ -1,4 +1,4 @@
-import type { Call, CallRequest, ChosenLine, LineSender } from '../../../core/call/index.ts'
+import type { CallRequest, ChosenLine, LineSender, OpenCall } from '../../../core/call/index.ts'
 import { type Line, NO_TAGS } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { type CreateTarget, type TaskIntent, taskIdOf, type VideoTask } from '../../../ledger/tasks/task.ts'
@@ -27,7 +27,7 @@ const NEVER = new AbortController().signal
  * released if no line has.
  */
 export class CreateCall {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #request: CallRequest
   readonly #deps: CreateDeps
   readonly #source: VideoTask | undefined
@@ -36,7 +36,7 @@ export class CreateCall {
   readonly #record: CreateRecord
 
   /** @param source the video to be remixed. */
-  constructor(call: Call, request: CallRequest, deps: CreateDeps, source: VideoTask | undefined) {
+  constructor(call: OpenCall, request: CallRequest, deps: CreateDeps, source: VideoTask | undefined) {
     this.#call = call
     this.#request = request
     this.#deps = deps

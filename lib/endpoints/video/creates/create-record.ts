@@ -1,4 +1,10 @@
-import { type Call, type CallEnding, type ChosenLine, entryOf, NO_BILLING } from '../../../core/call/index.ts'
+import {
+  type CallEnding,
+  type ChosenLine,
+  entryOf,
+  NO_BILLING,
+  type OpenCall,
+} from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Budgets } from '../../../ledger/index.ts'
 import { acceptedTask, intendedTask } from '../../../ledger/tasks/new-task.ts'
@@ -22,7 +28,7 @@ type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 
 /** Writes what becomes of one create: its task and hold, its Idempotency-Key and its log entry. */
 export class CreateRecord {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #tasks: TaskStore
   readonly #records: RetryingWriter
   readonly #gate: IntentGate
@@ -34,7 +40,7 @@ export class CreateRecord {
   /** Resolves when the store has answered the intent or has failed; the call may have ended before. */
   #intended: Promise<void> = Promise.resolve()
 
-  constructor(call: Call, { tasks, records, gate, budgets }: RecordDeps) {
+  constructor(call: OpenCall, { tasks, records, gate, budgets }: RecordDeps) {
     this.#call = call
     this.#tasks = tasks
     this.#records = records

@@ -1,4 +1,4 @@
-import type { Call } from '../../../core/call/index.ts'
+import type { OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { StoreAway } from '../../../core/store-guard/index.ts'
 import { within } from '../../../core/timing/index.ts'
@@ -22,7 +22,7 @@ export function inTime<T>(asked: Promise<T>): Promise<T> {
  *
  * @throws {GatewayError} `internal_error` if the operation fails or the answer does not come in time.
  */
-export async function storedFor<T>(call: Call, asked: Promise<T>): Promise<T> {
+export async function storedFor<T>(call: OpenCall, asked: Promise<T>): Promise<T> {
   try {
     return await inTime(asked)
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { AttemptNote, Call, Logger, RoutingTrace } from '../../../core/call/index.ts'
+import type { AttemptNote, Logger, OpenCall, RoutingTrace } from '../../../core/call/index.ts'
 import { isFinished, type VideoTask } from '../../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 import { cappedWait } from '../../../routing/attempt/retry-after.ts'
@@ -22,7 +22,7 @@ interface Refreshed {
 
 /** A read of a task that is running, and the calls that wait for it. */
 interface Asking {
-  readonly calls: Set<Call>
+  readonly calls: Set<OpenCall>
   readonly refreshed: Promise<Refreshed>
 }
 
@@ -48,7 +48,7 @@ export class TaskService {
    *
    * @throws {GatewayError} `not_found` if the account has no such task.
    */
-  async find(call: Call, id: string): Promise<VideoTask> {
+  async find(call: OpenCall, id: string): Promise<VideoTask> {
     const account = call.principal?.accountId
     if (account === undefined || !TASK_ID.test(id)) throw call.refuse('not_found')
     const task = await storedFor(call, this.#deps.tasks.find(account, id))
@@ -58,7 +58,7 @@ export class TaskService {
   }
 
   /** Returns a task of any account. The caller must have checked that the request may see it. */
-  async findAny(call: Call, id: string): Promise<VideoTask> {
+  async findAny(call: OpenCall, id: string): Promise<VideoTask> {
     if (!TASK_ID.test(id)) throw call.refuse('not_found')
     const query = { ids: [id], taken: true }
     const [task] = await storedFor(call, this.#deps.tasks.list(query, { order: 'newest', limit: 1 }))
@@ -68,17 +68,17 @@ export class TaskService {
   }
 
   /** Returns the task after asking its line; the last known state if the line does not answer. */
-  async current(call: Call, task: VideoTask): Promise<VideoTask> {
+  async current(call: OpenCall, task: VideoTask): Promise<VideoTask> {
     return (await this.#refresh(call, task)).task
   }
 
   /** Returns the client of the task's line for a call; undefined if the config no longer has the line. */
-  clientOf(call: Call, task: VideoTask): LineClient | undefined {
+  clientOf(call: OpenCall, task: VideoTask): LineClient | undefined {
     return this.#deps.clients(task.line, this.noteFor([call], task))
   }
 
   /** Returns a note that adds exchanges with a task's line to the traces of calls. */
-  noteFor(calls: Iterable<Call>, { upstreamModel }: VideoTask): AttemptNote {
+  noteFor(calls: Iterable<OpenCall>, { upstreamModel }: VideoTask): AttemptNote {
     return (attempt) => {
       for (const call of calls) {
         call.routing ??= this.#deps.newTrace()
@@ -92,7 +92,7 @@ export class TaskService {
    *
    * @throws {GatewayError} `conflict` if the task is running; the line's failure if it did not answer.
    */
-  async cancel(call: Call, known: VideoTask): Promise<void> {
+  async cancel(call: OpenCall, known: VideoTask): Promise<void> {
     const { task, outcome } = await this.#refresh(call, known)
     if (isFinished(task)) return this.#remove(call, task)
     if (task.state !== 'queued') throw call.refuse('conflict', { message: RUNNING })
@@ -102,7 +102,7 @@ export class TaskService {
     return this.#takenBack(call, task, await client.cancel(task, NEVER))
   }
 
-  async #takenBack(call: Call, task: VideoTask, outcome: CancelOutcome): Promise<void> {
+  async #takenBack(call: OpenCall, task: VideoTask, outcome: CancelOutcome): Promise<void> {
     if (outcome.kind === 'away') throw refusedAway(call, outcome)
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
       const { tasks } = this.#deps
@@ -122,7 +122,7 @@ export class TaskService {
       : call.refuse('upstream_error')
   }
 
-  async #remove(call: Call, task: VideoTask): Promise<void> {
+  async #remove(call: OpenCall, task: VideoTask): Promise<void> {
     const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(MAX_DELETION_MS))
     if (removed?.kind === 'away' || removed?.kind === 'conflict') {
       const { upstreamStatus, detail } = removed
@@ -136,7 +136,7 @@ export class TaskService {
     if (result === 'unfinished') throw call.refuse('conflict')
   }
 
-  async #refresh(call: Call, task: VideoTask): Promise<Refreshed> {
+  async #refresh(call: OpenCall, task: VideoTask): Promise<Refreshed> {
     if (isFinished(task)) return { task, outcome: undefined }
     const { calls, refreshed } = this.#asked.get(task.id) ?? this.#begin(task)
     calls.add(call)
@@ -148,14 +148,14 @@ export class TaskService {
   }
 
   #begin(task: VideoTask): Asking {
-    const calls = new Set<Call>()
+    const calls = new Set<OpenCall>()
     const refreshed = this.#ask(task, calls).finally(() => this.#asked.delete(task.id))
     const asking = { calls, refreshed }
     this.#asked.set(task.id, asking)
     return asking
   }
 
-  async #ask(task: VideoTask, calls: Iterable<Call>): Promise<Refreshed> {
+  async #ask(task: VideoTask, calls: Iterable<OpenCall>): Promise<Refreshed> {
     const client = this.#deps.clients(task.line, this.noteFor(calls, task))
     const outcome = await client?.read(task, AbortSignal.timeout(MAX_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
@@ -166,7 +166,7 @@ export class TaskService {
 }
 
 /** Returns the error of a line that did not answer, or refused. */
-function refusedAway(call: Call, { code, retryAfterMs }: Extract<CancelOutcome, { kind: 'away' }>) {
+function refusedAway(call: OpenCall, { code, retryAfterMs }: Extract<CancelOutcome, { kind: 'away' }>) {
   return call.refuse(code, { retryAfterMs: cappedWait(retryAfterMs) })
 }
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Call } from '../../../core/call/index.ts'
+import type { OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, JsonFault, type JsonObject, parseUnambiguous } from '../../../core/json/index.ts'
 import { type BodyBounds, memoryClaimOf, receiveBody } from '../../../core/memory/index.ts'
@@ -44,7 +44,7 @@ const SMALL_FORM_BYTES = 64 * 1024
  * take; `request_too_large`, `concurrency_limited` or `upstream_overloaded` for want of room; the reason of the signal.
  */
 export async function checkBody(
-  call: Call,
+  call: OpenCall,
   req: IncomingMessage,
   rules: BodyRules,
   signal: AbortSignal,
@@ -100,7 +100,7 @@ function watching(form: StrictForm, length: number): (piece: Buffer | null) => v
 
 type Named = Pick<CheckedBody, 'references' | 'json'>
 
-function read(call: Call, raw: Buffer, type: BodyType, rules: BodyRules): Named {
+function read(call: OpenCall, raw: Buffer, type: BodyType, rules: BodyRules): Named {
   switch (type.kind) {
     case 'multipart': {
       const form = new StrictForm(type.boundary, rules)
@@ -152,7 +152,7 @@ function isEncodedWell(text: string): boolean {
   }
 }
 
-function readJson(call: Call, raw: Buffer, { checkModel, ownedOnly }: BodyRules): Named {
+function readJson(call: OpenCall, raw: Buffer, { checkModel, ownedOnly }: BodyRules): Named {
   try {
     const json = parseUnambiguous(withoutMark(raw), memoryClaimOf(call, raw))
     // Some upstreams parse a string again.

@@ -1,4 +1,4 @@
-import type { Call, Principal } from '../../../core/call/index.ts'
+import type { OpenCall, Principal } from '../../../core/call/index.ts'
 import { callersNames, compileAllowList, isPattern } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
@@ -20,7 +20,10 @@ const ANY_MODEL = compileAllowList(undefined)
  * Returns what refuses the models that the key of a call may not use: by their ids, and by the names that these lines have
  * for them. Undefined if it may use all, so that nothing is searched for them.
  */
-export function modelCheck({ principal }: Call, candidates: readonly Candidate[]): ModelCheck | undefined {
+export function modelCheck(
+  { principal }: OpenCall,
+  candidates: readonly Candidate[],
+): ModelCheck | undefined {
   if (!principal || principal.mayUseModel === ANY_MODEL) return undefined
   // Names that no line has are not remembered: there may be millions.
   let known: ReadonlyMap<string, boolean> | undefined

@@ -1,4 +1,4 @@
-import type { Call } from '../../../core/call/index.ts'
+import type { OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, JsonFault, parseJson, parseUnambiguous } from '../../../core/json/index.ts'
 import { type BodyBounds, BodyCollector, HeldBody } from '../../../core/memory/index.ts'
@@ -27,7 +27,7 @@ export function filesToRun(references: readonly Reference[]): ReadonlySet<string
 interface BatchRules extends BodyBounds {
   /** Checks the models that they name. */
   readonly checkModel?: ModelCheck | undefined
-  readonly call: Call
+  readonly call: OpenCall
   readonly kept: UpstreamResources
   /** Aborted, with the reason, when the call must end. */
   readonly signal: AbortSignal
@@ -203,23 +203,23 @@ export class RefusedFiles {
   readonly #refused = new Lately<GatewayError>(KNOWN_MS)
 
   /** @throws {GatewayError} the refusal of a file that the caller has lately tried to run. */
-  check(call: Call, file: string): void {
+  check(call: OpenCall, file: string): void {
     const refusal = this.#refused.find(accountOf(call), nameOf(call, file))
     if (!refusal) return
     const { code, message, param, details } = refusal
     throw new GatewayError(code, { message, param, details })
   }
 
-  add(call: Call, file: string, refusal: GatewayError): void {
+  add(call: OpenCall, file: string, refusal: GatewayError): void {
     this.#refused.add(accountOf(call), nameOf(call, file), refusal)
   }
 }
 
 /** Keys of one account may use different models. */
-function nameOf({ principal }: Call, file: string): string {
+function nameOf({ principal }: OpenCall, file: string): string {
   return JSON.stringify([principal?.keyId, file])
 }
 
-function accountOf({ principal }: Call): string {
+function accountOf({ principal }: OpenCall): string {
   return principal?.accountId ?? ''
 }

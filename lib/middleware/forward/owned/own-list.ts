@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Call, LineRequest } from '../../../core/call/index.ts'
+import type { LineRequest, OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import {
@@ -36,7 +36,7 @@ export interface LinesOfList {
  * records, so that the upstream's list, which has the resources of all accounts, is never read. The lines are asked for each resource.
  */
 export class OwnList {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #kept: UpstreamResources
   readonly #resource: PathResource
   readonly #at: LinesOfList
@@ -49,7 +49,7 @@ export class OwnList {
 
   /** @throws {GatewayError} `invalid_request` for a query that cannot be read. */
   constructor(
-    call: Call,
+    call: OpenCall,
     kept: UpstreamResources,
     resource: PathResource,
     query: URLSearchParams,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Call, readAttribution, upgradeOf } from '../../../core/call/index.ts'
+import { type OpenCall, readAttribution, upgradeOf } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
@@ -33,7 +33,7 @@ interface CheckedRequest {
 /** A forwarded request that can only use what its account owns. */
 export class OwnedRequest {
   readonly body: CheckedBody
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #rule: OwnedRule
   readonly #resource: PathResource | undefined
   readonly #query: URLSearchParams
@@ -49,7 +49,7 @@ export class OwnedRequest {
    * `request_too_large` for a body that cannot be checked; `internal_error` while the store is away.
    */
   static async check(
-    call: Call,
+    call: OpenCall,
     req: IncomingMessage,
     path: string,
     rule: OwnedRule,
@@ -70,7 +70,7 @@ export class OwnedRequest {
     return owned
   }
 
-  private constructor(call: Call, rule: OwnedRule, { resource, query, req, body }: CheckedRequest) {
+  private constructor(call: OpenCall, rule: OwnedRule, { resource, query, req, body }: CheckedRequest) {
     this.#call = call
     this.#rule = rule
     this.#resource = resource

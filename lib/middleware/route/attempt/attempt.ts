@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import {
   type AnswerBytes,
   type AttemptRecord,
-  type Call,
   type CallRequest,
   joinedFilter,
+  type OpenCall,
   type StreamFilter,
 } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
@@ -54,7 +54,7 @@ import { readWholeAnswer } from './whole-answer.ts'
 
 /** A call that is routed, and where its answer goes. */
 export interface RoutedCall {
-  readonly call: Call
+  readonly call: OpenCall
   readonly request: CallRequest
   readonly inbound: IncomingHttpHeaders
   readonly res: ServerResponse
@@ -273,7 +273,7 @@ async function collect(pieces: AsyncIterable<Buffer>, into: BodyReceiver): Promi
 }
 
 /** Resolves when a large answer may be worked on: those of all accounts take turns. */
-function turnOf(call: Call): Promise<void> {
+function turnOf(call: OpenCall): Promise<void> {
   return new Promise((resolve) => takeTurn(call.principal?.accountId, resolve))
 }
 

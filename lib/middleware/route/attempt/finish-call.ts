@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { type AnswerBytes, type Call, type CallOutcome, joinedFilter } from '../../../core/call/index.ts'
+import { type AnswerBytes, type CallOutcome, joinedFilter, type OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import type { DecidingAttempt } from '../../../routing/try-candidates.ts'
@@ -86,14 +86,18 @@ function meter({ call, request }: RoutedCall, end: AnswerEnd, candidate: Candida
   if (stream && call.usage) state.observeThroughput(call.usage.outputTokens, stream.durationMs)
 }
 
-function warnBounded({ id: requestId, usage, logger }: Call, { line }: Candidate): void {
+function warnBounded({ id: requestId, usage, logger }: OpenCall, { line }: Candidate): void {
   if (usage?.source !== 'bounded') return
   const { reported, ...counted } = usage
   logger.warn({ requestId, line: line.id, reported, counted }, 'a line reported more than can have been used')
 }
 
 /** Records what the line keeps of an answer. If that fails, the answer is neither sent nor charged. */
-async function keepAnswer(call: Call, { stream, reading }: ServedEnd, { line }: Candidate): Promise<void> {
+async function keepAnswer(
+  call: OpenCall,
+  { stream, reading }: ServedEnd,
+  { line }: Candidate,
+): Promise<void> {
   const made = (stream?.reader ?? reading)?.kept ?? []
   if (made.length === 0) return
   const { usage } = call
@@ -111,7 +115,7 @@ async function keepAnswer(call: Call, { stream, reading }: ServedEnd, { line }: 
 }
 
 /** Settles the call. If that fails, the unsent bytes still belong to the answer that an Idempotency-Key stores. */
-async function settle(call: Call, end: AnswerEnd, isBegun: boolean): Promise<void> {
+async function settle(call: OpenCall, end: AnswerEnd, isBegun: boolean): Promise<void> {
   const unsent = end.kind === 'served' ? end.unsent : null
   try {
     await call.settle({ outcome: outcomeOf(end, call.left, isBegun), unsent })

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import type { Call } from '../../../core/call/index.ts'
+import type { OpenCall } from '../../../core/call/index.ts'
 import type { DispatchExchange } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { Begun } from './stream-relay.ts'
 
 /** The caller's side of a stream. Bytes that a caller who has left does not get go to the stored answer of its key. */
 export class CallerStream {
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #res: ServerResponse
   readonly #source: Pick<DispatchExchange, 'isRunning' | 'onOver'>
   /** Whether the stream has begun: no other line can be tried from then on. */
@@ -14,7 +14,7 @@ export class CallerStream {
   keptAtHead = 0
 
   /** @param source the exchange that the stream comes from. A slow caller is waited for only while it runs. */
-  constructor(call: Call, res: ServerResponse, source: Pick<DispatchExchange, 'isRunning' | 'onOver'>) {
+  constructor(call: OpenCall, res: ServerResponse, source: Pick<DispatchExchange, 'isRunning' | 'onOver'>) {
     this.#call = call
     this.#res = res
     this.#source = source

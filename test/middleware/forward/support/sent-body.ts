@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { type Call, openCall } from '../../../../lib/core/call/index.ts'
+import { type OpenCall, openCall } from '../../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../../lib/core/errors/index.ts'
 import { budgetOf } from '../../../../lib/core/memory/index.ts'
 import { type CheckedBody, checkBody } from '../../../../lib/middleware/forward/body-checks/body.ts'
@@ -27,7 +27,7 @@ export function wholeRequest(headers: Record<string, string>, ...pieces: (string
 }
 
 /** Returns a call of a key. */
-export function callOfKey(keyId = 'key_acme'): Call {
+export function callOfKey(keyId = 'key_acme'): OpenCall {
   const req = new IncomingMessage(new Socket())
   const call = openCall(req, new ServerResponse(req), { logger: recordingLogger() })
   call.principal = { accountId: 'acme', keyId } as typeof call.principal & {}
