@@ -1,4 +1,4 @@
-import type { Call, GuardTrace } from '../../core/call/index.ts'
+import type { Call, GuardTrace, OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { timeLimit } from '../../core/timing/index.ts'
 import type { Text } from './texts.ts'
@@ -25,13 +25,13 @@ const MAX_KNOWN = 8
 /** Runs the function of a guard on the texts of a call, in time, and notes what it decided. */
 export class Checker {
   readonly #check: GuardFunction
-  readonly #call: Call
+  readonly #call: OpenCall
   readonly #options: CheckerOptions
   readonly #on: GuardTrace['on']
   #trace: GuardTrace | undefined
   readonly #known = new Map<string, Decision>()
 
-  constructor(check: GuardFunction, call: Call, on: GuardTrace['on'], options: CheckerOptions) {
+  constructor(check: GuardFunction, call: OpenCall, on: GuardTrace['on'], options: CheckerOptions) {
     this.#check = check
     this.#call = call
     this.#on = on
@@ -61,7 +61,7 @@ export class Checker {
       hasChanged = true
     }
     // It lies across texts, where nothing can take its place.
-    if (!hasChanged) throw this.#refusal('it cannot be replaced')
+    if (!hasChanged) throw this.unreplaceable()
     return true
   }
 
@@ -110,6 +110,11 @@ export class Checker {
     })
   }
 
+  /** Returns the error for a match that nothing can take the place of, such as one whose beginning was sent. */
+  unreplaceable(): GatewayError {
+    return this.#refusal('it cannot be replaced')
+  }
+
   #refusal(reason: string): GatewayError {
     this.#note('refused')
     return this.#call.refuse('content_filtered', {
@@ -137,7 +142,7 @@ export class Checker {
 }
 
 /** @throws what the function throws, if it takes too long, or if the caller leaves. */
-function inTime<T>(call: Call, ms: number, run: () => T | PromiseLike<T>): Promise<T> {
+function inTime<T>(call: OpenCall, ms: number, run: () => T | PromiseLike<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const cancel = timeLimit(ms, () => reject(new Error(`it has not decided after ${ms} ms`)), true)
   const onLeave = (): void => reject(call.refuse('client_closed_request'))

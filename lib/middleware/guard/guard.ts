@@ -1,5 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type AnswerFilter, type Call, callOf, filterAnswer, joinedFilter } from '../../core/call/index.ts'
+import {
+  type AnswerFilter,
+  type Call,
+  callOf,
+  filterAnswer,
+  joinedFilter,
+  type OpenCall,
+} from '../../core/call/index.ts'
 import { isJsonObject, parseKeepingIntegers } from '../../core/json/index.ts'
 import {
   aFunction,
@@ -93,7 +100,7 @@ export function guard(options: GuardOptions = {}): RequestHandler {
     checkInput(req, new Checker(input, call, 'input', settings), call).then(() => next(), next)
   }
 
-  function filterBy(check: GuardFunction, call: Call): AnswerFilter {
+  function filterBy(check: GuardFunction, call: OpenCall): AnswerFilter {
     const checker = new Checker(check, call, 'output', settings)
     return {
       name,
@@ -103,7 +110,7 @@ export function guard(options: GuardOptions = {}): RequestHandler {
   }
 }
 
-async function checkInput(req: Request, checker: Checker, call: Call): Promise<void> {
+async function checkInput(req: Request, checker: Checker, call: OpenCall): Promise<void> {
   const { request } = call
   const body: unknown = request ? request.body.json : req.body
   if (body === undefined) {

@@ -14,6 +14,12 @@ interface Channel {
   checked: number
   /** How much of it may go out. */
   free: number
+  /** The channels that follow one another, such as those of a choice. */
+  readonly group: string
+  /** Whether another channel of the group has followed: then nothing stays behind, for it may not continue. */
+  isOver: boolean
+  /** The end of what was sent while it was over. It is checked again if the channel continues. */
+  sent: string
 }
 
 /** A piece of a channel in an event. */
@@ -104,13 +110,20 @@ export class WindowStream implements StreamFilter {
       this.#events.push({ frame: isReplaced ? undefined : frame, name, json, pieces: [], isText: false })
       return
     }
-    const pieces = deltas.map(({ key, member }) => {
-      const channel = this.#channelOf(key)
+    const pieces = deltas.map(({ group, key, member }) => {
+      const channel = this.#channelOf(key, group)
       channel.text += member.text
       this.#unchecked += member.text.length
       return { channel, length: member.text.length, member }
     })
     this.#events.push({ frame, name, json, pieces, isText: pieces.length > 0 })
+    this.#noteOver(pieces.map(({ channel }) => channel))
+  }
+
+  #noteOver(now: readonly Channel[]): void {
+    const groups = new Set(now.map(({ group }) => group))
+    for (const channel of this.#channels.values())
+      if (groups.has(channel.group)) channel.isOver = !now.includes(channel)
   }
 
   /** Takes an event of an app whose data is plain text. */
@@ -126,20 +139,25 @@ export class WindowStream implements StreamFilter {
     this.#events.push({ frame: shown, name, json: undefined, pieces: [], isText: true })
   }
 
-  #channelOf(key: string): Channel {
+  #channelOf(key: string, group: string): Channel {
     const known = this.#channels.get(key)
     if (known) return known
-    const channel: Channel = { text: '', checked: 0, free: 0 }
+    const channel: Channel = { text: '', checked: 0, free: 0, group, isOver: false, sent: '' }
     this.#channels.set(key, channel)
     return channel
   }
 
-  /** @param held how much of each text stays behind, to be checked again with what follows. */
-  async #check(held: number): Promise<void> {
+  /** @param most how much of each text stays behind, to be checked again with what follows. */
+  async #check(most: number): Promise<void> {
     for (const channel of this.#channels.values()) {
+      const held = channel.isOver ? 0 : most
       if (channel.checked < channel.text.length) {
-        const replaced = await this.#checker.check(channel.text)
-        if (replaced !== undefined) this.#replace(channel, replaced, held)
+        const { sent } = channel
+        const replaced = await this.#checker.check(sent + channel.text)
+        if (replaced !== undefined) {
+          if (!replaced.startsWith(sent)) throw this.#checker.unreplaceable()
+          this.#replace(channel, replaced.slice(sent.length), held)
+        }
         channel.checked = channel.text.length
       }
       channel.free = Math.max(0, channel.checked - held)
@@ -173,6 +191,8 @@ export class WindowStream implements StreamFilter {
     for (const event of this.#events) {
       if (!isFree(event)) break
       for (const { channel, length } of event.pieces) {
+        const gone = channel.text.slice(0, length)
+        channel.sent = channel.isOver ? (channel.sent + gone).slice(-this.#windowChars) : ''
         channel.text = channel.text.slice(length)
         channel.checked -= length
         channel.free -= length
@@ -212,20 +232,29 @@ function cutAt(text: string, at: number): number {
 }
 
 interface Delta {
+  /** The name of its channel, and of the channels that it is one of. */
   readonly key: string
+  readonly group: string
   readonly member: Text
 }
 
 /** Returns the pieces of text that an event adds; undefined if its texts are whole ones. */
 function deltasOf(json: JsonObject): readonly Delta[] | undefined {
-  if (Array.isArray(json.choices)) return inPlace(json.choices, 'choices')
+  if (Array.isArray(json.choices))
+    return inPlace(json.choices, 'choices').map((each) => ({ ...each, group: choiceOf(each.key) }))
   const { type, delta } = json
-  if (type === 'content_block_delta') return inPlace([json], `${json.index}`)
+  if (type === 'content_block_delta')
+    return inPlace([json], `${json.index}`).map((each) => ({ ...each, group: '' }))
   if (typeof type === 'string' && type.endsWith('.delta') && typeof delta === 'string') {
     const key = `${type} ${json.item_id ?? json.output_index} ${json.content_index ?? ''}`
-    return textsOf({ delta }).map(() => ({ key, member: memberOf(json, 'delta') }))
+    return textsOf({ delta }).map(() => ({ key, group: '', member: memberOf(json, 'delta') }))
   }
   return undefined
+}
+
+/** Returns the choice of a place such as `choices.0.delta.content`. */
+function choiceOf(place: string): string {
+  return place.split('.', 2).join('.')
 }
 
 function memberOf(json: JsonObject, name: string): Text {
@@ -239,7 +268,7 @@ function memberOf(json: JsonObject, name: string): Text {
 }
 
 /** Returns the texts of a value, each with its place; items of a list that name an `index` are known by it. */
-function inPlace(value: unknown, place: string, depth = 0): Delta[] {
+function inPlace(value: unknown, place: string, depth = 0): Omit<Delta, 'group'>[] {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return []
   if (Array.isArray(value))
     return value.flatMap((item, i) => {
