@@ -1,8 +1,7 @@
 /** Reads one answer of a target with care; the load generators then hold every further one against its length. */
-import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
-import type { Pace } from './workload.ts'
-import { MESSAGES_PATH, pathTo, requestTo, STREAM_CHUNKS } from './workload.ts'
+import type { Pace, Prompt } from './workload.ts'
+import { headersTo, MESSAGES_PATH, pathTo, requestTo, STREAM_CHUNKS } from './workload.ts'
 
 interface Answer {
   choices: { message?: { content?: string }; finish_reason: string | null }[]
@@ -16,12 +15,16 @@ interface Message {
 }
 
 /** @returns the length of the answer's body; throws when the answer is not a whole and sound one. */
-export async function checkedAnswerBytes(target: Running, pace: Pace | null): Promise<number> {
+export async function checkedAnswerBytes(
+  target: Running,
+  pace: Pace | null,
+  prompt: Prompt = 'short',
+): Promise<number> {
   const path = pathTo(target.name)
   const response = await fetch(target.url + path, {
     method: 'POST',
-    headers: requestHeaders,
-    body: requestTo(target.name, pace),
+    headers: headersTo(target),
+    body: requestTo(target.name, pace, prompt),
   })
   const text = await response.text()
   const refuse = (why: string) =>

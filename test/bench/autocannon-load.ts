@@ -1,9 +1,10 @@
-/** One load run with autocannon, in a process of its own so that it can be pinned: takes a `Load`, prints a `LoadResult`. */
+/** One load run with autocannon, in a process of its own so that it can be pinned: takes a `Load` on stdin, prints a `LoadResult`. */
 import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
+import { text } from 'node:stream/consumers'
 import type { Load, LoadResult } from './load.ts'
-import { headersWith, requestHeaders } from './load.ts'
 import { percentile } from './statistics.ts'
+import { headersTo } from './workload.ts'
 
 interface Summary {
   duration: number
@@ -15,7 +16,8 @@ interface Summary {
 type Autocannon = (options: object, done: (error: Error | null, summary: Summary) => void) => EventEmitter
 
 const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon
-const load = JSON.parse(process.argv[2] ?? '') as Load
+const load = JSON.parse(await text(process.stdin)) as Load
+const { headers = headersTo({ name: '' }) } = load
 // autocannon's own histogram knows whole milliseconds only.
 const durationsMs: number[] = []
 
@@ -23,8 +25,12 @@ const instance = autocannon(
   {
     url: load.url,
     method: 'POST',
-    headers: requestHeaders,
-    ...(load.keys && { requests: load.keys.map((key) => ({ headers: headersWith(key) })) }),
+    headers,
+    ...(load.keys && {
+      requests: load.keys.map((key) => ({
+        headers: { ...headers, authorization: `Bearer ${key}` },
+      })),
+    }),
     body: load.body,
     connections: load.connections,
     duration: load.seconds,

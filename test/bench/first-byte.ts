@@ -1,8 +1,7 @@
 /** Time from the request to the first byte of a stream's body, one request at a time. */
 import { Agent, request } from 'node:http'
-import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
-import { pathTo, requestTo } from './workload.ts'
+import { headersTo, pathTo, requestTo } from './workload.ts'
 
 const WARM_UP_REQUESTS = 300
 const REQUESTS_A_ROUND = 300
@@ -30,7 +29,7 @@ function firstByteMs(target: Running, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const began = performance.now()
     const url = target.url + pathTo(target.name)
-    const req = request(url, { method: 'POST', headers: requestHeaders, agent }, (res) => {
+    const req = request(url, { method: 'POST', headers: headersTo(target), agent }, (res) => {
       let firstByte = Number.NaN
       res.once('data', () => {
         firstByte = performance.now() - began

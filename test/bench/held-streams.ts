@@ -3,10 +3,9 @@
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
 import { openFilesLimit, residentKiB } from './processes.ts'
-import { pathTo, requestTo } from './workload.ts'
+import { headersTo, pathTo, requestTo } from './workload.ts'
 
 export interface HeldStreams {
   streams: number
@@ -76,7 +75,7 @@ async function openStreams(target: Running, count: number): Promise<Socket[]> {
 function openStream(target: Running): Promise<Socket> {
   const { hostname, port, host } = new URL(target.url)
   const body = requestTo(target.name, 'hold')
-  const headers = { host, ...requestHeaders, 'content-length': Buffer.byteLength(body) }
+  const headers = { host, ...headersTo(target), 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)

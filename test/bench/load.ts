@@ -5,16 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { LOAD_CORE, onCore } from './processes.ts'
-import { BENCH_KEY } from './workload.ts'
+import { headersTo } from './workload.ts'
 
 export interface Load {
   url: string
+  /** Defaults to those of all targets but Portkey. */
+  headers?: Readonly<Record<string, string>>
   body: string
   connections: number
   seconds: number
   /** Length of the decoded body that each answer must have. */
   expectedBytes: number
-  /** The keys of its callers, in turn. Defaults to one, `BENCH_KEY`. */
+  /** The keys of its callers, in turn. Defaults to that of the headers. */
   keys?: readonly string[]
 }
 
@@ -29,12 +31,6 @@ export interface LoadResult {
 
 export const generator = spawnSync('wrk', ['-v']).error === undefined ? 'wrk' : 'autocannon'
 
-export const requestHeaders = headersWith(BENCH_KEY)
-
-export function headersWith(key: string) {
-  return { 'content-type': 'application/json', authorization: `Bearer ${key}` }
-}
-
 export function generate(load: Load): Promise<LoadResult> {
   return generator === 'wrk' ? withWrk(load) : withAutocannon(load)
 }
@@ -43,18 +39,20 @@ const run = promisify(execFile)
 
 /** wrk calls `done` in a Lua state of its own, so a thread's count of faults is fetched by name. */
 function wrkScript(load: Load): string {
-  const headers = Object.entries(requestHeaders).map(([name, value]) => `wrk.headers["${name}"] = "${value}"`)
+  const headers = Object.entries(load.headers ?? headersTo({ name: '' })).map(
+    ([name, value]) => `wrk.headers["${name}"] = "${value}"`,
+  )
   return `
 wrk.method = "POST"
 wrk.body = [==[${load.body}]==]
 ${headers.join('\n')}
-local keys = {${(load.keys ?? [BENCH_KEY]).map((key) => `"Bearer ${key}"`)}}
+local keys = {${(load.keys ?? []).map((key) => `"Bearer ${key}"`)}}
 local sent = 0
 local threads = {}
 faults = 0
 function request()
   sent = sent + 1
-  wrk.headers["authorization"] = keys[sent % #keys + 1]
+  if #keys > 0 then wrk.headers["authorization"] = keys[sent % #keys + 1] end
   return wrk.format()
 end
 function setup(thread) threads[#threads + 1] = thread end
@@ -87,8 +85,11 @@ async function withWrk(load: Load): Promise<LoadResult> {
 
 async function withAutocannon(load: Load): Promise<LoadResult> {
   const script = join(import.meta.dirname, 'autocannon-load.ts')
-  const [program, args] = onCore(LOAD_CORE, [process.execPath, script, JSON.stringify(load)])
-  return lastLine((await run(program, args)).stdout)
+  const [program, args] = onCore(LOAD_CORE, [process.execPath, script])
+  const running = run(program, args)
+  // A long prompt is too long for an argument.
+  running.child.stdin?.end(JSON.stringify(load))
+  return lastLine((await running).stdout)
 }
 
 function lastLine(output: string): LoadResult {

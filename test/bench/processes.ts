@@ -17,6 +17,8 @@ export interface Running {
   name: string
   pid: number
   url: string
+  /** The address of the upstream that it was given. */
+  upstream?: string | undefined
   /** Returns all that the process wrote to stderr so far. */
   complaints(): string
   stop(): void
@@ -39,7 +41,7 @@ export function onBothCores(): string[] {
 }
 
 const TICKS_PER_SECOND = 100
-const START_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 60_000
 
 /**
  * Runs a script that listens: it is given `PORT` (0: any) and the members of `env`, and prints `listening <port>` when
@@ -78,6 +80,7 @@ export function startListening(
         name,
         pid: child.pid as number,
         url: `http://127.0.0.1:${port}`,
+        upstream: env.UPSTREAM,
         complaints: () => complaints,
         stop: () => stop(child),
       })

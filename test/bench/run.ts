@@ -1,15 +1,18 @@
 /**
  * Every target beside the bare relay, one core each: `node test/bench/run.ts [--rounds 5] [--seconds 4]
- * [--targets relay,express-proxy] [--cases plain-1,memory] [--base relay] [--streams 5000] [--json <file>]`. See README.md.
+ * [--targets relay,express-proxy] [--cases plain-1,memory] [--base relay] [--streams 5000] [--json <file>] [--write]`.
+ * `--write` puts the figures into docs/benchmarks.md. See README.md.
  */
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { throughputSection, withSection } from './benchmarks-page.ts'
 import { measureFirstByte } from './first-byte.ts'
 import type { HeldStreams } from './held-streams.ts'
 import { measureHeldStreams } from './held-streams.ts'
 import { generator } from './load.ts'
+import { preparePortkey } from './portkey.ts'
 import type { Running } from './processes.ts'
 import { LOAD_CORE, pinned, startListening, TARGET_CORE } from './processes.ts'
 import type { ThroughputRow } from './report.ts'
@@ -21,6 +24,7 @@ import {
   throughputTable,
 } from './report.ts'
 import { measureThroughput, throughputCases } from './throughput.ts'
+import { PORTKEY, serves } from './workload.ts'
 
 const RELAY = 'relay'
 const FIRST_BYTE = 'first-byte'
@@ -43,12 +47,13 @@ const { values: flags } = parseArgs({
     base: { type: 'string', default: RELAY },
     streams: { type: 'string', default: '5000' },
     json: { type: 'string' },
+    write: { type: 'boolean', default: false },
   },
 })
 const rounds = wholeNumber('rounds')
 const seconds = wholeNumber('seconds')
 const streams = wholeNumber('streams')
-const names = chosen('targets', allTargets)
+let names = chosen('targets', allTargets)
 const [base = RELAY] = chosen('base', allTargets)
 const cases = chosen('cases', allCases)
 
@@ -65,6 +70,10 @@ function chosen(flag: 'targets' | 'cases' | 'base', known: string[]): string[] {
     throw new Error(`--${flag}: no ${unknown.join(', ')}; there are ${known.join(', ')}`)
   return asked
 }
+
+if (names.includes(PORTKEY) && !(await preparePortkey())) names = names.filter((name) => name !== PORTKEY)
+/** The targets that are sent streams. */
+const streaming = names.filter((name) => serves(name, 'coalesced'))
 
 const running = new Set<Running>()
 // A target may run in memory it shares with nobody and must not outlive the run, however that ends.
@@ -91,9 +100,9 @@ function stop(one: Running) {
 
 async function measureMemory(upstream: Running): Promise<HeldStreams[][]> {
   const collectOnSignal = join(import.meta.dirname, 'collect-on-signal.ts')
-  const measured: HeldStreams[][] = names.map(() => [])
+  const measured: HeldStreams[][] = streaming.map(() => [])
   for (let round = 0; round < Math.min(rounds, MEMORY_ROUNDS); round++) {
-    for (const [i, name] of names.entries()) {
+    for (const [i, name] of streaming.entries()) {
       const target = await startTarget(name, upstream, ['--expose-gc', '--import', collectOnSignal])
       measured[i]?.push(await measureHeldStreams(target, streams))
       stop(target)
@@ -109,7 +118,8 @@ function progress(text: string) {
 const place = pinned
   ? `target on core ${TARGET_CORE}, upstream and ${generator} on core ${LOAD_CORE}`
   : `not pinned (no taskset, or one core): processes compete for cores, figures are rough; load from ${generator}`
-const setting = `Node ${process.version}, ${cpus()[0]?.model}, ${cpus().length} cores; ${place}; ${rounds} rounds of ${seconds} s`
+const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Node ${process.versions.node}`
+const setting = `${machine}; ${place}; ${rounds} rounds of ${seconds} s`
 const results: Record<string, unknown> = { setting }
 const output = [setting]
 
@@ -126,8 +136,10 @@ for (const throughputCase of throughputCases.filter(({ name }) => cases.includes
     await measureThroughput(throughputCase, [upstream], upstream, 1, seconds),
     base,
   )
-  const measured = await measureThroughput(throughputCase, targets, upstream, rounds, seconds)
-  const caseRows = throughputRows(throughputCase, names, measured, base)
+  const asked = targets.filter(({ name }) => serves(name, throughputCase.pace))
+  const measured = await measureThroughput(throughputCase, asked, upstream, rounds, seconds)
+  const askedNames = asked.map(({ name }) => name)
+  const caseRows = throughputRows(throughputCase, askedNames, measured, base)
   rows.push(...caseRows, ...(alone === undefined ? [] : [alone]))
 }
 const notes = throughputNotes(rows)
@@ -137,17 +149,24 @@ if (rows.length > 0) {
 }
 if (cases.includes(FIRST_BYTE)) {
   progress(FIRST_BYTE)
-  const measured = await measureFirstByte(targets, rounds)
-  results.firstByteMs = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
-  output.push(firstByteTable(names, measured, base))
+  const asked = targets.filter(({ name }) => streaming.includes(name))
+  const measured = await measureFirstByte(asked, rounds)
+  results.firstByteMs = Object.fromEntries(streaming.map((name, i) => [name, measured[i]]))
+  output.push(firstByteTable(streaming, measured, base))
 }
 for (const target of targets) stop(target)
 if (cases.includes(MEMORY)) {
   progress(MEMORY)
   const measured = await measureMemory(upstream)
-  results.memory = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
-  output.push(heldStreamsTable(names, measured, base))
+  results.memory = Object.fromEntries(streaming.map((name, i) => [name, measured[i]]))
+  output.push(heldStreamsTable(streaming, measured, base))
 }
 process.stdout.write(`${output.join('\n\n')}\n`)
 if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, null, 2)}\n`)
+if (flags.write) {
+  const file = join(import.meta.dirname, '../../docs/benchmarks.md')
+  const date = new Date().toISOString().slice(0, 10)
+  const section = throughputSection({ date, machine, rounds, seconds, rows })
+  writeFileSync(file, withSection(readFileSync(file, 'utf8'), 'throughput', section))
+}
 process.exit(0)

@@ -4,14 +4,16 @@ import type { LoadResult } from './load.ts'
 import { generate } from './load.ts'
 import type { Running } from './processes.ts'
 import { busySecondsOf, cpuSecondsOf, LOAD_CORE, pinned, TARGET_CORE } from './processes.ts'
-import type { Pace } from './workload.ts'
-import { pathTo, requestTo, STREAM_CHUNKS, WRITTEN_PATH } from './workload.ts'
+import type { Pace, Prompt } from './workload.ts'
+import { headersTo, pathTo, requestTo, STREAM_CHUNKS, WRITTEN_PATH } from './workload.ts'
 
 export interface ThroughputCase {
   name: string
   pace: Pace | null
   connections: number
   unit: 'requests' | 'chunks'
+  /** Defaults to `short`. */
+  prompt?: Prompt
 }
 
 const saturating: ThroughputCase[] = [1, 32].flatMap((connections) => [
@@ -24,6 +26,7 @@ const saturating: ThroughputCase[] = [1, 32].flatMap((connections) => [
 export const throughputCases: ThroughputCase[] = [
   ...saturating,
   { name: 'paced-64', pace: 'paced', connections: 64, unit: 'chunks' },
+  { name: 'long-16', pace: null, connections: 16, unit: 'requests', prompt: 'long' },
 ]
 
 export interface Measurement {
@@ -45,7 +48,7 @@ const WARM_UP_SECONDS = 10
 
 /** @returns for each target its measurements, one a round. A single wrong answer fails the run. */
 export async function measureThroughput(
-  { pace, connections, unit, name }: ThroughputCase,
+  { pace, connections, unit, name, prompt }: ThroughputCase,
   targets: Running[],
   upstream: Running,
   rounds: number,
@@ -53,7 +56,7 @@ export async function measureThroughput(
 ): Promise<Measurement[][]> {
   const expected = new Map<Running, number>()
   for (const target of targets) {
-    expected.set(target, await checkedAnswerBytes(target, pace))
+    expected.set(target, await checkedAnswerBytes(target, pace, prompt))
     await once(target, WARM_UP_SECONDS)
   }
   const measured: Measurement[][] = targets.map(() => [])
@@ -65,7 +68,8 @@ export async function measureThroughput(
   async function once(target: Running, duration: number): Promise<LoadResult> {
     const result = await generate({
       url: target.url + pathTo(target.name),
-      body: requestTo(target.name, pace),
+      headers: headersTo(target),
+      body: requestTo(target.name, pace, prompt),
       connections,
       seconds: duration,
       expectedBytes: expected.get(target) as number,

@@ -2,6 +2,8 @@
  * The requests every target is sent, and the answers the scripted upstream gives to them. The way the upstream is to
  * pace a stream travels in the prompt, the one part of a request that every gateway passes on untouched.
  */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** The key that the load generators send. A target that authenticates seeds it. */
 export const BENCH_KEY = 'sk-bench-0123456789abcdef0123456789abcdef'
@@ -28,6 +30,9 @@ export const WRITTEN_PATH = '/written'
  */
 export type Pace = 'burst' | 'coalesced' | 'paced' | 'hold'
 
+/** `long` is a conversation of 330 KB, as an agent sends it in each turn. */
+export type Prompt = 'short' | 'long'
+
 const PACE_MARK = /\[pace:(burst|coalesced|paced|hold)\]/
 
 /** Targets whose callers speak Anthropic's protocol; those of all others speak OpenAI's. */
@@ -39,8 +44,26 @@ export function pathTo(target: string): string {
 }
 
 /** Returns the request to a target; with a pace it is a streamed request. */
-export function requestTo(target: string, pace: Pace | null): string {
-  return ASKED_FOR_MESSAGES.has(target) ? messageRequest(pace) : chatRequest(pace)
+export function requestTo(target: string, pace: Pace | null, prompt: Prompt = 'short'): string {
+  return ASKED_FOR_MESSAGES.has(target) ? messageRequest(pace) : chatRequest(pace, prompt)
+}
+
+/** Returns the headers of a request to a target. Portkey is told in them where its upstream is. */
+export function headersTo(target: {
+  readonly name: string
+  readonly upstream?: string | undefined
+}): Readonly<Record<string, string>> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${BENCH_KEY}` }
+  if (target.name !== PORTKEY) return headers
+  return { ...headers, 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${target.upstream}/v1` }
+}
+
+/** The target for which requests have headers of their own. */
+export const PORTKEY = 'portkey'
+
+/** Whether a target can be sent such requests. Portkey 1.15.2 fails on streams with Node 24: it changes immutable headers. */
+export function serves(target: string, pace: Pace | null): boolean {
+  return target !== PORTKEY || pace === null
 }
 
 const SYSTEM = 'You are a helpful assistant. Answer briefly, and in the language of the question.'
@@ -52,10 +75,27 @@ function question(pace: Pace | null): object {
 }
 
 /** The body of a chat request; with a pace it is a streamed one that asks for usage. */
-export function chatRequest(pace: Pace | null): string {
+export function chatRequest(pace: Pace | null, prompt: Prompt = 'short'): string {
   const streamed = pace === null ? {} : { stream: true, stream_options: { include_usage: true } }
-  const messages = [{ role: 'system', content: SYSTEM }, question(pace)]
+  const turns = prompt === 'long' ? conversation() : []
+  const messages = [{ role: 'system', content: SYSTEM }, ...turns, question(pace)]
   return JSON.stringify({ model: BENCH_MODEL, messages, ...LIMITS, ...streamed })
+}
+
+const LONG_PROMPT_BYTES = 330_000
+
+/** Turns of texts and programs in several languages, until they are as long as a long prompt. */
+function conversation(): object[] {
+  const texts = ['english', 'typescript', 'json', 'german'].map((name) =>
+    readFileSync(join(import.meta.dirname, 'corpus', `${name}.txt`), 'utf8'),
+  )
+  const turns: object[] = []
+  for (let bytes = 0; bytes < LONG_PROMPT_BYTES; ) {
+    const content = texts[turns.length % texts.length] as string
+    turns.push({ role: turns.length % 2 === 0 ? 'user' : 'assistant', content })
+    bytes += Buffer.byteLength(JSON.stringify(content))
+  }
+  return turns
 }
 
 /** The same as a message request. */
