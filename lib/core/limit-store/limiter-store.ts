@@ -34,8 +34,11 @@ export interface LimiterStoreOptions {
   onStoreChange?: (away: boolean) => void
   /** Keeps the slots of `concurrency`. Defaults to the memory of this process: the library has none. */
   slots?: SlotStore
-  /** Guards the limiter, with `timeoutMs`, `logger` and `onStoreChange` of its own. Defaults to a guard of these options. */
-  guard?: StoreGuard
+  /**
+   * Guards the limiter, with `timeoutMs`, `logger` and `onStoreChange` of its own. `none` for a limiter in the memory of this
+   * process, which is never away. Defaults to a guard of these options.
+   */
+  guard?: StoreGuard | 'none'
   /** Returns the error to report for one of a key, such as a `BrokenRecord`. Defaults to the error itself. */
   faultOf?: (error: Error, key: string) => Error
 }
@@ -45,7 +48,10 @@ const RULES: OptionRules<LimiterStoreOptions> = {
   logger: aLogger,
   onStoreChange: aFunction(),
   slots: anObjectWith('a SlotStore', 'acquire', 'hold', 'release', 'isFull'),
-  guard: anObjectWith('a StoreGuard', 'run', 'retry'),
+  guard: {
+    be: 'a StoreGuard, or "none"',
+    accepts: (value) => value === 'none' || value instanceof StoreGuard,
+  },
   faultOf: aFunction(),
 }
 
@@ -82,7 +88,7 @@ export class LimiterStore implements LimitStore {
   readonly keepsTime: boolean = true
   readonly #open: (windowMs: number) => RateLimiterAbstract
   readonly #limiters = new Map<number, RateLimiterAbstract>()
-  readonly #guard: StoreGuard
+  readonly #guard: StoreGuard | undefined
   readonly #slots: SlotStore
   readonly #faultOf: (error: Error, key: string) => Error
   /** The requests of admissions that got no answer in time. */
@@ -97,17 +103,17 @@ export class LimiterStore implements LimitStore {
     this.#open = typeof limiter === 'function' ? limiter : onlyLimiter(limiter)
     this.#slots = slots
     this.#faultOf = faultOf
-    this.#guard = guard ?? new StoreGuard({ name: 'limiter', ...guarded })
+    this.#guard = guard === 'none' ? undefined : (guard ?? new StoreGuard({ name: 'limiter', ...guarded }))
   }
 
   /** Whether the store is away, as far as this process knows. */
   get away(): boolean {
-    return this.#guard.away
+    return this.#guard?.away ?? false
   }
 
   /** The number of outages so far, for metrics. */
   get outages(): number {
-    return this.#guard.outages
+    return this.#guard?.outages ?? 0
   }
 
   checkWindow(windowMs: number): void {
@@ -116,20 +122,16 @@ export class LimiterStore implements LimitStore {
 
   async admit(demand: Demand): Promise<Verdict> {
     const limiter = this.#limiterFor(demand.windowMs)
-    let asked: Promise<Counted>[] = []
+    const asked: Promise<Counted>[] = []
     try {
-      const [owed, counted] = await this.#guard.run(() => {
-        asked = demand.charges.map((charge) => this.#consume(limiter, charge))
-        return Promise.all([owedBy(limiter, demand), Promise.all(asked)])
+      const found = await this.#run(() => {
+        for (const charge of demand.charges) asked.push(this.#consume(limiter, charge))
+        return withOwed(owedBy(limiter, demand), asked)
       })
-      const refusal = refusalOf(demand, owed, counted)
-      if (refusal) return await this.#refuse(limiter, demand, counted, refusal)
-      const full = await this.#takeSlots(demand)
-      if (full) {
-        const counts = await this.#giveAllBack(limiter, counted)
-        return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
-      }
-      return { refusedBy: undefined, waitMs: 0, counts: counted }
+      const refusal = refusalOf(demand, found.owed, found.counts)
+      if (refusal) return await this.#refuse(limiter, demand, found.counts, refusal)
+      if (demand.slots.length === 0) return { refusedBy: undefined, waitMs: 0, counts: found.counts }
+      return await this.#takeSlots(limiter, demand, found.counts)
     } catch (error) {
       this.#unanswered.set(demand, asked)
       throw error
@@ -139,17 +141,20 @@ export class LimiterStore implements LimitStore {
   async peek(demand: Demand): Promise<Verdict> {
     const { charges, slots, windowMs } = demand
     const limiter = this.#limiterFor(windowMs)
-    const [owed, found] = await this.#guard.retry(() =>
-      Promise.all([owedBy(limiter, demand), Promise.all(charges.map(({ key }) => limiter.get(key)))]),
+    const found = await this.#retry(() =>
+      withOwed(
+        owedBy(limiter, demand),
+        charges.map(({ key }) => limiter.get(key)),
+      ),
     )
-    const counts = found.map((count) =>
+    const counts = found.counts.map((count) =>
       count && Number(count.msBeforeNext) > 0 ? countIn(count, windowMs) : { used: 0, resetMs: windowMs },
     )
     const withCosts = counts.map(({ used, resetMs }, i) => ({
       used: used + (charges[i] as Limit).cost,
       resetMs,
     }))
-    const refusal = refusalOf(demand, owed, withCosts)
+    const refusal = refusalOf(demand, found.owed, withCosts)
     if (refusal) return { refusedBy: refusal.refusedBy, waitMs: refusal.waitMs, counts }
     const full = slots.find(({ key, max }) => this.#slots.isFull(key, max))
     return { refusedBy: full, waitMs: full ? SLOT_WAIT_MS : 0, counts }
@@ -173,7 +178,7 @@ export class LimiterStore implements LimitStore {
   /** @throws StoreAway, as a rejection. */
   async book(key: string, points: number, windowMs: number): Promise<void> {
     const limiter = this.#limiterFor(windowMs)
-    await this.#guard.retry(() => (points > 0 ? limiter.penalty(key, points) : limiter.reward(key, -points)))
+    await this.#retry(() => (points > 0 ? limiter.penalty(key, points) : limiter.reward(key, -points)))
   }
 
   #limiterFor(windowMs: number): RateLimiterAbstract {
@@ -212,7 +217,7 @@ export class LimiterStore implements LimitStore {
     if (!isOwed && used + refusedBy.cost <= refusedBy.max) return { refusedBy, waitMs: SLOT_WAIT_MS, counts }
     let { waitMs } = refusal
     try {
-      waitMs = await this.#guard.retry(() => new Waits(limiter).refused(demand.sender, refusal, isOwed))
+      waitMs = await this.#retry(() => new Waits(limiter).refused(demand.sender, refusal, isOwed))
     } catch {
       // The request stays refused. The guard logs the outage.
     }
@@ -222,20 +227,33 @@ export class LimiterStore implements LimitStore {
   /** Returns the counts without these charges. */
   async #giveAllBack(limiter: RateLimiterAbstract, counted: readonly Counted[]): Promise<Count[]> {
     try {
-      return await this.#guard.retry(() => Promise.all(counted.map((each) => giveBack(limiter, each))))
+      return await this.#retry(() => Promise.all(counted.map((each) => giveBack(limiter, each))))
     } catch {
       // The points are gone until their window ends. The guard logs the outage.
       return counted.map(without)
     }
   }
 
-  /** Takes all slots or none. Returns a limit of which no slot is free. */
-  async #takeSlots({ id, slots }: Demand): Promise<Limit | undefined> {
-    if (slots.length === 0) return undefined
+  /** Takes all slots or none. If none is free of one, the charges are given back. */
+  async #takeSlots(
+    limiter: RateLimiterAbstract,
+    { id, slots }: Demand,
+    counted: readonly Counted[],
+  ): Promise<Verdict> {
     const taken = await Promise.all(slots.map(({ key, max }) => this.#slots.acquire(key, id, max)))
     const full = slots.find((_, i) => !taken[i])
-    if (full) await Promise.all(slots.map(({ key }, i) => taken[i] && this.#slots.release(key, id)))
-    return full
+    if (!full) return { refusedBy: undefined, waitMs: 0, counts: counted }
+    await Promise.all(slots.map(({ key }, i) => taken[i] && this.#slots.release(key, id)))
+    const counts = await this.#giveAllBack(limiter, counted)
+    return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
+  }
+
+  #run<T>(operation: () => Promise<T>): Promise<T> {
+    return this.#guard ? this.#guard.run(operation) : operation()
+  }
+
+  #retry<T>(operation: () => Promise<T>): Promise<T> {
+    return this.#guard ? this.#guard.retry(operation) : operation()
   }
 }
 
@@ -260,6 +278,16 @@ function owedBy(
   { sender, charges }: Demand,
 ): Promise<OwedWait | undefined> | undefined {
   return charges.length > 0 ? new Waits(limiter).owedBy(sender) : undefined
+}
+
+/** Waits for the wait that a sender owes, and for its counts. */
+async function withOwed<Counts>(
+  owed: Promise<OwedWait | undefined> | undefined,
+  counts: readonly Promise<Counts>[],
+): Promise<{ readonly owed: OwedWait | undefined; readonly counts: readonly Counts[] }> {
+  // All are awaited together, so that the failure of one does not leave another one unhandled.
+  const all = await Promise.all([owed, ...counts])
+  return { owed: all[0] as OwedWait | undefined, counts: all.slice(1) as Counts[] }
 }
 
 /** Returns the refusal with the longest wait; after a shorter wait, that limit would still refuse. */

@@ -13,10 +13,13 @@ export class MemoryLimitStore extends LimiterStore {
   override readonly keepsTime = false
 
   constructor() {
-    super((windowMs) => {
-      const duration = Math.min(windowMs, MAX_TIMER_MS) / 1000
-      return new RateLimiterMemory({ points: NEVER_REACHED, duration, keyPrefix: '' })
-    })
+    super(
+      (windowMs) => {
+        const duration = Math.min(windowMs, MAX_TIMER_MS) / 1000
+        return new RateLimiterMemory({ points: NEVER_REACHED, duration, keyPrefix: '' })
+      },
+      { guard: 'none' },
+    )
   }
 
   /** @throws TypeError if windows are longer than a timer of Node can be. */

@@ -10,7 +10,7 @@ import {
   quietLogger,
   upgradeOf,
 } from '../../core/call/index.ts'
-import { GatewayError } from '../../core/errors/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
 import {
   type Count,
   type Demand,
@@ -35,7 +35,7 @@ import {
   settled,
 } from '../../core/options/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
-import { type MaybePromise, then } from '../../core/timing/index.ts'
+import { isPromise, type MaybePromise, then } from '../../core/timing/index.ts'
 import {
   accountLevel,
   type DemandPlan,
@@ -51,7 +51,7 @@ import { GuardedLimitStore } from './guarded-limit-store.ts'
 import { ipSubject } from './ip-subject.ts'
 import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
-import { refuse, refuseForGood, showHeaders } from './refusals.ts'
+import { refuse, refuseForGood, shown } from './refusals.ts'
 import { UnlimitedNotice } from './unlimited-notice.ts'
 
 /** Options of {@link rateLimit}. */
@@ -116,18 +116,8 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     options.logger,
   )
 
-  const middleware = async function rateLimit(
-    req: Request,
-    res: Response,
-    next: NextFunction,
-  ): Promise<void> {
-    let refusal: unknown
-    try {
-      refusal = await limit(req, res, next)
-    } catch (error) {
-      refusal = error
-    }
-    next(refusal)
+  const middleware = function rateLimit(req: Request, res: Response, next: NextFunction): void {
+    limit(req, res, next).then(next, next)
   }
 
   return Object.assign(middleware, { refuseEarly })
@@ -135,26 +125,25 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   /** Returns the error that refuses the request; undefined for one that goes on. */
   async function limit(req: Request, res: Response, next: NextFunction): Promise<GatewayError | undefined> {
     const call = callOf(req)
-    const demand = await settled(OWN, () => demandUnlessSkipped(plan, req, call))
+    const asked = settled(OWN, () => demandUnlessSkipped(plan, req, call))
+    const demand = isPromise(asked) ? await asked : asked
     if (demand === 'skipped') return undefined
     notice.note(call, demand)
     if (!demand) return undefined
     if (call.left) return call.refuse('client_closed_request')
-    const admission = await decide(call, demand)
-    if (admission instanceof GatewayError) {
-      showHeaders(res, admission)
-      return admission
+    const impossible = impossibleLimit(demand)
+    if (impossible) return shown(refuseForGood(call, impossible, demand), res)
+    let admission: Admission
+    try {
+      admission = await admit(demand)
+    } catch (error) {
+      return shown(storeFailure(call, error), res)
     }
-    giveBackAtEnd(call, demand, admission, req, res, next)
-    const { limits: earlier } = call
-    call.limits = {
-      consumeRequests: async (count) =>
-        (await earlier?.consumeRequests(count)) ?? consumeRequests(call, demand, count, res),
-    }
+    if (isRefused(admission.verdict))
+      return shown(refuse(call, demand, admission.verdict, styleOf(call)), res)
+    begin(call, demand, admission, req, res, next)
     // The caller has left and needs no handler.
-    if (call.left) return call.refuse('client_closed_request')
-    if (!res.headersSent) setLimitHeaders(styleOf(call), demand, admission.verdict, res)
-    return undefined
+    return call.left ? call.refuse('client_closed_request') : undefined
   }
 
   function demandUnlessSkipped(
@@ -170,33 +159,41 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     })
   }
 
-  /** Returns the error that refuses the call, or the verdict that admits it with the store that counted it. */
-  async function decide(call: OpenCall, demand: Demand): Promise<GatewayError | Admission> {
-    const impossible = impossibleLimit(demand)
-    if (impossible) return refuseForGood(call, impossible, demand)
-    try {
-      const admission = await admit(demand)
-      const { verdict } = admission
-      return isRefused(verdict) ? refuse(call, demand, verdict, styleOf(call)) : admission
-    } catch (error) {
-      // A store that fails causes no 429.
-      return call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
-    }
-  }
-
   /** @throws the error of the store, unless it is away and the memory of this process counts meanwhile. */
   async function admit(demand: Demand): Promise<Admission> {
     try {
       return { verdict: await store.admit(demand), countedBy: store }
     } catch (error) {
-      const verdict =
-        onStoreError === 'local' && error instanceof StoreAway ? await local.admit(demand) : undefined
-      // The store may have admitted the demand, or do so later.
-      if (verdict && !verdict.refusedBy) store.hold(demand)
-      else void store.release(demand)
-      if (!verdict) throw error
-      return { verdict, countedBy: local }
+      return admitLocally(demand, error)
     }
+  }
+
+  async function admitLocally(demand: Demand, error: unknown): Promise<Admission> {
+    const verdict =
+      onStoreError === 'local' && error instanceof StoreAway ? await local.admit(demand) : undefined
+    // The store may have admitted the demand, or do so later.
+    if (verdict && !verdict.refusedBy) store.hold(demand)
+    else void store.release(demand)
+    if (!verdict) throw error
+    return { verdict, countedBy: local }
+  }
+
+  /** Lets an admitted request go on. */
+  function begin(
+    call: OpenCall,
+    demand: Demand,
+    admission: Admission,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): void {
+    giveBackAtEnd(call, demand, admission, req, res, next)
+    const { limits: earlier } = call
+    call.limits = {
+      consumeRequests: async (count) =>
+        (await earlier?.consumeRequests(count)) ?? consumeRequests(call, demand, count, res),
+    }
+    if (!call.left && !res.headersSent) setLimitHeaders(styleOf(call), demand, admission.verdict, res)
   }
 
   function giveBackAtEnd(
@@ -207,18 +204,11 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     res: Response,
     next: NextFunction,
   ): void {
-    const runs: (() => Promise<void> | undefined)[] = []
-    if (demand.slots.length > 0) {
-      // If the store goes away meanwhile, the running calls must count here.
-      if (store !== local) local.hold(demand)
-      runs.push(() => {
-        void local.release(demand)
-        return store.release(demand) || undefined
-      })
-    }
-    if (options.tokens === 'total') runs.push(bookingOfTokens(call, demand, admission))
-    if (runs.length === 0) return
-    for (const run of runs) {
+    const release = demand.slots.length > 0 ? releaseOf(demand) : undefined
+    const book = options.tokens === 'total' ? bookingOfTokens(call, demand, admission) : undefined
+    if (!release && !book) return
+    for (const run of [release, book]) {
+      if (!run) continue
       // A caller that has read the whole answer finds the slot free and the tokens counted, at any process.
       call.onLastByte(run)
       call.onEnd('limits', run)
@@ -227,6 +217,19 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     holdLastByte(res, lastByte, next)
     const upgrade = upgradeOf(req)
     if (upgrade) holdLastByteOf(upgrade.socket, lastByte)
+  }
+
+  /** Returns a function that gives the slots of a demand back, once. */
+  function releaseOf(demand: Demand): () => Promise<void> | undefined {
+    // If the store goes away meanwhile, the running calls must count here.
+    if (store !== local) local.hold(demand)
+    let isReleased = false
+    return () => {
+      if (isReleased) return undefined
+      isReleased = true
+      if (store !== local) void local.release(demand)
+      return store.release(demand) || undefined
+    }
   }
 
   /** Counts further requests of an admitted call. Returns what makes the refusal if a limit is used up. */
@@ -245,16 +248,11 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (impossible) return () => refuseForGood(call, impossible, demand)
     try {
       const { verdict } = await admit(demand)
-      if (isRefused(verdict))
-        return () => {
-          const refusal = refuse(call, demand, verdict, styleOf(call))
-          showHeaders(res, refusal)
-          return refusal
-        }
+      if (isRefused(verdict)) return () => shown(refuse(call, demand, verdict, styleOf(call)), res)
       if (!res.headersSent) setLimitHeaders(styleOf(call), demand, verdict, res)
       return undefined
     } catch (error) {
-      return () => call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
+      return () => storeFailure(call, error)
     }
   }
 
@@ -284,6 +282,11 @@ interface Admission {
 }
 
 const OWN = 'rateLimit: a function of its options'
+
+/** A store that fails causes no 429. */
+function storeFailure(call: OpenCall, error: unknown): GatewayError {
+  return call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
+}
 
 function isRefused(verdict: Verdict): verdict is Verdict & { readonly refusedBy: Limit } {
   return verdict.refusedBy !== undefined

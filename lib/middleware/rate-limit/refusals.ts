@@ -38,10 +38,11 @@ export function refuseForGood(call: OpenCall, limit: Limit, { windowMs }: Demand
   })
 }
 
-/** Sets the headers of a refusal on the response, for an error handler that knows only its status. */
-export function showHeaders(res: ServerResponse, { headers }: GatewayError): void {
-  if (res.headersSent) return
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+/** Sets the headers of a refusal on the response, for an error handler that knows only its status. Returns the refusal. */
+export function shown(refusal: GatewayError, res: ServerResponse): GatewayError {
+  if (!res.headersSent)
+    for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value)
+  return refusal
 }
 
 function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
