@@ -54,9 +54,9 @@ export function benchSource(upstream: string, protocol: 'openai' | 'anthropic' =
       {
         id: BENCH_MODEL,
         kind: 'chat',
-        contextWindow: 128_000,
+        contextWindow: 10_000_000,
         maxOutputTokens: 4096,
-        features: ['stream', 'tools'],
+        features: ['stream', 'tools', 'vision'],
         price: { inputPerMillion: '0.15', outputPerMillion: '0.60' },
       },
     ],

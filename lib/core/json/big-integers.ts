@@ -51,7 +51,7 @@ export function parseKeepingIntegers(text: string): unknown {
  */
 export function keepingIntegers(json: unknown, raw: Buffer): unknown {
   const written = CANDIDATE.test(raw.toString('latin1')) ? marked(raw) : undefined
-  return written === undefined ? json : withoutLoneSurrogates(restored(parseExactly(written)), raw)
+  return written === undefined ? json : withoutLoneSurrogates(restored(parseExactly(written)))
 }
 
 /** Writes each integer that a number cannot hold as a string with the mark; undefined if there are none, or too many. */

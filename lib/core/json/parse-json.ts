@@ -23,7 +23,7 @@ export function parseJsonObject(
   if (jsonExcess(raw, tally) !== undefined) return undefined
   try {
     const parsed = parse(text)
-    const value = raw.length > LARGE ? withoutLoneSurrogates(parsed, raw) : parsed
+    const value = raw.length > LARGE ? withoutLoneSurrogates(parsed) : parsed
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined

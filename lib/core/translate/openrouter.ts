@@ -34,15 +34,26 @@ export function reasoningFormOf(request: JsonObject): ReasoningForm {
   }
 }
 
-interface ChatBody {
-  readonly json: JsonObject
-  readonly raw: Buffer
+/** Whether a request is a chat with members that lines other than routers refuse. */
+export function hasRouterMembers(operation: Operation, json: JsonObject): boolean {
+  return operation === chatCompletions && (speaksOpenRouter(json) || marksCache(json))
 }
 
-/** Whether a request is a chat with members that lines other than routers refuse. */
-export function hasRouterMembers(operation: Operation, { json, raw }: ChatBody): boolean {
-  return operation === chatCompletions && (speaksOpenRouter(json) || raw.includes('"cache_control"'))
+/** Whether a chat says what to cache, in one of the places that {@link withoutCacheControl} looks at. */
+function marksCache(json: JsonObject): boolean {
+  return (
+    isMarked(json) || [json.system, json.messages, json.tools].some((list) => objectsIn(list).some(isMarked))
+  )
 }
+
+function isMarked(part: JsonObject): boolean {
+  const { content, function: fn } = part
+  if (Object.hasOwn(part, CACHE_CONTROL) || (isJsonObject(fn) && Object.hasOwn(fn, CACHE_CONTROL)))
+    return true
+  return Array.isArray(content) && objectsIn(content).some(isMarked)
+}
+
+const CACHE_CONTROL = 'cache_control'
 
 /** Models that read `cache_control` in a chat, too. */
 const TAKES_CACHE_CONTROL = /claude|qwen/i

@@ -146,7 +146,7 @@ async function parse(raw: Buffer, form: string | undefined, call: OpenCall): Pro
   try {
     if (raw.length === 0) throw new JsonFault('The request has no body; a JSON object is needed.')
     const parsed = parseUnambiguous(raw, raw.length > SMALL_BYTES ? memoryClaimOf(call, raw) : undefined)
-    const json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
+    const json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed) : parsed
     if (!isJsonObject(json)) throw new JsonFault('The request body must be a JSON object.')
     return { raw, json }
   } catch (fault) {
