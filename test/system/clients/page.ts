@@ -57,12 +57,12 @@ function cellOf(found: readonly Cell[], noteOf: (text: string) => string): strin
   }
   const refused = found.filter(({ exception }) => exception).length
   const marks = [...notes].map(([text, lines]) =>
-    noteOf(lines[0] === 'gemini' ? text : `${lines.join(', ')}: ${text}`),
+    noteOf(lines[0] === 'gemini' || text === FORGOTTEN ? text : `${lines.join(', ')}: ${text}`),
   )
   return `${refused < found.length ? '✓' : ''}${[...new Set(marks)].join(' ')}`
 }
 
-const FORGOTTEN = 'works, but the client does not send back what was thought'
+const FORGOTTEN = 'works, but on some lines the client does not send back the thinking'
 const noteTextOf = ({ refused, because = refused, setting }: Exception): string =>
   setting === undefined ? `refused: “${because}”` : `works with ${setting}; else refused: “${because}”`
 
