@@ -1,7 +1,7 @@
 import { Api } from './api.ts'
 import { fill } from './element.ts'
 import { frame } from './frame.ts'
-import { announcer, printReadyMessage } from './parts/announcer.ts'
+import { announce, announcer } from './parts/announcer.ts'
 import { currentPlace, destinationOf } from './router.ts'
 import { ROUTES } from './routes.ts'
 import { currentSession, forgetSession, type Session } from './session.ts'
@@ -20,7 +20,7 @@ function show(focus: boolean, refused?: unknown): void {
   if (focus) {
     window.scrollTo(0, 0)
     heading.focus()
-    printReadyMessage(document.title)
+    announce(document.title)
   }
 }
 

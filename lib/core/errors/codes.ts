@@ -132,7 +132,7 @@ export const ERROR_CODES = {
   quota_lease_exhausted: {
     status: 503,
     ...backoff,
-    message: "The account's funds are briefly held by other calls in flight. Retry with backoff.",
+    message: "Running calls hold the account's money at the moment. Retry with backoff.",
   },
   rate_limited: {
     status: 429,
@@ -182,7 +182,7 @@ export const ERROR_CODES = {
   circuit_open: {
     status: 503,
     ...backoff,
-    message: 'The upstream failed repeatedly and is being left alone for a moment. Retry with backoff.',
+    message: 'The upstream failed repeatedly, so it is not called for a moment. Retry with backoff.',
   },
   empty_completion: {
     status: 502,

@@ -106,7 +106,7 @@ const MAX_SEARCHED_BYTES = 64 * 1024
 function repeated(raw: Buffer): JsonFault {
   const member = raw.length > MAX_SEARCHED_BYTES ? undefined : repeatedMember(raw)?.slice(0, 200)
   const named = member === undefined ? 'A member' : JSON.stringify(member)
-  const message = `${named} stands twice in the same object of the body. Send it once.`
+  const message = `${named} occurs twice in the same object of the body. Send it once.`
   return new JsonFault(message, member === undefined ? {} : { param: member })
 }
 

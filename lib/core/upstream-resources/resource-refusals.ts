@@ -31,6 +31,7 @@ function itemNotFound(param: string): GatewayError {
 export function elsewhere({ place }: Reference): GatewayError {
   return new GatewayError('invalid_request', {
     param: place(),
-    message: 'The things that the request names are kept in different places. Name only those of one place.',
+    message:
+      'The objects that the request names are stored in different places. Name only objects of one place.',
   })
 }

@@ -269,7 +269,7 @@ export function plainId(id: string): string {
 
 function refuseAway(call: OpenCall, error: unknown): never {
   throw call.refuse('internal_error', {
-    message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
+    message: 'Stored objects cannot be looked up or recorded at the moment. Retry.',
     cause: error,
     foreseen: error instanceof StoreAway,
   })

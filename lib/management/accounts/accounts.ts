@@ -217,7 +217,7 @@ async function makeDeposit(
         created_at: isoTime(outcome.at),
       }
     default:
-      throw new TypeError('the store of accounts did not say what became of a deposit')
+      throw new TypeError('the store of accounts did not return the result of a deposit')
   }
 }
 

@@ -105,7 +105,11 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     }
     const payer = account ? account(req, call) : principal?.accountId
     if (payer === undefined) {
-      next(new TypeError('billingGuard: nobody to charge; mount authenticate before it, or give "account"'))
+      next(
+        new TypeError(
+          'billingGuard: there is no account to charge; mount authenticate before it, or give "account"',
+        ),
+      )
       return
     }
     const amount = reserve(req, call)

@@ -237,7 +237,9 @@ function acceptedPath(req: Request, methods: ReadonlySet<string>): string {
   const path = methods.has(req.method) ? relayPath(req.originalUrl) : undefined
   if (path === undefined) throw new GatewayError('not_found')
   if (req.readableDidRead)
-    throw new TypeError('forward: the body has been read already; mount forward before what reads it')
+    throw new TypeError(
+      'forward: the body has been read already; mount forward before the middleware that reads it',
+    )
   if (req.readableEncoding)
     throw new TypeError(
       'forward: a middleware before it has called req.setEncoding(), so that the bytes of the body are lost; mount forward before it',

@@ -74,7 +74,7 @@ function jsonMember(members: Record<string, unknown>, name: string): Text {
         members[name] = JSON.parse(text)
       } catch {
         throw new GatewayError('content_filtered', {
-          message: 'The arguments of a tool contain what is not allowed.',
+          message: 'The arguments of a tool contain text that is not allowed.',
         })
       }
     },

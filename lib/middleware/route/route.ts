@@ -122,7 +122,7 @@ function refuse(call: OpenCall, next: NextFunction, error: unknown): void {
 function refuseUnpinned({ references }: CallRequest): never {
   throw new GatewayError('unsupported_feature', {
     param: references[0]?.place(),
-    message: 'What upstreams keep is not kept track of here. Send the content itself.',
+    message: 'Stored objects cannot be used here. Send the content itself.',
   })
 }
 

@@ -110,7 +110,7 @@ function brokenKeys(logger: Logger): (error: Error, key: string) => Error {
   let logsAgainAt = 0
   return (error, key) => {
     if (!BROKEN.test(error.message)) return error
-    const message = `${key} does not hold what the limits keep there: delete it`
+    const message = `${key} has foreign contents: delete it`
     if (performance.now() >= logsAgainAt) {
       logsAgainAt = performance.now() + 60_000
       logger.error({ key }, `redis limits: ${message}`)

@@ -101,7 +101,7 @@ describe('a body', () => {
     return assert.fail('it has no fault')
   }
   const twice = (name: string) =>
-    `${JSON.stringify(name)} stands twice in the same object of the body. Send it once.`
+    `${JSON.stringify(name)} occurs twice in the same object of the body. Send it once.`
 
   it('says what is wrong with it', () => {
     assert.deepEqual(fault(Buffer.from([0x22, 0xff, 0x22])), [
@@ -132,7 +132,7 @@ describe('a body', () => {
     }
     assert.equal(fault(text(64 * 1024))[1], 'a')
     assert.deepEqual(fault(text(64 * 1024 + 1)), [
-      'A member stands twice in the same object of the body. Send it once.',
+      'A member occurs twice in the same object of the body. Send it once.',
       undefined,
     ])
   })

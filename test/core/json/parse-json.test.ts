@@ -48,7 +48,7 @@ describe('a text whose names have escapes', () => {
     parseUnambiguous(Buffer.from('{"\\\\u006":1}'))
     assert.throws(
       () => parseUnambiguous(Buffer.from('{"\\u006dodel":"dear","model":"cheap"}')),
-      /stands twice/,
+      /occurs twice/,
     )
   })
 })
@@ -96,10 +96,10 @@ describe('a JSON text that others read, too', () => {
 
   it('is refused without a name if it is large', () => {
     const text = `{"a":"${'x'.repeat(70_000)}","b":{"c":1,"c":2}}`
-    assert.throws(() => parse(text), /^Error: A member stands twice in the same object/)
+    assert.throws(() => parse(text), /^Error: A member occurs twice in the same object/)
   })
 })
 
 function isRepeated(fault: unknown): boolean {
-  return fault instanceof JsonFault && fault.message.includes('stands twice')
+  return fault instanceof JsonFault && fault.message.includes('occurs twice')
 }

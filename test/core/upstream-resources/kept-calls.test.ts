@@ -164,7 +164,7 @@ describe('the things of an account', () => {
       code: 'invalid_request',
       param: 'input[1]',
       message:
-        'The things that the request names are kept in different places. Name only those of one place.',
+        'The objects that the request names are stored in different places. Name only objects of one place.',
     })
     await assert.rejects(kept.pin(callOf('acme', { left: true }), [reference('a')]), {
       code: 'client_closed_request',
@@ -226,7 +226,7 @@ describe('a store that is away', () => {
     const name = { kind: 'file', id: 'a' }
     const away = {
       code: 'internal_error',
-      message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
+      message: 'Stored objects cannot be looked up or recorded at the moment. Retry.',
       foreseen: true,
     }
     await assert.rejects(kept.find(acme, [name]), away)

@@ -121,7 +121,7 @@ describe('the money for a call', () => {
     assert.deepEqual([free.claims, free.passed, free.call.billing], [[], [undefined], null])
     const nobody = await guarded(t, { reserve }, undefined, {})
     nobody.run()
-    assert.match(String(nobody.passed[0]), /^TypeError: billingGuard: nobody to charge/)
+    assert.match(String(nobody.passed[0]), /^TypeError: billingGuard: there is no account to charge/)
     assert.deepEqual(nobody.claims, [])
   })
 
@@ -197,7 +197,7 @@ describe('the answer of the app to the guard', () => {
   it('may be that there is nobody, or no key', async (t) => {
     const nobody = await guarded(t, { reserve, account: () => undefined })
     nobody.run()
-    assert.match(String(nobody.passed[0]), /nobody to charge/)
+    assert.match(String(nobody.passed[0]), /no account to charge/)
     const keyless = await guarded(t, { reserve, key: () => null })
     keyless.run()
     assert.deepEqual(keyless.claims, [{ account: 'acme', key: null, amount: 5n }])

@@ -35,7 +35,7 @@ describe('a member that stands twice hides nothing', () => {
         })
         const said = await refused.text()
         assert.equal(refused.status, 400, text)
-        assert.match(said, /stands twice/, text)
+        assert.match(said, /occurs twice/, text)
       }
       assert.equal(one.requests.length + two.requests.length, 0)
     })
@@ -57,7 +57,7 @@ describe('a member that stands twice hides nothing', () => {
       })
       const { error } = await envelopeOf(refused)
       assert.equal(error.code, 'invalid_request', text)
-      assert.match(error.message, /stands twice/, text)
+      assert.match(error.message, /occurs twice/, text)
     }
     assert.equal(one.requests.length + two.requests.length, 0)
   })

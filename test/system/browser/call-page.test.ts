@@ -23,7 +23,7 @@ describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
       (await rows.nth(row).locator('.edge').boundingBox())?.x ?? 0
     assert.ok((await left(0)) < (await left(1)), 'the second attempt begins behind the first')
 
-    await assertShows(detailOf(sectionOf(page, 'Request'), 'Most output asked for'), '64 tokens')
+    await assertShows(detailOf(sectionOf(page, 'Request'), 'Maximum output'), '64 tokens')
     await assertShows(detailOf(sectionOf(page, 'Usage'), 'Output'), /\d+ tokens/)
     await assertShows(detailOf(sectionOf(page, 'Billing'), 'Charged'), /^\$0\.0000\d+$/)
     await assertShows(page.getByRole('table', { name: 'Items of the charge' }), '$0.60 per million')
@@ -72,7 +72,7 @@ describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
     const { page, go, close } = await suite.signedIn('key')
     await go(`/calls/${replay}`)
     await assertShows(page.getByRole('main'), '409 idempotency_key_replayed')
-    await detailOf(sectionOf(page, 'Request'), 'First call with it').getByRole('link').click()
+    await detailOf(sectionOf(page, 'Request'), 'First call with this key').getByRole('link').click()
     await page.waitForURL(`**/calls/${first}`)
     await assertShows(page.getByLabel('The answer as it was sent'), '"object": "chat.completion"')
     await assertShows(detailOf(sectionOf(page, 'Request'), 'Idempotency-Key'), 'order-1')
@@ -97,7 +97,7 @@ describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
     await operator.page.getByLabel('Reply').fill('The line was broken.')
     await operator.page.getByRole('button', { name: 'Save' }).click()
     await assertShows(detailOf(operator.page.getByRole('main'), 'Status'), 'answered')
-    await operator.page.getByLabel('Status then').selectOption('closed')
+    await operator.page.getByLabel('New status').selectOption('closed')
     await operator.page.getByRole('button', { name: 'Save' }).click()
     await assertShows(detailOf(operator.page.getByRole('main'), 'Status'), 'closed')
     await operator.close()

@@ -39,7 +39,7 @@ describe('the calls in the console', { skip: WITHOUT_CHROMIUM }, () => {
     assert.deepEqual((await listed('?code=no_candidate'))[0], refused)
     assert.equal((await listed('?account=demo&model=demo-failing&status=502')).at(0), failed)
     assert.deepEqual(await listed('?account=nobody'), [])
-    await assertShows(page.getByRole('main'), 'No calls that fit.')
+    await assertShows(page.getByRole('main'), 'No calls match.')
     assert.deepEqual(await listed('?from=2099-01-01T00:00'), [])
     assert.ok((await listed('?to=2099-01-01T00:00')).includes(good))
 

@@ -42,7 +42,7 @@ export function accountForm(account: Account, save: (settings: object) => Promis
       field({
         name: 'regions',
         label: 'Regions',
-        hint: 'Of gateways that may serve it.',
+        hint: 'Regions of gateways that may serve the account.',
         attributes: { value: regions?.join(' ') },
       }),
       field({

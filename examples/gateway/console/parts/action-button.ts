@@ -1,5 +1,5 @@
 import { type Child, fill, h } from '../element.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 import { ask, type Question } from './dialog.ts'
 import { faultNotice } from './notice.ts'
 
@@ -50,7 +50,7 @@ export function askButton(result: HTMLElement, { text, label, danger, done, ...q
     ...(danger && { danger }),
     async act() {
       const shown = await ask({ ...question, ...(danger && { danger }) })
-      if (shown !== undefined) printReadyMessage(done)
+      if (shown !== undefined) announce(done)
       return shown
     },
   })

@@ -20,7 +20,7 @@ export function callColumns(session: Session): readonly Column<Call>[] {
     { name: 'Time', cell: ({ created_at }) => listedMoment(created_at) },
     { name: 'Request id', heads: true, cell: ({ id }) => callLink(id) },
     session.kind === 'admin' ? owner : key,
-    { name: 'Asked for', names: true, cell: ({ model, method, path }) => model ?? `${method} ${path}` },
+    { name: 'Model or path', names: true, cell: ({ model, method, path }) => model ?? `${method} ${path}` },
     {
       name: 'Status',
       cell: (call) => [

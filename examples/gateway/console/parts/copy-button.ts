@@ -1,5 +1,5 @@
 import { fill, h } from '../element.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 
 const SHOWN_MS = 2000
 
@@ -14,7 +14,7 @@ export function copyButton(text: string, what: string): HTMLElement {
       () => 'Not allowed here',
     )
     fill(button, done)
-    printReadyMessage(done)
+    announce(done)
     setTimeout(() => fill(button, words), SHOWN_MS)
   })
   return button

@@ -1,7 +1,7 @@
 import { ApiFault, type Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
 import { count } from '../format.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 import { faultNotice, notice } from './notice.ts'
 
 export type Format = 'csv' | 'json'
@@ -115,5 +115,5 @@ function save(name: string, content: string, type: string): void {
   h('a', { href: url, download: name }).click()
   // The browser has taken the content by then.
   setTimeout(() => URL.revokeObjectURL(url), 1000)
-  printReadyMessage(`${name} is saved.`)
+  announce(`${name} is saved.`)
 }

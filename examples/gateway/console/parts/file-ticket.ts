@@ -13,7 +13,7 @@ export function fileTicket({ api }: ViewContext, requestId: string): HTMLElement
     fields: textField({
       name: 'message',
       label: 'What went wrong?',
-      hint: 'Whoever answers sees this call. The body of the request is not needed.',
+      hint: 'The operator who answers sees this call, but not the body of the request.',
     }),
     async act({ message = '' }) {
       if (message === '') return notice('bad', 'Say in a few words what went wrong.')

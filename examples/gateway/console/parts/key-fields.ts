@@ -51,13 +51,13 @@ export function keyFields(key?: Key): Child {
     field({
       name: 'allow_models',
       label: 'Models',
-      hint: 'Ids, * stands for anything.',
+      hint: 'Ids. * stands for any text.',
       attributes: { value: key?.allow_models?.join(' ') },
     }),
     field({
       name: 'allow_ips',
       label: 'Addresses',
-      hint: 'Or blocks, such as 10.0.0.0/8.',
+      hint: 'Addresses or blocks, such as 10.0.0.0/8.',
       attributes: { value: key?.allow_ips?.join(' ') },
     }),
   ]

@@ -76,8 +76,8 @@ function pages<T extends object>(
     (data, { next_cursor: next }) => {
       exports.hidden = data.length === 0
       if (data.length > 0) return table(label, columns, data)
-      if (next !== null) return emptyState(`No ${what} that fit so far. The next page looks further.`)
-      return emptyState(isFiltered ? `No ${what} that fit.` : empty)
+      if (next !== null) return emptyState(`No ${what} match so far. The next page looks further.`)
+      return emptyState(isFiltered ? `No ${what} match.` : empty)
     },
   )
   return h('div', { class: 'stack' }, rows, exports)

@@ -2,7 +2,7 @@ import type { Query } from '../api.ts'
 import { type Call, callsPath, listCalls } from '../calls.ts'
 import { fill, h } from '../element.ts'
 import { isLeaving, type ViewContext } from '../view.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 import { callColumns } from './call-columns.ts'
 import { listing } from './listing.ts'
 import { LiveRows } from './live-rows.ts'
@@ -40,7 +40,7 @@ export class LiveCalls {
   #toggle(): void {
     this.#live = !this.#live
     fill(this.#button, this.#live ? 'Pause' : 'Go live')
-    printReadyMessage(this.#live ? 'Live: new calls come in at the top.' : 'Paused.')
+    announce(this.#live ? 'Live: new calls come in at the top.' : 'Paused.')
     clearTimeout(this.#timer)
     if (this.#live) void this.#poll()
     else fill(this.#state, 'Paused')
@@ -67,6 +67,6 @@ export class LiveCalls {
       fill(this.element, this.#rows.element)
     } else if (!this.element.contains(this.#rows.element)) fill(this.element, this.#rows.element)
     const added = this.#rows.add(data)
-    if (added > 0) printReadyMessage(`${added} calls came in.`)
+    if (added > 0) announce(`${added} calls came in.`)
   }
 }

@@ -2,7 +2,7 @@ import type { Account } from '../accounts.ts'
 import { h } from '../element.ts'
 import { isAmount, usd } from '../format.ts'
 import type { ViewContext } from '../view.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 import { confirmed } from './dialog.ts'
 import { facts } from './facts.ts'
 import { type Field, field, form } from './form.ts'
@@ -11,7 +11,7 @@ import { notice } from './notice.ts'
 const REFERENCE: Field = {
   name: 'reference',
   label: 'Reference',
-  hint: 'Such as the number of an invoice. The same one twice counts once.',
+  hint: 'Such as the number of an invoice. A reference counts once.',
   attributes: { required: true },
 }
 
@@ -38,7 +38,7 @@ const ADJUSTMENT: Movement = {
   name: 'Adjust',
   question: 'Make this adjustment?',
   placeholder: '-12.50',
-  hint: 'Below zero takes money back.',
+  hint: 'A negative amount takes money back.',
   fields: [REFERENCE, { name: 'reason', label: 'Reason', attributes: { required: true } }],
 }
 
@@ -82,7 +82,7 @@ function movementForm(
       if (!(await confirmed(question, facts(repeated), name, false))) return null
       await api.send('POST', `${url}/${path}`, filled)
       done(await api.get<Account>(url))
-      printReadyMessage('In the books.')
+      announce('Saved.')
       return notice('good', h('p', {}, `${usd(amount)} stand in the books as ${filled.reference}.`))
     },
   })

@@ -1,6 +1,6 @@
 import type { Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
-import { printReadyMessage } from './announcer.ts'
+import { announce } from './announcer.ts'
 import { loaded } from './loaded.ts'
 
 /**
@@ -22,7 +22,7 @@ export function paged<T, P extends Page<T> = Page<T>>(
       const page = await load(cursor)
       number = to
       next = page.next_cursor
-      if (number > 1) printReadyMessage(`Page ${number}: ${page.data.length} ${what}`)
+      if (number > 1) announce(`Page ${number}: ${page.data.length} ${what}`)
       const content = await show(page.data, page)
       describe()
       return content

@@ -4,7 +4,7 @@ import { usd } from '../format.ts'
 import type { Key } from '../keys.ts'
 import { accountFacts, accountForm } from '../parts/account-settings.ts'
 import { actionButton, askButton, resultPlace } from '../parts/action-button.ts'
-import { printReadyMessage } from '../parts/announcer.ts'
+import { announce } from '../parts/announcer.ts'
 import { section, tiles } from '../parts/facts.ts'
 import { leaseTable } from '../parts/lease-table.ts'
 import { listing } from '../parts/listing.ts'
@@ -66,8 +66,8 @@ export function accountPage(context: ViewContext): ViewContent {
   }
   const save = async (changed: object) => {
     show(await context.api.send<Account>('PATCH', path, changed))
-    printReadyMessage('Saved.')
-    return notice('good', h('p', {}, 'Saved. Every process knows within 5 s.'))
+    announce('Saved.')
+    return notice('good', h('p', {}, 'Saved. The change takes effect within 5 s.'))
   }
   const figures = loaded('the account', async () => {
     const account = await context.api.get<Account>(path, {}, context.signal)
@@ -79,7 +79,7 @@ export function accountPage(context: ViewContext): ViewContent {
       section(
         'Settings',
         mayChange
-          ? [h('p', { class: 'muted' }, 'What is left empty is not restricted.'), accountForm(account, save)]
+          ? [h('p', { class: 'muted' }, 'Empty fields are not restricted.'), accountForm(account, save)]
           : accountFacts(account),
       ),
       section('Keys', accountKeys(context, id)),
@@ -104,7 +104,7 @@ export function accountPage(context: ViewContext): ViewContent {
 }
 
 function accountKeys(context: ViewContext, account: string): Child {
-  const all = h('a', { href: linkWith('keys', { account }) }, 'New key, or changes to these')
+  const all = h('a', { href: linkWith('keys', { account }) }, 'Add or change keys')
   const columns = keyColumns(context).filter(({ name }) => name !== 'Account')
   return [
     listing<Key>(context, { what: 'keys', path: 'admin/keys', of: { account }, columns }),

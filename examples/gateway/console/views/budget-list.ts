@@ -86,7 +86,7 @@ export function budgetPage(context: ViewContext): ViewContent {
         ['Key', recordLink(session, 'key', key) ?? 'all'],
         ['User', recordLink(session, 'user', user) ?? 'all'],
         ['Tag', tag ?? 'all'],
-        ['Calls', h('a', { href: linkWith('calls', scope) }, 'Those that it counts')],
+        ['Calls', h('a', { href: linkWith('calls', scope) }, 'Calls that it counts')],
         ['Period', periodOf(budget)],
         ['When spent', whenSpent(budget)],
         ['Alert at', sharesOf(budget)],

@@ -45,10 +45,10 @@ function filtersOf({ kind }: Session): readonly Filter[] {
     { name: 'code', label: 'Error code', suggestions: ERROR_CODES, attributes: { spellcheck: 'false' } },
     {
       name: 'min_duration_ms',
-      label: 'At least ms',
+      label: 'Minimum duration',
       attributes: { inputmode: 'numeric', pattern: '[0-9]*', title: 'Milliseconds', size: 7 },
     },
-    { name: 'client_request_id', label: 'Caller’s own id', attributes: { spellcheck: 'false' } },
+    { name: 'client_request_id', label: 'Id of the caller', attributes: { spellcheck: 'false' } },
     timeFilter('from', 'From'),
     timeFilter('to', 'To'),
   ]

@@ -39,7 +39,7 @@ export function callSections(call: Call, session: Session): Child {
     tiles([
       ['Result', callStatus(call)],
       ['Began', moment(call.created_at)],
-      ['Took', duration(call.duration_ms)],
+      ['Duration', duration(call.duration_ms)],
       ['Model', recordLink(session, 'model', call.model) ?? NOTHING],
     ]),
     advice !== undefined && notice('info', h('p', {}, advice)),
@@ -74,7 +74,7 @@ function request(call: Call, session: Session): HTMLElement {
     ['Address', call.client_ip],
     ['Caller’s own id', call.client_request_id],
     ['Idempotency-Key', call.idempotency_key],
-    ...(original === null ? [] : [['First call with it', callLink(original)] as const]),
+    ...(original === null ? [] : [['First call with this key', callLink(original)] as const]),
     ...(call.cache === undefined ? [] : [['Cache', call.cache] as const]),
     ...(call.cached_from === undefined ? [] : [['Cached from', callLink(call.cached_from)] as const]),
     ...(parameters === null
@@ -83,7 +83,7 @@ function request(call: Call, session: Session): HTMLElement {
           ['Messages', count(parameters.messages)],
           ['Tools', count(parameters.tools)],
           ['Images', count(parameters.images)],
-          ['Most output asked for', tokens(parameters.max_output_tokens)],
+          ['Maximum output', tokens(parameters.max_output_tokens)],
           ['Estimated input', tokens(parameters.estimated_input_tokens)],
           ['Provider constraint', constraint(parameters.provider)],
         ] as const)),

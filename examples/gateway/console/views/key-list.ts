@@ -30,7 +30,7 @@ export function keyList(context: ViewContext): ViewContent {
         field({
           name: 'id',
           label: 'Id',
-          hint: 'Made up where it is left empty.',
+          hint: 'Generated if it is empty.',
           attributes: { spellcheck: 'false' },
         }),
         keyFields(),

@@ -2,7 +2,7 @@ import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import { type Key, keySettingsIn } from '../keys.ts'
 import { actionButton, resultPlace } from '../parts/action-button.ts'
-import { printReadyMessage } from '../parts/announcer.ts'
+import { announce } from '../parts/announcer.ts'
 import { facts, section } from '../parts/facts.ts'
 import { changesIn, form } from '../parts/form.ts'
 import { keyFacts, keyFields } from '../parts/key-fields.ts'
@@ -107,7 +107,7 @@ class KeyPage {
         location.hash = linkTo('keys')
       }),
     ])
-    const hint = h('p', { class: 'muted' }, 'What is left empty is not restricted.')
+    const hint = h('p', { class: 'muted' }, 'Empty fields are not restricted.')
     fill(this.#settings, hint, this.#settingsForm(key))
   }
 
@@ -133,7 +133,7 @@ class KeyPage {
 
   async #change(settings: object): Promise<Child> {
     this.show(await this.#context.api.send<Key>('PATCH', this.path, settings))
-    printReadyMessage('Saved.')
-    return notice('good', h('p', {}, 'Saved. Every process knows within 5 s.'))
+    announce('Saved.')
+    return notice('good', h('p', {}, 'Saved. The change takes effect within 5 s.'))
   }
 }

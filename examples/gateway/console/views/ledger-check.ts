@@ -16,9 +16,9 @@ export function ledgerCheck(context: ViewContext): ViewContent {
     return [
       tiles([
         [
-          'The books',
+          'The ledger',
           violations.length === 0
-            ? badge('good', 'are right')
+            ? badge('good', 'is consistent')
             : badge('bad', `${violations.length} violations`),
         ],
         ['Accounts', count(found.accounts)],
@@ -39,8 +39,8 @@ export function ledgerCheck(context: ViewContext): ViewContent {
       restored !== undefined &&
         notice(
           'warn',
-          `The database was restored from a backup at ${restored.at}. Its newest call was of ${restored.newest_call_at ?? 'no time'}; ` +
-            `${count(restored.charges_written_again)} charges were written again. Compare the bills of the providers in between.`,
+          `The database was restored from a backup at ${restored.at}. Its newest call began at ${restored.newest_call_at ?? 'no time'}; ` +
+            `${count(restored.charges_written_again)} charges were written again. Compare the providers’ bills for the time in between.`,
         ),
     ]
   })
@@ -51,7 +51,7 @@ export function ledgerCheck(context: ViewContext): ViewContent {
       h(
         'p',
         { class: 'muted' },
-        'The rules of the ledger, recomputed from all its rows. Not to be asked for every second.',
+        'The check recomputes the ledger from all its rows. Do not run it every second.',
       ),
       check,
       section('Open leases', leaseTable(context)),

@@ -2,7 +2,7 @@ import type { Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
 import type { Line } from '../lines.ts'
 import { resultPlace } from '../parts/action-button.ts'
-import { printReadyMessage } from '../parts/announcer.ts'
+import { announce } from '../parts/announcer.ts'
 import { filterForm, LINE } from '../parts/filters.ts'
 import { lineColumns } from '../parts/line-columns.ts'
 import { rowListing } from '../parts/listing.ts'
@@ -24,7 +24,7 @@ export function lineList(context: ViewContext): ViewContent {
     fill(result)
     try {
       await context.api.send<Line>('PATCH', `admin/lines/${encodeURIComponent(id)}`, { enabled: !enabled })
-      printReadyMessage(`${id} is switched ${enabled ? 'off' : 'on'}.`)
+      announce(`${id} is switched ${enabled ? 'off' : 'on'}.`)
       fill(lines, await show())
       // The rows are in the page a moment later.
       setTimeout(() => lines.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus())

@@ -1,6 +1,6 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment } from '../format.ts'
-import { printReadyMessage } from '../parts/announcer.ts'
+import { announce } from '../parts/announcer.ts'
 import { facts, section } from '../parts/facts.ts'
 import { choice, form, textField } from '../parts/form.ts'
 import { callLink, recordLink } from '../parts/links.ts'
@@ -67,14 +67,14 @@ function answerForm(
     submit: 'Save',
     fields: [
       textField({ name: 'reply', label: 'Reply', hint: 'The holder of the key sees it with the ticket.' }),
-      choice({ name: 'status', label: 'Status then' }, STATUSES, chosen),
+      choice({ name: 'status', label: 'New status' }, STATUSES, chosen),
     ],
     async act({ reply = '', status = 'answered' }) {
       if (reply === '' && status === 'answered' && ticket.reply === null)
         return notice('bad', 'Write a reply, or choose another status.')
       const said = { status, ...(reply !== '' && { reply }) }
       show(await api.send<Ticket>('PATCH', path, said))
-      printReadyMessage('Saved.')
+      announce('Saved.')
       return null
     },
   })

@@ -33,7 +33,7 @@ export function videoList(context: ViewContext): ViewContent {
 
 function columnsOf({ session }: ViewContext): readonly Column<VideoTask>[] {
   return [
-    { name: 'Made', cell: ({ created_at }) => listedMoment(created_at) },
+    { name: 'Created', cell: ({ created_at }) => listedMoment(created_at) },
     {
       name: 'Video',
       heads: true,

@@ -1,6 +1,6 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
-import { printReadyMessage } from '../parts/announcer.ts'
+import { announce } from '../parts/announcer.ts'
 import { confirmed } from '../parts/dialog.ts'
 import { facts, section } from '../parts/facts.ts'
 import { field, form } from '../parts/form.ts'
@@ -43,14 +43,14 @@ function taskParts(
       ['Key', recordLink(session, 'key', task.key)],
       ['Model', recordLink(session, 'model', task.model)],
       ['Line', recordLink(session, 'line', task.line)],
-      ['Its id there', upstreamId && h('span', { class: 'mono' }, upstreamId)],
-      ['Made', moment(task.created_at)],
-      ['Over', finishedAt && moment(finishedAt)],
+      ['Id at the provider', upstreamId && h('span', { class: 'mono' }, upstreamId)],
+      ['Created', moment(task.created_at)],
+      ['Ended', finishedAt && moment(finishedAt)],
       ['Call', callLink(task.request_id)],
     ]),
     mayResolve &&
       may(session, 'finance') &&
-      section('Say what came of it', ...resolution(context, path, task, show)),
+      section('Resolve this task', ...resolution(context, path, task, show)),
   ]
 }
 
@@ -63,39 +63,39 @@ function resolution(
 ): Child[] {
   const resolve = async (body: object, said: string): Promise<null> => {
     show(await api.send<VideoTask>('POST', `${path}/resolve`, body))
-    printReadyMessage(said)
+    announce(said)
     return null
   }
   return [
     h(
       'p',
       { class: 'muted' },
-      'Once, and not to be taken back. Look at the provider’s own list of videos, or at its bill.',
+      'You cannot undo this. First look for the video in the provider’s list, or on its bill.',
     ),
-    h('h3', {}, 'It was made'),
+    h('h3', {}, 'The video was made'),
     form({
-      label: 'It was made: charge it',
+      label: 'The video was made: charge it',
       submit: 'Charge',
       fields: field({ name: 'amount', label: 'Amount in US dollars', hint: `At most ${usd(held)}.` }),
       async act({ amount = '' }) {
-        if (amount === '') return notice('bad', 'Type in what it costs.')
+        if (amount === '') return notice('bad', 'Enter the amount.')
         const sure = await confirmed(
           'Charge this video?',
-          `${amount} US dollars are taken of ${account}, and what is held beyond that is free again.`,
+          `${account} is charged ${amount} US dollars, and the rest of the hold is released.`,
           'Charge it',
         )
         return sure ? resolve({ outcome: 'charged', amount }, 'Charged.') : null
       },
     }),
-    h('h3', {}, 'It was not made'),
+    h('h3', {}, 'The video was not made'),
     form({
-      label: 'It was not made: release it',
+      label: 'The video was not made: release the hold',
       submit: 'Release',
       fields: null,
       async act() {
         const sure = await confirmed(
           'Release this video?',
-          `${usd(held)} are free again, and nothing is ever charged for it.`,
+          `${usd(held)} are released, and nothing is charged for it.`,
           'Release it',
         )
         return sure ? resolve({ outcome: 'released' }, 'Released.') : null

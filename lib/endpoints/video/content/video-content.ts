@@ -84,7 +84,7 @@ export class VideoContent {
     if (line.protocol === 'ark' && variant !== 'video')
       throw call.refuse('unsupported_feature', {
         param: 'variant',
-        message: 'Of this video there is nothing but the video itself. Leave "variant" out.',
+        message: 'This video has no variants. Leave "variant" out.',
       })
     const ending = new AbortController()
     call.onLeave(() => ending.abort())

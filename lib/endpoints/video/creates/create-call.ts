@@ -114,7 +114,7 @@ export class CreateCall {
 
   #intentFor(target: CreateTarget, ahead: readonly ChosenLine[]): TaskIntent {
     const { id, startedAt: createdAt, principal, user, tags, idempotency } = this.#call
-    if (!principal) throw new TypeError('video: nobody to charge; mount authenticate before it')
+    if (!principal) throw new TypeError('video: there is no account to charge; mount authenticate before it')
     const facts = requestedFacts(this.#request, this.#source)
     const claim = idempotency?.claim ?? null
     const { accountId: account, keyId: key } = principal

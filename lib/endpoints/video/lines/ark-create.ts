@@ -79,6 +79,6 @@ function imageUrl(reference: NonNullable<VideoBody['input_reference']>): string 
 function unsupported(param: string, message?: string): GatewayError {
   return new GatewayError('unsupported_feature', {
     param,
-    message: message ?? `The lines of this model cannot be given ${param}. Leave it out.`,
+    message: message ?? `The lines of this model do not support ${param}. Leave it out.`,
   })
 }

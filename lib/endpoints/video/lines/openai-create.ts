@@ -104,6 +104,6 @@ function imageOf({ content }: VideoTaskBody): FormFile | { image_url: string } |
 function unsupported(param: string, message?: string): GatewayError {
   return new GatewayError('unsupported_feature', {
     param,
-    message: message ?? `The lines of this model cannot be given ${param} as it stands here. Leave it out.`,
+    message: message ?? `The lines of this model do not support this ${param}. Leave it out.`,
   })
 }

@@ -141,7 +141,7 @@ export class StrictForm {
     for (const line of head.split(LINE_END)) {
       const [, name, value] = HEAD_LINE.exec(line) ?? []
       if (name === undefined || value === undefined || lines.has(name.toLowerCase()))
-        throw unreadable('The head of a part has a line that cannot be read, or stands twice.')
+        throw unreadable('The head of a part has a line that cannot be read, or occurs twice.')
       lines.set(name.toLowerCase(), value)
     }
     const { name, isFile } = readDisposition(lines.get('content-disposition'))
@@ -316,7 +316,7 @@ function namesThings(member: string, json: unknown): boolean {
 function notInForms(name: string): GatewayError {
   return new GatewayError('unsupported_feature', {
     param: name,
-    message: 'A form cannot name what an upstream keeps. Send the request as JSON.',
+    message: 'A form cannot name a stored object. Send the request as JSON.',
   })
 }
 

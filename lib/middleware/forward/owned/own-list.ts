@@ -152,7 +152,7 @@ export class OwnList {
 function noPlace(param: string): GatewayError {
   return new GatewayError('invalid_request', {
     param,
-    message: `The query parameter "${param}" names nothing of this list, or what was deleted long ago. List from the beginning.`,
+    message: `The query parameter "${param}" does not name an object of this list. List from the beginning.`,
   })
 }
 

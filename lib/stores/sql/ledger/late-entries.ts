@@ -98,7 +98,7 @@ export class LateEntries {
     while (this.#waiting.length > 0) {
       try {
         // A settlement that waits for the log has locked its wallets.
-        if (await this.checkLocks()) throw new Error('somebody has locked the tables of the call log')
+        if (await this.checkLocks()) throw new Error('the tables of the call log are locked')
         await this.#writeSome()
       } catch (error) {
         outage.begins(error, { waiting })
