@@ -108,9 +108,8 @@ times. Claude Code assumes a window of 1,000,000 tokens for a model whose name i
 
 ## Other clients
 
-The first three were also run by hand.
+The first two were also run by hand.
 
-- Claude Agent SDK: the variables of Claude Code in \`env\`
 - Mastra: \`model: { id: "gateway/MODEL", url: "…/v1", apiKey }\`
 - LlamaIndex: \`baseURL\`, and \`temperature: 1\` for OpenAI's reasoning models
 - \`groq-sdk\`: \`baseURL\` without \`/openai/v1\`. \`@mistralai/mistralai\`: \`serverURL\` without \`/v1\`
