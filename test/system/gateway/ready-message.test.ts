@@ -13,6 +13,8 @@ describe('a gateway that is ready', () => {
       gateway.stdout,
       /API key \(sk-demo\) to see its account; set ADMIN_TOKEN to sign in as an operator\.\n/,
     )
+    assert.ok(gateway.stdout.trim().split('\n').length <= 10, gateway.stdout)
+    assert.doesNotMatch(gateway.stdout, /hints for the config/)
     const page = await fetch(gateway.url)
     assert.deepEqual([page.url, page.status], [`${gateway.url}/console`, 200])
     assert.match(await page.text(), /<title>/)
