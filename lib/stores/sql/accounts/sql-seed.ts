@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
@@ -7,9 +7,10 @@ import type { KeySeed } from '../../../core/key-directory/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { accountSettingsOf, keySettingsOf } from '../../../management/authority/config-authority.ts'
 import type { Seeds } from '../../../management/index.ts'
+import type { Cell, CellType } from '../driver/columns.ts'
 import { checkDatabase, isPostgres } from '../driver/database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
-import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
+import type { Database, SeedsTable } from '../driver/tables.ts'
 import { transact } from '../driver/transact.ts'
 import { toColumns as accountColumns } from './account-rows.ts'
 import { toColumns as keyColumns } from './key-rows.ts'
@@ -69,44 +70,85 @@ function inTurn(db: Database, run: (trx: Database) => Promise<number>): Promise<
   })
 }
 
+const SEED_COLUMNS = { kind: 'text', id: 'text' } as const
+const FIND_SEEDS = RowStatement.select<{ id: string }>(
+  SEED_COLUMNS,
+  'select found.id from given join seeds as found on found.kind = given.kind and found.id = given.id',
+)
+const CLAIM_SEEDS = RowStatement.insert<{ id: string }>(
+  'seeds',
+  { ...SEED_COLUMNS, seeded_at: 'bigint' },
+  'on conflict (kind, id) do nothing',
+  { loose: true, returning: 'id', order: ['kind', 'id'] },
+)
+
 /** Returns the items that no config has added. */
 async function unseeded<T extends { readonly id: string }>(
   db: Database,
   kind: SeedsTable['kind'],
   items: readonly T[],
 ): Promise<T[]> {
-  const rows = await db
-    .selectFrom('seeds')
-    .select('id')
-    .where('kind', '=', kind)
-    .where('id', 'in', idsOf(items))
-    .execute()
+  const { rows } = await FIND_SEEDS.run(
+    db,
+    items.map(({ id }) => [kind, id]),
+  )
   const seeded = new Set(idsOf(rows))
   return items.filter(({ id }) => !seeded.has(id))
 }
 
+const ACCOUNT_COLUMNS = {
+  id: 'text',
+  name: 'text',
+  rpm: 'bigint',
+  tpm: 'bigint',
+  concurrency: 'bigint',
+  regions: 'text',
+  line_regions: 'text',
+  suspended: 'bigint',
+  created_at: 'bigint',
+} as const
+const ADD_ACCOUNTS = RowStatement.insert<{ id: string }>(
+  'accounts',
+  ACCOUNT_COLUMNS,
+  'on conflict (id) do nothing',
+  { loose: true, returning: 'id' },
+)
+
 async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Promise<number> {
   const fresh = await claim(trx, 'account', accounts)
-  if (fresh.length === 0) return 0
-  const rows = fresh.map(toAccountRow)
   const openings = fresh.map(({ id, balance }) => ({
     id,
     amount: toNanos(balance, `account "${id}": balance`),
   }))
-  const inserted = await trx
-    .insertInto('accounts')
-    .values(rows)
-    .onConflict((conflict) => conflict.column('id').doNothing())
-    .returning('id')
-    .execute()
-  const added = new Set(idsOf(inserted))
-  if (added.size > 0)
-    await openAccountWallets(
-      trx,
-      openings.filter(({ id }) => added.has(id)),
-    )
+  const { rows } = await ADD_ACCOUNTS.run(trx, fresh.map(toAccountRow))
+  const added = new Set(idsOf(rows))
+  await openAccountWallets(
+    trx,
+    openings.filter(({ id }) => added.has(id)),
+  )
   return added.size
 }
+
+const KEY_COLUMNS = {
+  id: 'text',
+  account: 'text',
+  secret_hash: 'text',
+  name: 'text',
+  note: 'text',
+  tags: 'text',
+  enabled: 'bigint',
+  expires_at: 'bigint',
+  allow_ips: 'text',
+  allow_models: 'text',
+  rpm: 'bigint',
+  tpm: 'bigint',
+  created_at: 'bigint',
+} as const
+/** Another key may have the id or the secret. */
+const ADD_KEYS = RowStatement.insert<{ id: string }>('keys', KEY_COLUMNS, 'on conflict do nothing', {
+  loose: true,
+  returning: 'id',
+})
 
 async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logger): Promise<number> {
   const known = await accountsAmong(trx, keys)
@@ -116,24 +158,16 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
     'key',
     keys.filter(({ account }) => known.has(account)),
   )
-  const rows = fresh.map(toKeyRow)
   const openings = fresh.map(({ id, quota }) => ({ id, amount: toNanos(quota, `key "${id}": quota`) }))
   if (homeless.length > 0)
     logger.warn({ keys: idsOf(homeless) }, 'keys not seeded: their account was deleted from the database')
-  if (rows.length === 0) return 0
-  const inserted = await trx
-    .insertInto('keys')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .execute()
-  const added = new Set(idsOf(inserted))
-  if (added.size > 0)
-    await openKeyWallets(
-      trx,
-      openings.filter(({ id }) => added.has(id)),
-    )
-  if (added.size < rows.length) {
+  const { rows } = await ADD_KEYS.run(trx, fresh.map(toKeyRow))
+  const added = new Set(idsOf(rows))
+  await openKeyWallets(
+    trx,
+    openings.filter(({ id }) => added.has(id)),
+  )
+  if (added.size < fresh.length) {
     const left = idsOf(fresh).filter((id) => !added.has(id))
     await unclaimAbsent(trx, left)
     logger.warn({ keys: left }, 'keys not seeded: the database has a key with this id or secret')
@@ -147,15 +181,12 @@ async function claim<T extends { readonly id: string }>(
   kind: SeedsTable['kind'],
   items: readonly T[],
 ): Promise<T[]> {
-  if (items.length === 0) return []
   const seeded_at = BigInt(Date.now())
-  const claimed = await trx
-    .insertInto('seeds')
-    .values(items.map(({ id }) => ({ kind, id, seeded_at })))
-    .onConflict((conflict) => conflict.columns(['kind', 'id']).doNothing())
-    .returning('id')
-    .execute()
-  const fresh = new Set(claimed.map(({ id }) => id))
+  const { rows } = await CLAIM_SEEDS.run(
+    trx,
+    items.map(({ id }) => [kind, id, seeded_at]),
+  )
+  const fresh = new Set(idsOf(rows))
   return items.filter(({ id }) => fresh.has(id))
 }
 
@@ -170,29 +201,44 @@ async function unclaimAbsent(trx: Database, ids: readonly string[]): Promise<voi
     .execute()
 }
 
+const FIND_ACCOUNTS = RowStatement.select<{ id: string }>(
+  { id: 'text' },
+  'select found.id from given join accounts as found on found.id = given.id',
+)
+
 async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promise<Set<string>> {
   const named = [...new Set(keys.map(({ account }) => account))]
-  const rows = await trx.selectFrom('accounts').select('id').where('id', 'in', named).execute()
-  return new Set(rows.map(({ id }) => id))
+  const { rows } = await FIND_ACCOUNTS.run(
+    trx,
+    named.map((id) => [id]),
+  )
+  return new Set(idsOf(rows))
 }
 
-function toAccountRow(account: AccountSeed): Insertable<AccountsTable> {
-  return {
+function toAccountRow(account: AccountSeed): Cell[] {
+  return cellsIn(ACCOUNT_COLUMNS, {
     id: account.id,
     ...accountColumns(accountSettingsOf(account)),
     created_at: BigInt(Date.now()),
-  }
+  })
 }
 
-function toKeyRow(key: SecretSeed): KeysTable {
-  return {
+function toKeyRow(key: SecretSeed): Cell[] {
+  return cellsIn(KEY_COLUMNS, {
     id: key.id,
     account: key.account,
     secret_hash: hashSecret(key.secret),
     ...keyColumns(keySettingsOf(key)),
     created_at: BigInt(Date.now()),
-    ...{ previous_hash: null, previous_until: null, last_used_at: null },
-  }
+  })
+}
+
+/** Returns the cells of a row in the order of the columns. */
+function cellsIn<Name extends string>(
+  columns: Readonly<Record<Name, CellType>>,
+  row: Readonly<Record<Name, Cell>>,
+): Cell[] {
+  return (Object.keys(columns) as Name[]).map((name) => row[name])
 }
 
 function toNanos(amount: string | undefined, what: string): bigint | null {
@@ -212,6 +258,27 @@ interface Opening {
   readonly amount: bigint | null
 }
 
+const EMPTY = { spent: 0, leased: 0, overrun: 0 }
+const WALLET_COLUMNS = { id: 'text', limited: 'bigint', funds: 'bigint' } as const
+/** A wallet that exists already, with money deposited before its account was created, is used as it is. */
+const OPEN_ACCOUNT_WALLETS = RowStatement.insert(
+  'wallets',
+  WALLET_COLUMNS,
+  'on conflict (id) do update set limited = excluded.limited',
+  { constants: EMPTY },
+)
+const OPEN_KEY_WALLETS = RowStatement.insert(
+  'wallets',
+  WALLET_COLUMNS,
+  'on conflict (id) do update set limited = excluded.limited, funds = excluded.funds',
+  { constants: EMPTY },
+)
+const DEPOSIT = RowStatement.insert<{ account: string; amount: bigint }>(
+  'deposits',
+  { account: 'text', reference: 'text', amount: 'bigint', at: 'bigint' },
+  'on conflict (account, reference) do nothing',
+  { loose: true, returning: 'account, amount', order: ['account', 'reference'] },
+)
 const ADD_FUNDS = RowStatement.update(
   'wallets',
   { id: 'text', amount: 'bigint' },
@@ -222,54 +289,26 @@ const ADD_FUNDS = RowStatement.update(
 /** Opens the wallets of new accounts and deposits their initial balances. */
 async function openAccountWallets(trx: Database, accounts: readonly Opening[]): Promise<void> {
   const at = BigInt(Date.now())
-  const wallets = accounts.map(({ id, amount }) => ({
-    id: accountWallet(id),
-    limited: amount === null ? 0 : 1,
-    ...EMPTY,
-  }))
-  // A wallet that exists already, with money deposited before its account was created, is used as it is.
-  await trx
-    .insertInto('wallets')
-    .values(wallets)
-    .onConflict((conflict) =>
-      conflict.column('id').doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited') })),
-    )
-    .execute()
-  const deposits = accounts.flatMap(({ id, amount }) =>
-    amount === null ? [] : [{ account: id, reference: 'opening', amount, at }],
+  await OPEN_ACCOUNT_WALLETS.run(
+    trx,
+    accounts.map(({ id, amount }) => [accountWallet(id), amount === null ? 0 : 1, 0n]),
   )
-  if (deposits.length === 0) return
-  const deposited = await trx
-    .insertInto('deposits')
-    .values(deposits)
-    .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
-    .returning(['account', 'amount'])
-    .execute()
+  const { rows } = await DEPOSIT.run(
+    trx,
+    accounts.flatMap(({ id, amount }) => (amount === null ? [] : [[id, 'opening', amount, at]])),
+  )
   await ADD_FUNDS.run(
     trx,
-    deposited.map(({ account, amount }) => [accountWallet(account), amount]),
+    rows.map(({ account, amount }) => [accountWallet(account), amount]),
   )
 }
 
 async function openKeyWallets(trx: Database, keys: readonly Opening[]): Promise<void> {
-  const wallets = keys.map(({ id, amount }) => ({
-    id: keyWallet(id),
-    limited: amount === null ? 0 : 1,
-    ...EMPTY,
-    funds: amount ?? 0n,
-  }))
-  await trx
-    .insertInto('wallets')
-    .values(wallets)
-    .onConflict((conflict) =>
-      conflict
-        .column('id')
-        .doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited'), funds: ref('excluded.funds') })),
-    )
-    .execute()
+  await OPEN_KEY_WALLETS.run(
+    trx,
+    keys.map(({ id, amount }) => [keyWallet(id), amount === null ? 0 : 1, amount ?? 0n]),
+  )
 }
-
-const EMPTY = { funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
 
 /** The ids that configs have added to a database, and those of deleted keys. */
 export class SqlSeeds implements Seeds {
