@@ -31,7 +31,7 @@ import { azurePaths, DEPLOYMENT_CALLS, DEPLOYMENTS, OF_DEPLOYMENT } from './azur
 import { browserAccess } from './browser-access.ts'
 import { modelCache } from './cache.ts'
 import type { ProviderSettings } from './config/environment.ts'
-import type { ServedConfig } from './config/served-config.ts'
+import type { ConfigMembers } from './config/served-config.ts'
 import { LOOKUP_PATHS, limitLookups, mountLookups, passThrough, unlessLookup } from './endpoints.ts'
 import { guardsOf } from './guards.ts'
 import { mountManagement, operatorAccess } from './management.ts'
@@ -49,7 +49,7 @@ import type { Peers } from './workers/reports.ts'
 export interface GatewayParts
   extends Pick<ServicesOptions, 'ledgerTimes' | 'consoleUrl'>,
     Pick<Openings, 'use' | 'strategy'> {
-  readonly config: ServedConfig
+  readonly config: ConfigMembers
   readonly stores: Stores
   /** The stores that the app has brought. */
   readonly own?: OwnStores | undefined
@@ -254,6 +254,6 @@ export function assemble(parts: GatewayParts): Assembly {
   }
 }
 
-function newApp({ trustProxy }: ServedConfig): Express {
+function newApp({ trustProxy }: ConfigMembers): Express {
   return express().disable('x-powered-by').disable('etag').set('trust proxy', trustedProxies(trustProxy))
 }

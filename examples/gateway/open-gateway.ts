@@ -3,7 +3,7 @@ import { type Assembly, assemble } from './app.ts'
 import { TakeOver } from './config/config-authority.ts'
 import type { ObservabilitySettings, ProviderSettings } from './config/environment.ts'
 import { loadOptional, missingPackages, startable } from './config/packages.ts'
-import type { ServedConfig } from './config/served-config.ts'
+import { membersOf, type ServedConfig } from './config/served-config.ts'
 import { errorText } from './errors.ts'
 import type { Openings } from './openings.ts'
 import { Readiness } from './serving/readiness.ts'
@@ -94,11 +94,12 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const takeOver = new TakeOver(config, { stores, logger, logs: () => peers?.logsForAll ?? true })
   opened.push(() => takeOver.close())
   await takeOver.start(config)
+  const members = membersOf(config)
 
   const readiness = new Readiness(async () => {
     await stores.ping()
     // Without local counting, all limited calls are refused while the limit store is away.
-    if (config.onStoreError === 'refuse') await limits.ping()
+    if (members.onStoreError === 'refuse') await limits.ping()
   })
   const observability = options.observability && (await openObservability(options.observability, logger))
   if (observability) opened.push(() => observability.close())
@@ -106,6 +107,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const own = { ...options.stores, ...(options.keys && { keys: options.keys }) }
   const assembly = assemble({
     ...options,
+    config: members,
     own,
     stores: {
       ...stores,
@@ -132,7 +134,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     ...{ app, adminApp, refused, connections, upgrades, abortCalls, readiness },
     async reload(next) {
       if (closing) return
-      assembly.adopt(next)
+      assembly.adopt(membersOf(next))
       await takeOver.adopt(next)
     },
     async close() {

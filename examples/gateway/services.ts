@@ -18,13 +18,13 @@ import { LineAccess, LineModels, LineSharing, LineSwitches } from 'express-model
 import { TaskSettler } from 'express-model-gateway/video'
 import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
-import type { ServedConfig } from './config/served-config.ts'
+import type { ConfigMembers } from './config/served-config.ts'
 import type { WatchedStores } from './stores/stores.ts'
 import { logSigns } from './telemetry/sign-log.ts'
 
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
-  readonly config: ServedConfig
+  readonly config: ConfigMembers
   /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
   readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'> | undefined
   /** The order in which lines are tried. Defaults to the one that the config names. */
@@ -46,7 +46,7 @@ export function createServices(options: ServicesOptions) {
   const { config, stores, watches, ledgerTimes, webhookAllowPrivate, strategy, consoleUrl } = options
   const { logger } = stores
   const { region } = config
-  const routed = (routing: ServedConfig['routing']) => ({ ...routing, ...(strategy && { strategy }) })
+  const routed = (routing: ConfigMembers['routing']) => ({ ...routing, ...(strategy && { strategy }) })
   const live = new LiveConfig(config)
   const { catalog } = live
 
@@ -148,7 +148,7 @@ export function createServices(options: ServicesOptions) {
       return figures()
     },
     /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
-    adopt(next: ServedConfig): void {
+    adopt(next: ConfigMembers): void {
       lines.adopt(next.catalog)
       videoLines.reroute(routed(next.routing))
       video.signWith(next.urlSigningSecret)

@@ -47,6 +47,7 @@ interface Running {
 
 interface ConfigSource {
   readonly config: SentConfig
+  /** Ends what the config needs. */
   close(): Promise<void>
 }
 
@@ -90,6 +91,7 @@ async function runWorkers(
 ): Promise<Running> {
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
   // Secrets are read once for all: a file that changes meanwhile would give each worker another one.
+  const { region } = config
   const workers = new Workers({ count, settings, config: sentConfig(config), logger, onCrashLoop })
   starting.stop = () => workers.stop()
   starting.kill = () => workers.kill()
@@ -102,7 +104,7 @@ async function runWorkers(
     // Workers that are started later are beside those that run, on the same database: of the same region.
     reload: async (next) => {
       const sent = sentConfig(next)
-      workers.reload({ ...sent, source: { ...sent.source, region: config.region } })
+      workers.reload({ ...sent, source: { ...sent.source, region } })
     },
     stop: () => workers.stop(),
     kill: () => workers.kill(),
@@ -131,7 +133,7 @@ async function main(): Promise<void> {
       if (reload) reload.now()
       else reloadAtStart = true
     })
-  let demo: ConfigSource | undefined
+  let closeDemo = async (): Promise<void> => {}
   const starting = startingGateway(() => running)
   onStop(
     () => (running ?? starting).kill(),
@@ -140,15 +142,16 @@ async function main(): Promise<void> {
       starting.stopped = true
       reload?.close()
       const isClean = await (running ?? starting).stop()
-      await demo?.close()
+      await closeDemo()
       await logger.close()
       process.exit(isClean ? 0 : 1)
     },
     logger,
   )
   const startedAt = Date.now()
-  demo = await openConfigSource(settings)
-  const config = servedConfig(demo.config)
+  const source = await openConfigSource(settings)
+  closeDemo = source.close
+  const config = servedConfig(source.config)
   const { configFile: file, workers } = settings
   running = await (workers === undefined
     ? runSingle(settings, config, logger)

@@ -4,10 +4,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type Call, ConfigError, type Logger } from 'express-model-gateway'
 import type { Catalog } from 'express-model-gateway/catalog'
-import type { ServedConfig } from './served-config.ts'
+import { type ConfigMembers, membersOf, type ServedConfig } from './served-config.ts'
 
 /** The members of a config that a running gateway can replace. */
-type Replaceable = Pick<ServedConfig, 'catalog' | 'routing' | 'passThrough' | 'guards'>
+type Replaceable = Pick<ConfigMembers, 'catalog' | 'routing' | 'passThrough' | 'guards'>
 
 /** The members of a config whose changes need a restart. */
 const RESTART_MEMBERS = [
@@ -22,10 +22,10 @@ const RESTART_MEMBERS = [
   'onLedgerAway',
   'trustProxy',
   'cors',
-] as const satisfies readonly (keyof ServedConfig)[]
+] as const satisfies readonly (keyof ConfigMembers)[]
 
 /** Returns the members that have changed since the start and need a restart. */
-export function needsRestart(started: ServedConfig, next: ServedConfig): string[] {
+export function needsRestart(started: ConfigMembers, next: ConfigMembers): string[] {
   const members: string[] = RESTART_MEMBERS.filter(
     (member) => !isDeepStrictEqual(started[member], next[member]),
   )
@@ -124,7 +124,8 @@ type Named = Pick<ServedConfig, 'secretFiles'>
  * valid, nothing changes and each fault is logged.
  */
 export class ConfigReload {
-  readonly #options: ConfigReloadOptions
+  readonly #options: Omit<ConfigReloadOptions, 'started'>
+  readonly #started: ConfigMembers
   #applied: Content
   #lastRead: Content
   #appliedFiles: Named['secretFiles']
@@ -132,17 +133,18 @@ export class ConfigReload {
   #watched: WatchedFiles | undefined
   #again: NodeJS.Timeout | undefined
 
-  constructor(options: ConfigReloadOptions) {
+  constructor({ started, ...options }: ConfigReloadOptions) {
     this.#options = options
-    this.#applied = contentOf(options.started)
+    this.#started = membersOf(started)
+    this.#applied = contentOf(started)
     this.#lastRead = this.#applied
-    this.#appliedFiles = options.started.secretFiles
+    this.#appliedFiles = started.secretFiles
   }
 
   /** Reloads the config whenever the content of its file, or of a file of its secrets, changes. */
   watch(): void {
     this.#watched = new WatchedFiles(() => this.#queue(false))
-    this.#follow(this.#options.started)
+    this.#follow(this.#started)
   }
 
   /** Reloads the config if it is no longer what was read at the start. */
@@ -203,15 +205,16 @@ export class ConfigReload {
     if ('faults' in content && this.#watched && content.faults.some((fault) => UNREADABLE.test(fault)))
       this.#again = setTimeout(() => this.#queue(false), AGAIN_MS).unref()
     const unchanged = isDeepStrictEqual(content, this.#lastRead)
-    this.#lastRead = content
-    if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
-    const { logger, started } = this.#options
+    // Of the same content, one copy is kept: it may be large.
+    this.#lastRead = isDeepStrictEqual(content, this.#applied) ? this.#applied : content
+    if (!forced && (unchanged || this.#lastRead === this.#applied)) return
+    const { logger } = this.#options
     if ('faults' in content || !config) {
       for (const fault of 'faults' in content ? content.faults : [])
         logger.error({ fault }, 'config not reloaded, all stays as it is')
       return
     }
-    const members = needsRestart(started, config)
+    const members = needsRestart(this.#started, config)
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
     // Many accounts and keys take a while: the prices of a next reload do not wait for them.

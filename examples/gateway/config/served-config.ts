@@ -13,6 +13,13 @@ export interface ServedConfig extends Omit<LoadedConfig, 'accounts' | 'keys'> {
   readonly keys: EntryList<ParsedKey>
 }
 
+/** A config without its accounts and keys: what is kept of the config of the start must not keep them. */
+export type ConfigMembers = Omit<ServedConfig, 'accounts' | 'keys'>
+
+export function membersOf({ accounts: _, keys: __, ...members }: ServedConfig): ConfigMembers {
+  return members
+}
+
 /** A valid config as it is sent to another thread or process. */
 export interface SentConfig {
   /** The source with its secrets, but without accounts and keys. */

@@ -38,7 +38,7 @@ export interface WorkersOptions {
 
 /** Starts, replaces and stops the worker processes. Runs in the primary process, which serves no requests itself. */
 export class Workers {
-  readonly #options: WorkersOptions
+  readonly #options: Omit<WorkersOptions, 'config'>
   readonly #limits = new MemoryLimitStore()
   readonly #reports = new WorkerReports()
   /** A default that all workers must share, so that each accepts the signatures of the others. */
@@ -63,9 +63,9 @@ export class Workers {
   #rollAgain = false
   #stopping = false
 
-  constructor(options: WorkersOptions) {
+  constructor({ config, ...options }: WorkersOptions) {
     this.#options = options
-    this.#config = this.#withCommon(options.config)
+    this.#config = this.#withCommon(config)
     this.#latest = this.#config
   }
 
