@@ -28,12 +28,13 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
   /** Of entries with the same id, the last one counts. */
   static of<Entry extends { readonly id: string }>(list: EntryList<Entry>): ConfigEntries<Entry> {
     if (list instanceof ConfigEntries) return list
-    const byId = byIdOf(list)
-    const ids = [...byId.keys()].sort()
+    const entries = list
+      .toSorted((one, other) => (one.id < other.id ? -1 : Number(one.id > other.id)))
+      .filter(({ id }, i, sorted) => id !== sorted[i + 1]?.id)
     const pages: EntryPage[] = []
-    for (let at = 0; at < ids.length; at += PAGE) {
-      const some = ids.slice(at, at + PAGE)
-      pages.push({ last: some.at(-1) as string, text: JSON.stringify(some.map((id) => byId.get(id))) })
+    for (let at = 0; at < entries.length; at += PAGE) {
+      const some = entries.slice(at, at + PAGE)
+      pages.push({ last: some.at(-1)?.id as string, text: JSON.stringify(some) })
     }
     return new ConfigEntries(pages)
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { Account, AccountSettings } from '../../../management/index.ts'
-import { toBigint, toJson, toList, toNumber } from '../driver/columns.ts'
+import { type Cell, toBigint, toJson, toList, toNumber } from '../driver/columns.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof accountsWithWallets>['executeTakeFirstOrThrow']>>
@@ -47,4 +47,22 @@ export function toColumns({ name, limits, regions, lineRegions, status }: Accoun
     line_regions: toJson(lineRegions),
     suspended: Number(status === 'suspended'),
   }
+}
+
+/** The columns of a new account. */
+export const ACCOUNT_COLUMNS = {
+  id: 'text',
+  name: 'text',
+  rpm: 'bigint',
+  tpm: 'bigint',
+  concurrency: 'bigint',
+  regions: 'text',
+  line_regions: 'text',
+  suspended: 'bigint',
+  created_at: 'bigint',
+} as const
+
+export function cellsOfAccount(id: string, settings: AccountSettings, createdAt: number): Cell[] {
+  const row = { id, ...toColumns(settings), created_at: createdAt }
+  return (Object.keys(ACCOUNT_COLUMNS) as (keyof typeof ACCOUNT_COLUMNS)[]).map((name) => row[name])
 }

@@ -1,7 +1,7 @@
 import { type Expression, sql } from 'kysely'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { Key, KeySettings } from '../../../management/index.ts'
-import { fromTags, toBigint, toJson, toList, toNumber, toTags } from '../driver/columns.ts'
+import { type Cell, fromTags, toBigint, toJson, toList, toNumber, toTags } from '../driver/columns.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>
@@ -75,4 +75,32 @@ export function toColumns({
     rpm: toBigint(limits.rpm),
     tpm: toBigint(limits.tpm),
   }
+}
+
+/** The columns of a new key. */
+export const KEY_COLUMNS = {
+  id: 'text',
+  account: 'text',
+  secret_hash: 'text',
+  name: 'text',
+  note: 'text',
+  tags: 'text',
+  enabled: 'bigint',
+  expires_at: 'bigint',
+  allow_ips: 'text',
+  allow_models: 'text',
+  rpm: 'bigint',
+  tpm: 'bigint',
+  created_at: 'bigint',
+} as const
+
+export function cellsOfKey(
+  id: string,
+  settings: KeySettings & { readonly account: string },
+  secretHash: string,
+  createdAt: number,
+): Cell[] {
+  const { account } = settings
+  const row = { id, account, secret_hash: secretHash, ...toColumns(settings), created_at: createdAt }
+  return (Object.keys(KEY_COLUMNS) as (keyof typeof KEY_COLUMNS)[]).map((name) => row[name])
 }

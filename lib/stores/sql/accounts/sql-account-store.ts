@@ -8,22 +8,10 @@ import type { Database } from '../driver/tables.ts'
 import { transact } from '../driver/transact.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { limitWrite, setLimit } from '../ledger/sql-ledger-books.ts'
-import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
+import { ACCOUNT_COLUMNS, accountsWithWallets, cellsOfAccount, toAccount, toColumns } from './account-rows.ts'
 import { changeWrite, recordChange } from './sql-change-log.ts'
 import { SqlDeposits } from './sql-deposits.ts'
 
-const ACCOUNT_COLUMNS = {
-  id: 'text',
-  name: 'text',
-  rpm: 'bigint',
-  tpm: 'bigint',
-  concurrency: 'bigint',
-  regions: 'text',
-  line_regions: 'text',
-  suspended: 'bigint',
-  created_at: 'bigint',
-} as const
-const ACCOUNT_NAMES = Object.keys(ACCOUNT_COLUMNS) as (keyof typeof ACCOUNT_COLUMNS)[]
 const WRITE_ACCOUNTS = RowStatement.insert('accounts', ACCOUNT_COLUMNS, 'on conflict (id) do nothing')
 
 /**
@@ -65,9 +53,8 @@ export class SqlAccountStore implements AccountStore {
 
   async create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
     const account = { ...settings, id, createdAt: origin.at }
-    const columns = { id, ...toColumns(settings), created_at: origin.at }
     const isNew = await writeTogether(this.#db, [
-      { statement: WRITE_ACCOUNTS, rows: [ACCOUNT_NAMES.map((name) => columns[name])] },
+      { statement: WRITE_ACCOUNTS, rows: [cellsOfAccount(id, settings, origin.at)] },
       limitWrite(accountWallet(id), { limited: settings.prepaid }),
       changeWrite(accountChange(account, undefined, origin)),
     ])

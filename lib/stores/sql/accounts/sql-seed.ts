@@ -7,13 +7,12 @@ import type { KeySeed } from '../../../core/key-directory/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { accountSettingsOf, keySettingsOf } from '../../../management/authority/config-authority.ts'
 import type { Seeds } from '../../../management/index.ts'
-import type { Cell, CellType } from '../driver/columns.ts'
 import { checkDatabase, isPostgres } from '../driver/database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database, SeedsTable } from '../driver/tables.ts'
 import { transact } from '../driver/transact.ts'
-import { toColumns as accountColumns } from './account-rows.ts'
-import { toColumns as keyColumns } from './key-rows.ts'
+import { ACCOUNT_COLUMNS, cellsOfAccount } from './account-rows.ts'
+import { cellsOfKey, KEY_COLUMNS } from './key-rows.ts'
 
 type AccountSeed = KeySeed['accounts'][number]
 type SecretSeed = KeySeed['keys'][number]
@@ -96,17 +95,6 @@ async function unseeded<T extends { readonly id: string }>(
   return items.filter(({ id }) => !seeded.has(id))
 }
 
-const ACCOUNT_COLUMNS = {
-  id: 'text',
-  name: 'text',
-  rpm: 'bigint',
-  tpm: 'bigint',
-  concurrency: 'bigint',
-  regions: 'text',
-  line_regions: 'text',
-  suspended: 'bigint',
-  created_at: 'bigint',
-} as const
 const ADD_ACCOUNTS = RowStatement.insert<{ id: string }>(
   'accounts',
   ACCOUNT_COLUMNS,
@@ -120,7 +108,10 @@ async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Pr
     id,
     amount: toNanos(balance, `account "${id}": balance`),
   }))
-  const { rows } = await ADD_ACCOUNTS.run(trx, fresh.map(toAccountRow))
+  const { rows } = await ADD_ACCOUNTS.run(
+    trx,
+    fresh.map((account) => cellsOfAccount(account.id, accountSettingsOf(account), Date.now())),
+  )
   const added = new Set(idsOf(rows))
   await openAccountWallets(
     trx,
@@ -129,21 +120,6 @@ async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Pr
   return added.size
 }
 
-const KEY_COLUMNS = {
-  id: 'text',
-  account: 'text',
-  secret_hash: 'text',
-  name: 'text',
-  note: 'text',
-  tags: 'text',
-  enabled: 'bigint',
-  expires_at: 'bigint',
-  allow_ips: 'text',
-  allow_models: 'text',
-  rpm: 'bigint',
-  tpm: 'bigint',
-  created_at: 'bigint',
-} as const
 /** Another key may have the id or the secret. */
 const ADD_KEYS = RowStatement.insert<{ id: string }>('keys', KEY_COLUMNS, 'on conflict do nothing', {
   loose: true,
@@ -161,7 +137,10 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
   const openings = fresh.map(({ id, quota }) => ({ id, amount: toNanos(quota, `key "${id}": quota`) }))
   if (homeless.length > 0)
     logger.warn({ keys: idsOf(homeless) }, 'keys not seeded: their account was deleted from the database')
-  const { rows } = await ADD_KEYS.run(trx, fresh.map(toKeyRow))
+  const { rows } = await ADD_KEYS.run(
+    trx,
+    fresh.map((key) => cellsOfKey(key.id, keySettingsOf(key), hashSecret(key.secret), Date.now())),
+  )
   const added = new Set(idsOf(rows))
   await openKeyWallets(
     trx,
@@ -213,32 +192,6 @@ async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promis
     named.map((id) => [id]),
   )
   return new Set(idsOf(rows))
-}
-
-function toAccountRow(account: AccountSeed): Cell[] {
-  return cellsIn(ACCOUNT_COLUMNS, {
-    id: account.id,
-    ...accountColumns(accountSettingsOf(account)),
-    created_at: BigInt(Date.now()),
-  })
-}
-
-function toKeyRow(key: SecretSeed): Cell[] {
-  return cellsIn(KEY_COLUMNS, {
-    id: key.id,
-    account: key.account,
-    secret_hash: hashSecret(key.secret),
-    ...keyColumns(keySettingsOf(key)),
-    created_at: BigInt(Date.now()),
-  })
-}
-
-/** Returns the cells of a row in the order of the columns. */
-function cellsIn<Name extends string>(
-  columns: Readonly<Record<Name, CellType>>,
-  row: Readonly<Record<Name, Cell>>,
-): Cell[] {
-  return (Object.keys(columns) as Name[]).map((name) => row[name])
 }
 
 function toNanos(amount: string | undefined, what: string): bigint | null {
