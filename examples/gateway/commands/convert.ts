@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { ConfigError } from 'express-model-gateway/config'
-import { Document, isNode } from 'yaml'
+import { dump } from 'js-yaml'
 import { parseYaml, readText } from '../config/config-file.ts'
 import { type Converted, convertLitellm } from '../convert/litellm/convert.ts'
 import { isMapping } from '../convert/litellm/members.ts'
@@ -22,7 +22,7 @@ export async function printConverted(file: string, env: NodeJS.ProcessEnv): Prom
     console.error(`${file}: no line can be made of its deployments, so there is no config`)
     return 1
   }
-  process.stdout.write(toYaml(converted, basename(file)))
+  process.stdout.write(toYaml(converted, file))
   return 0
 }
 
@@ -40,9 +40,7 @@ export async function printPrices(file: string): Promise<number> {
     console.error(`${file}: it has no model that this gateway can serve`)
     return 1
   }
-  const document = new Document({ models }, { aliasDuplicateObjects: false })
-  document.commentBefore = ` Converted from ${basename(file)}`
-  process.stdout.write(document.toString({ lineWidth: 0 }))
+  process.stdout.write(`${commentOf(file)}${yamlOf({ models })}`)
   return 0
 }
 
@@ -55,11 +53,18 @@ function priceListIn(text: string): unknown {
 }
 
 function toYaml({ config, from }: Converted, file: string): string {
-  const document = new Document(config, { aliasDuplicateObjects: false })
-  document.commentBefore = ` Converted from ${file}`
-  for (const [i, paths] of from.entries()) {
-    const line = document.getIn(['lines', i], true)
-    if (isNode(line)) line.commentBefore = ` ${paths.join(', ')}`
-  }
-  return document.toString({ lineWidth: 0 })
+  const members = Object.entries(config).map(([name, value]) => {
+    if (name !== 'lines') return yamlOf({ [name]: value })
+    const lines = from.map((paths, i) => `# ${paths.join(', ')}\n${yamlOf([value[i]])}`)
+    return `lines:\n${lines.join('').replaceAll(/^(?=.)/gm, '  ')}`
+  })
+  return `${commentOf(file)}${members.join('')}`
+}
+
+function commentOf(file: string): string {
+  return `# Converted from ${basename(file)}\n\n`
+}
+
+function yamlOf(value: object): string {
+  return dump(value, { lineWidth: -1, noRefs: true, skipInvalid: true, quoteStyle: 'double' })
 }

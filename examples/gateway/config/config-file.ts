@@ -81,23 +81,17 @@ export async function parseYaml(
   path: string,
   version: '1.1' | '1.2' = '1.2',
 ): Promise<unknown> {
-  const { parseDocument } = await import('yaml')
-  const document = parseDocument(text, { version, merge: true, prettyErrors: false })
-  const [error] = [...document.errors, ...document.warnings]
-  if (error) {
-    throw new Error(
-      error.code === 'DUPLICATE_KEY'
-        ? `${path} has a member twice: look at ${lineAndColumn(text, error.pos[0])}`
-        : `${path} is not valid YAML (${error.code}): look at ${lineAndColumn(text, error.pos[0])}`,
-    )
-  }
+  const { CORE_SCHEMA, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
+  const schema = version === '1.1' ? YAML11_SCHEMA : CORE_SCHEMA.withTags(mergeTag)
   try {
-    return document.toJS({ maxAliasCount: 100 })
-  } catch {
-    throw new Error(
-      `${path} is not valid YAML: it has an alias without an anchor, too many aliases, or a merge of what is no mapping`,
-    )
+    const [value, ...more] = loadAll(text, { schema, maxTotalMergeKeys: -1 })
+    if (more.length === 0) return value
+  } catch (error) {
+    if (!(error instanceof YAMLException) || !error.mark) throw new Error(`${path} is not valid YAML`)
+    const fault = error.reason === 'duplicated mapping key' ? 'has a member twice' : 'is not valid YAML'
+    throw new Error(`${path} ${fault}: look at ${lineAndColumn(text, error.mark.position)}`)
   }
+  throw new Error(`${path} is not valid YAML: it has several documents`)
 }
 
 /** Adds the line and the column to each fault of a config file. */

@@ -1,5 +1,5 @@
+import type { Event } from 'js-yaml'
 import type { Node } from 'jsonc-parser'
-import type { Node as YamlNode } from 'yaml'
 
 /** A value in the text of a config file: where it, or the name of the member that has it, begins. */
 export interface Place {
@@ -62,27 +62,41 @@ function placeOfJson(node: Node, at = node.offset): Place {
 
 /** Reads where the values of a YAML text are. An alias is where its anchor is. */
 export async function placesInYaml(text: string): Promise<Place> {
-  const { isAlias, isMap, isNode, isScalar, isSeq, parseDocument } = await import('yaml')
-  const document = parseDocument(text, { merge: true })
-  return placeOfYaml(document.contents, 0)
+  const { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE } = await import('js-yaml')
+  const anchored = new Map<string, Place>()
+  const [, ...events] = parseEvents(text, {})
+  let next = 0
+  return events.length > 0 ? placeOfNext() : { at: 0, below: new Map() }
 
-  function placeOfYaml(node: unknown, at: number): Place {
+  /** @param member where the member begins that has the next value. */
+  function placeOfNext(member?: number): Place {
+    const event = events[next++] as Event
     const below = new Map<string, Place>()
-    if (isAlias(node)) return placeOfYaml(node.resolve(document), at)
-    if (isMap(node)) {
-      for (const { key, value } of node.items) {
-        const name = isScalar(key) ? String(key.value) : undefined
-        if (name !== undefined) below.set(name, placeOfYaml(value, startOf(key) ?? at))
+    const place = { at: member ?? startOf(event), below }
+    if (event.type === EVENT_ID.ALIAS) return { ...place, below: anchored.get(nameIn(event))?.below ?? below }
+    if ('anchorStart' in event && event.anchorStart >= 0) anchored.set(nameIn(event), place)
+    const isMapping = event.type === EVENT_ID.MAPPING
+    if (isMapping || event.type === EVENT_ID.SEQUENCE) {
+      while (events[next]?.type !== EVENT_ID.POP) {
+        const key = isMapping ? (events[next] as Event) : undefined
+        const at = key && placeOfNext().at
+        const name = key?.type === EVENT_ID.SCALAR ? getScalarValue(text, key) : String(below.size)
+        below.set(name, placeOfNext(at))
       }
+      next++
     }
-    if (isSeq(node)) {
-      for (const [index, item] of node.items.entries())
-        below.set(String(index), placeOfYaml(item, startOf(item) ?? at))
-    }
-    return { at, below }
+    return place
   }
 
-  function startOf(node: unknown): number | undefined {
-    return isNode(node) ? (node as YamlNode).range?.[0] : undefined
+  function nameIn({ anchorStart, anchorEnd }: { anchorStart: number; anchorEnd: number }): string {
+    return text.slice(anchorStart, anchorEnd)
+  }
+
+  function startOf(event: Event): number {
+    if ('start' in event) return event.start
+    if (!('valueStart' in event)) return 'anchorStart' in event ? event.anchorStart : 0
+    const { style, valueStart } = event
+    const isQuoted = style === SCALAR_STYLE.SINGLE_QUOTED || style === SCALAR_STYLE.DOUBLE_QUOTED
+    return isQuoted ? valueStart - 1 : valueStart
   }
 }
