@@ -9,4 +9,8 @@ const answer: ReadConfig = await readHere(workerData as ConfigPlace).then(
     return { faults: error.faults, secretFiles: error.secretFiles }
   },
 )
-parentPort?.postMessage(answer)
+const pages = 'config' in answer ? [...answer.config.accounts, ...answer.config.keys] : []
+parentPort?.postMessage(
+  answer,
+  pages.map(({ json }) => json.buffer),
+)

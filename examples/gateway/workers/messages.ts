@@ -1,6 +1,5 @@
 import type { Worker } from 'node:cluster'
 import type { AddressInfo } from 'node:net'
-import type { EntryPage } from 'express-model-gateway/config'
 import type { Demand, Verdict } from 'express-model-gateway/rate-limit'
 import type { LineFigures } from 'express-model-gateway/route'
 import type { SentConfig } from '../config/served-config.ts'
@@ -18,7 +17,12 @@ export type RestOfConfig = Omit<SentConfig, 'accounts' | 'keys'>
 /** Messages from the primary process to a worker. */
 export type ToWorker =
   /** Accounts or keys of the config that the next message is about. They come page by page, so that calls run in between. */
-  | { readonly kind: 'page'; readonly of: 'accounts' | 'keys'; readonly page: EntryPage }
+  | {
+      readonly kind: 'page'
+      readonly of: 'accounts' | 'keys'
+      readonly last: string
+      readonly json: string
+    }
   /** Start to serve on this port, with this number. */
   | {
       readonly kind: 'start'
@@ -95,6 +99,7 @@ export function sendToWorker(worker: Worker, message: ToWorker): void {
 
 /** Sends the pages of a config to a worker. The message that follows has the rest. */
 export function sendPages(worker: Worker, { accounts, keys }: SentConfig): void {
-  for (const page of accounts) sendToWorker(worker, { kind: 'page', of: 'accounts', page })
-  for (const page of keys) sendToWorker(worker, { kind: 'page', of: 'keys', page })
+  for (const [of, pages] of Object.entries({ accounts, keys }) as ['accounts' | 'keys', typeof keys][])
+    for (const { last, json } of pages)
+      sendToWorker(worker, { kind: 'page', of, last, json: new TextDecoder().decode(json) })
 }

@@ -64,10 +64,12 @@ export async function runWorker(settings: Settings, logger: ProcessLog): Promise
       case 'start':
         begun = start(message).catch(exitWithErrors)
         break
-      case 'page':
-        if (message.of === 'accounts') accounts.push(message.page)
-        else keys.push(message.page)
+      case 'page': {
+        const { of, last, json } = message
+        const pages = of === 'accounts' ? accounts : keys
+        pages.push({ last, json: new TextEncoder().encode(json) })
         break
+      }
       case 'reload': {
         const config = joined(message.config)
         begun = begun

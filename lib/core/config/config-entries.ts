@@ -5,8 +5,8 @@ const PAGE = 500
 export interface EntryPage {
   /** The last id. */
   readonly last: string
-  /** The entries as JSON. */
-  readonly text: string
+  /** The entries as JSON in UTF-8. A thread can pass its memory on to another one. */
+  readonly json: Uint8Array<ArrayBuffer>
 }
 
 /** Accounts or keys of a config: all of them, or page by page. */
@@ -34,21 +34,21 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
     const pages: EntryPage[] = []
     for (let at = 0; at < entries.length; at += PAGE) {
       const some = entries.slice(at, at + PAGE)
-      pages.push({ last: some.at(-1)?.id as string, text: JSON.stringify(some) })
+      pages.push({ last: some.at(-1)?.id as string, json: new TextEncoder().encode(JSON.stringify(some)) })
     }
     return new ConfigEntries(pages)
   }
 
   /** Yields all entries, some at a time. */
   *read(): Generator<readonly Entry[]> {
-    for (const { text } of this.pages) yield JSON.parse(text)
+    for (const page of this.pages) yield entriesOf<Entry>(page)
   }
 
   find(id: string): Entry | undefined {
     const at = this.#pageOf(id)
     const page = this.pages[at]
     if (!page) return undefined
-    if (this.#lastRead?.at !== at) this.#lastRead = { at, byId: byIdOf(JSON.parse(page.text)) }
+    if (this.#lastRead?.at !== at) this.#lastRead = { at, byId: byIdOf(entriesOf<Entry>(page)) }
     return this.#lastRead.byId.get(id)
   }
 
@@ -56,8 +56,7 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
   behind(id: string, limit: number): readonly Entry[] {
     const found: Entry[] = []
     for (let at = this.#pageOf(id); at < this.pages.length && found.length < limit; at++)
-      for (const entry of JSON.parse(this.pages[at]?.text as string) as Entry[])
-        if (entry.id > id) found.push(entry)
+      for (const entry of entriesOf<Entry>(this.pages[at] as EntryPage)) if (entry.id > id) found.push(entry)
     return found.slice(0, limit)
   }
 
@@ -71,6 +70,10 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
     }
     return from
   }
+}
+
+function entriesOf<Entry>({ json }: EntryPage): readonly Entry[] {
+  return JSON.parse(new TextDecoder().decode(json))
 }
 
 function byIdOf<Entry extends { readonly id: string }>(
