@@ -132,10 +132,10 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const { app, adminApp, refused, connections, upgrades, abortCalls } = assembly
   return {
     ...{ app, adminApp, refused, connections, upgrades, abortCalls, readiness },
-    async reload(next) {
-      if (closing) return
+    reload(next) {
+      if (closing) return Promise.resolve()
       assembly.adopt(membersOf(next))
-      await takeOver.adopt(next)
+      return takeOver.adopt(next)
     },
     async close() {
       closing = true

@@ -24,6 +24,13 @@ export interface TakeOverOptions {
   readonly logs: () => boolean
 }
 
+/** A config that is not taken over yet, and what has been done of that. */
+interface NextConfig {
+  readonly config: ServedConfig
+  readonly isWarned: boolean
+  readonly isSeeded: boolean
+}
+
 /**
  * Takes accounts and keys of the config over into the database, and compares them: where the config rules, the database
  * becomes like it; else each difference is logged. What fails is tried again every five seconds.
@@ -32,8 +39,8 @@ export class TakeOver {
   readonly authority: ConfigAuthority
   readonly #options: TakeOverOptions
   #again: NodeJS.Timeout | undefined
-  /** The config that was adopted last, and the end of its turn. */
-  #latest: ServedConfig | undefined
+  /** The config to take over next. Of several that came meanwhile, the others are not kept: each may be large. */
+  #next: NextConfig | undefined
   #last: Promise<void> = Promise.resolve()
   #closed = false
 
@@ -51,7 +58,7 @@ export class TakeOver {
    */
   async start(config: ServedConfig): Promise<void> {
     await this.#warn(config)
-    if (config.authority !== 'config') void this.#untilCompared()
+    if (config.authority !== 'config') void this.#take({ config, isWarned: true, isSeeded: true })
     else if (!(await this.#compare()))
       throw new ConfigError([
         'authority: the database could not be made what the config says; the log has the reason',
@@ -59,37 +66,50 @@ export class TakeOver {
   }
 
   /** Takes another config over, behind the one before, unless a newer one has come by then. Never rejects. */
-  adopt(next: ServedConfig): Promise<void> {
-    this.#latest = next
-    this.authority.adopt(next)
-    this.#last = this.#last.then(() => (next === this.#latest ? this.#take(next) : undefined))
+  adopt(config: ServedConfig): Promise<void> {
+    this.authority.adopt(config)
+    return this.#take({ config, isWarned: false, isSeeded: false })
+  }
+
+  #take(next: NextConfig): Promise<void> {
+    clearTimeout(this.#again)
+    this.#next = next
+    this.#last = this.#last.then(() => this.#takeNext())
     return this.#last
   }
 
-  async #take(next: ServedConfig): Promise<void> {
+  async #takeNext(): Promise<void> {
+    const next = this.#next
+    if (!next || this.#closed) return
+    this.#next = undefined
+    if (!next.isWarned) await this.#warn(next.config)
+    const isSeeded = next.isSeeded || (await this.#seed(next.config))
+    // What the config revokes does not wait for what it adds.
+    const isCompared = await this.#compare()
+    if ((isSeeded && isCompared) || this.#next || this.#closed) return
+    const again = { ...next, isWarned: true, isSeeded }
+    this.#again = setTimeout(() => void this.#take(again), AGAIN_MS).unref()
+  }
+
+  /** Adds new accounts and keys; returns whether that has been done. Never rejects. */
+  async #seed(config: ServedConfig): Promise<boolean> {
     const { stores, logger } = this.#options
-    await this.#warn(next)
     try {
-      await stores.seed(next)
+      await stores.seed(config)
+      return true
     } catch (error) {
-      if (this.#closed) return
-      logger.error(
-        { reason: errorText(error) },
-        'new accounts and keys of the config are not in the database: send SIGHUP to try again',
-      )
+      if (!this.#closed)
+        logger.error(
+          { reason: errorText(error) },
+          'new accounts and keys of the config are not in the database: it is tried again',
+        )
+      return false
     }
-    await this.#untilCompared()
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#again)
-  }
-
-  async #untilCompared(): Promise<void> {
-    clearTimeout(this.#again)
-    if ((await this.#compare()) || this.#closed) return
-    this.#again = setTimeout(() => void this.#untilCompared(), AGAIN_MS).unref()
   }
 
   /** Compares config and database; returns whether that has been done. Never rejects. */

@@ -218,8 +218,8 @@ export class ConfigReload {
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
     // Many accounts and keys take a while: the prices of a next reload do not wait for them.
+    const { models, lines } = config.catalog
     void this.#adopt(config).then(() => {
-      const { models, lines } = config.catalog
       logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
     })
   }
@@ -247,7 +247,7 @@ export async function changedSince(time: number, files: readonly string[]): Prom
 }
 
 /** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */
-const LOOK_MS = 1000
+const LOOK_MS = 250
 /** The time between a change and the reading of the file: editors write a file in several steps. */
 const QUIET_MS = 150
 
