@@ -82,7 +82,7 @@ A test calls the gateway with these clients, with their default settings, on sta
 
 /** The findings that were made by hand. */
 const TAIL = `
-For Claude Code and Codex, the test sends requests of the form that these versions send.
+For Claude Code and Codex, the test sends requests as these versions do.
 
 ## Agents on the command line
 
