@@ -43,11 +43,11 @@ describe('the work of operators in the console', { skip: WITHOUT_CHROMIUM }, () 
     for (let i = 0; i < 2; i++) {
       await fill('12.50')
       await dialog.getByRole('button', { name: 'Deposit' }).click()
-      await assertShows(sectionOf(page, 'Deposit'), '$12.50 stand in the books as invoice-1')
+      await assertShows(sectionOf(page, 'Deposit'), '$12.50 are recorded as invoice-1')
       await assertShows(detailOf(page, 'Balance'), '$12.50')
     }
     await fill('12,50')
-    await assertShows(page.getByRole('alert'), 'Type in an amount such as 12.50')
+    await assertShows(page.getByRole('alert'), 'Enter an amount such as 12.50')
     await fill('-1')
     await dialog.getByRole('button', { name: 'Deposit' }).click()
     await assertShows(page.getByRole('alert'), 'amount: must be')

@@ -42,7 +42,7 @@ const ADJUSTMENT: Movement = {
   fields: [REFERENCE, { name: 'reason', label: 'Reason', attributes: { required: true } }],
 }
 
-/** Creates the form of a deposit. It asks before the money is in the books. */
+/** Creates the form of a deposit. It asks before it records the money. */
 export function depositForm(context: ViewContext, account: string, done: (account: Account) => void) {
   return movementForm(context, account, DEPOSIT, done)
 }
@@ -73,7 +73,7 @@ function movementForm(
     ],
     async act(filled) {
       const { amount = '' } = filled
-      if (!isAmount(amount)) return notice('bad', 'Type in an amount such as 12.50.')
+      if (!isAmount(amount)) return notice('bad', 'Enter an amount such as 12.50.')
       const repeated = [
         ['Account', account],
         ['Amount', h('strong', {}, usd(amount))],
@@ -83,7 +83,7 @@ function movementForm(
       await api.send('POST', `${url}/${path}`, filled)
       done(await api.get<Account>(url))
       announce('Saved.')
-      return notice('good', h('p', {}, `${usd(amount)} stand in the books as ${filled.reference}.`))
+      return notice('good', h('p', {}, `${usd(amount)} are recorded as ${filled.reference}.`))
     },
   })
 }

@@ -37,7 +37,7 @@ export function keyPage(context: ViewContext): ViewContent {
 }
 
 const KEYS = 'admin/keys'
-const DELETION = 'Its calls and charges stay in the books. The id cannot be used again.'
+const DELETION = 'Its calls and charges remain. The id cannot be used again.'
 const nameOf = ({ id }: Key): string => id
 
 class KeyPage {
