@@ -14,6 +14,9 @@ const LABELS: Readonly<Record<string, string>> = {
   'whole-postgres': 'whole chain in Redis and Postgres',
 }
 
+/** The cases of the table. */
+export const CASES_OF_PAGE = ['plain-32', 'plain-1', 'coalesced-32', 'long-16']
+
 /** The figures of a run, with its setting. */
 export interface ThroughputRun {
   /** Such as `2026-01-31`. */

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { throughputSection, withSection } from './benchmarks-page.ts'
+import { CASES_OF_PAGE, throughputSection, withSection } from './benchmarks-page.ts'
 import { measureFirstByte } from './first-byte.ts'
 import type { HeldStreams } from './held-streams.ts'
 import { measureHeldStreams } from './held-streams.ts'
@@ -56,6 +56,9 @@ const streams = wholeNumber('streams')
 let names = chosen('targets', allTargets)
 const [base = RELAY] = chosen('base', allTargets)
 const cases = chosen('cases', allCases)
+
+if (flags.write && !CASES_OF_PAGE.every((name) => cases.includes(name)))
+  throw new Error(`--write needs the cases ${CASES_OF_PAGE.join(', ')}`)
 
 function wholeNumber(flag: 'rounds' | 'seconds' | 'streams'): number {
   const value = Number(flags[flag])
