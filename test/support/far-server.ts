@@ -6,6 +6,8 @@ export interface FarServer {
   readonly port: number
   /** Breaks all connections, and accepts none until {@link mend}. */
   cut(): void
+  /** Delivers nothing until {@link mend}, as a network that loses all packets: connections stay open. */
+  silence(): void
   mend(): void
   /** Breaks all connections, and passes new ones on to another port, as a name does that stands for another server now. */
   leadTo(port: number): void
@@ -22,6 +24,13 @@ export interface FarServer {
 export async function farServer(to: number, roundTripMs: number): Promise<FarServer> {
   const open = new Set<Socket>()
   let isCut = false
+  let isSilent = false
+  /** What a silent network has not delivered yet. */
+  const undelivered: (() => void)[] = []
+  const deliver = (deed: () => void): void => {
+    if (isSilent) undelivered.push(deed)
+    else deed()
+  }
   let target = to
   let delayMs = roundTripMs / 2
   const server = createServer((near) => {
@@ -34,16 +43,16 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
       open.add(socket)
       socket.on('error', () => socket.destroy())
     }
-    passOn(near, far, () => delayMs, roundTripMs)
-    passOn(far, near, () => delayMs, 0)
+    passOn(near, far, { delayMs: () => delayMs, handshakeMs: roundTripMs, deliver })
+    passOn(far, near, { delayMs: () => delayMs, handshakeMs: 0, deliver })
     const end = (): void => {
       open.delete(near)
       open.delete(far)
       near.destroy()
       far.destroy()
     }
-    near.on('close', end)
-    far.on('close', end)
+    near.on('close', () => deliver(end))
+    far.on('close', () => deliver(end))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const destroyAll = (): void => {
@@ -55,8 +64,13 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
       isCut = true
       destroyAll()
     },
+    silence() {
+      isSilent = true
+    },
     mend() {
       isCut = false
+      isSilent = false
+      for (const deed of undelivered.splice(0)) deed()
     },
     leadTo(port) {
       target = port
@@ -73,14 +87,22 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
   }
 }
 
+interface Way {
+  readonly delayMs: () => number
+  /** The time that a new connection takes, in milliseconds. */
+  readonly handshakeMs: number
+  readonly deliver: (deed: () => void) => void
+}
+
 /** Writes what a socket receives to another one, that much later and in the same order. */
-function passOn(from: Socket, to: Socket, delayMs: () => number, handshakeMs: number): void {
+function passOn(from: Socket, to: Socket, { delayMs, handshakeMs, deliver }: Way): void {
   const opened = performance.now() + handshakeMs
   from.on('data', (chunk: Buffer) => {
     const wait = Math.max(opened - performance.now(), 0) + delayMs()
-    setTimeout(() => {
+    const write = (): void => {
       if (!to.destroyed) to.write(chunk)
-    }, wait)
+    }
+    setTimeout(deliver, wait, write)
   })
-  from.on('end', () => setTimeout(() => to.end(), delayMs()))
+  from.on('end', () => setTimeout(deliver, delayMs(), () => to.end()))
 }

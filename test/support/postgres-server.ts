@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fastFolder } from './fast-folder.ts'
 import { freePort } from './free-port.ts'
+import type { Certified } from './own-authority.ts'
 import { type PostgresDatabases, postgresDatabases } from './postgres-databases.ts'
 import { PostgresProcess } from './postgres-process.ts'
 import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
@@ -23,6 +24,8 @@ export interface PostgresServer extends PostgresDatabases {
   freeze(): void
   /** SIGCONT: what was asked meanwhile is done now. */
   thaw(): void
+  /** Has it show another certificate from its next start on; it was started with one. */
+  certify(certified: Certified): void
   close(): Promise<void>
 }
 
@@ -36,6 +39,8 @@ export interface PostgresServerOptions {
   runWith?: readonly string[]
   /** The port of a primary, which it follows as a standby until it is promoted by `pg_promote()`. */
   standbyOf?: number
+  /** The certificate of its TLS. Defaults to none: it has no TLS. */
+  tls?: Certified
 }
 
 /**
@@ -45,7 +50,7 @@ export interface PostgresServerOptions {
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   if (!POSTGRES) throw new Error(`${WITHOUT_POSTGRES}`)
   const { folder: programs, user } = POSTGRES
-  const { fsync = false, settings = {}, runWith = [], standbyOf } = options
+  const { fsync = false, settings = {}, runWith = [], standbyOf, tls } = options
   const folder = mkdtempSync(join(fsync ? tmpdir() : fastFolder(), 'gateway-postgres-'))
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
@@ -64,6 +69,13 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       data,
       user,
     )
+  const [ssl_cert_file, ssl_key_file] = [join(folder, 'server.pem'), join(folder, 'server.key')]
+  const certify = ({ cert, key }: Certified): void => {
+    writeFileSync(ssl_cert_file, cert)
+    writeFileSync(ssl_key_file, key, { mode: 0o600 })
+    if (user) chownSync(ssl_key_file, user.uid, user.gid)
+  }
+  if (tls) certify(tls)
   const port = await freePort()
   const server = new PostgresProcess([...runWith, join(programs, 'postgres')], user, {
     data_directory: data,
@@ -72,6 +84,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     port,
     max_connections: 200,
     fsync: fsync ? 'on' : 'off',
+    ...(tls && { ssl: 'on', ssl_cert_file, ssl_key_file }),
     ...settings,
   })
   // A test that fails must not leave it behind.
@@ -90,6 +103,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     start: () => server.start(),
     freeze: () => server.signalAll('SIGSTOP'),
     thaw: () => server.signalAll('SIGCONT'),
+    certify,
     async close() {
       await server.kill()
       process.off('exit', atExit)

@@ -13,22 +13,25 @@ import {
 } from '../../support/gateway-process.ts'
 import type { ScriptedUpstream } from '../../support/scripted-upstream.ts'
 
-/** The balance of the account at first, and the quota of one of its keys. Nano-units. */
+/** The balance of each account at first. Nano-units. */
 const BALANCE = 1000n * 1_000_000_000n
-export const KEYS = ['sk-with-quota', 'sk-without'] as const
+const ACCOUNTS = ['acme', 'globex'] as const
+/** The first two are of one account, and the first has a quota. */
+export const KEYS = ['sk-with-quota', 'sk-without', 'sk-of-another'] as const
 
 /** Returns the cost of a call whose upstream says `words` words, in nano-units; each has seven tokens of input. */
 export const costOf = (words: number): bigint => 1_000_000n + 7n * 1000n + BigInt(words) * 2000n
 
-/** A config file with a priced model on a line of that upstream, and a prepaid account, in a folder of its own. */
+/** A config file with a priced model on a line of that upstream, and two prepaid accounts, in a folder of its own. */
 export async function writeConfig(folder: string, { url }: ScriptedUpstream): Promise<string> {
   const path = join(folder, 'config.json')
   const price = { perRequest: '0.001', inputPerMillion: '1', outputPerMillion: '2' }
   const config = {
-    accounts: [{ id: 'acme', balance: '1000' }],
+    accounts: ACCOUNTS.map((id) => ({ id, balance: '1000' })),
     keys: [
       { id: 'quota', account: 'acme', secret: KEYS[0], quota: '500' },
       { id: 'free', account: 'acme', secret: KEYS[1] },
+      { id: 'other', account: 'globex', secret: KEYS[2] },
     ],
     models: [{ id: 'm', kind: 'chat', maxOutputTokens: 100, price }],
     lines: [
@@ -91,7 +94,7 @@ export interface Books {
   /** Charges that no void has undone: request id and nano-units. */
   readonly charges: ReadonlyMap<string, bigint>
   readonly voids: ReadonlySet<string>
-  /** The amount that calls of the account have taken beyond their leases, in nano-units. */
+  /** The amount that calls have taken beyond their leases, in nano-units. */
   readonly overrun: bigint
   readonly check: LedgerCheck
 }
@@ -115,7 +118,7 @@ export async function untilCharged(databaseUrl: string, requestIds: readonly str
 }
 
 /**
- * Reads the ledger that no process uses any more: its rules hold, the account has what was deposited less the charges,
+ * Reads the ledger that no process uses any more: its rules hold, each account has what was deposited less its charges,
  * and nothing is held.
  *
  * @param leasesLeft whether a process was killed, or has given up leases of which it could not know what they hold:
@@ -127,19 +130,28 @@ export async function readBooks(databaseUrl: string, { leasesLeft = false } = {}
     const ledger = new SqlLedger(db)
     const check = await ledger.check()
     const undone = await db.selectFrom('voids').select('request_id').execute()
-    const rows = await db.selectFrom('charges').select(['request_id', 'amount']).execute()
+    const rows = await db.selectFrom('charges').select(['request_id', 'account', 'amount']).execute()
     const voids = new Set(undone.map(({ request_id }) => request_id))
     const standing = rows.filter(({ request_id }) => !voids.has(request_id))
     const charges = new Map(standing.map(({ request_id, amount }) => [request_id, amount]))
-    const spent = [...charges.values()].reduce((sum, amount) => sum + amount, 0n)
-    const [acme] = await ledger.wallets([accountWallet('acme')])
-    assert.ok(acme)
+    const spentBy = ACCOUNTS.map((id) => sum(standing.filter(({ account }) => account === id)))
+    const wallets = await ledger.wallets(ACCOUNTS.map(accountWallet))
     assert.deepEqual(check.violations, [])
-    assert.deepEqual([check.deposited, check.spent], [BALANCE, spent])
-    assert.deepEqual([acme.funds, acme.spent], [BALANCE, spent])
-    if (!leasesLeft) assert.deepEqual([check.leased, acme.leased], [0n, 0n])
-    return { charges, voids, overrun: acme.overrun, check }
+    assert.deepEqual([check.deposited, check.spent], [BALANCE * 2n, sum(standing)])
+    assert.deepEqual(
+      wallets.map(({ funds, spent }) => [funds, spent]),
+      spentBy.map((spent) => [BALANCE, spent]),
+    )
+    if (!leasesLeft) {
+      assert.equal(check.leased, 0n)
+      for (const { leased } of wallets) assert.equal(leased, 0n)
+    }
+    return { charges, voids, overrun: wallets.reduce((total, { overrun }) => total + overrun, 0n), check }
   } finally {
     await db.destroy()
   }
+}
+
+function sum(charges: readonly { readonly amount: bigint }[]): bigint {
+  return charges.reduce((total, { amount }) => total + amount, 0n)
 }

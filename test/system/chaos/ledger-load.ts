@@ -109,7 +109,7 @@ export function startLoad(gateway: GatewayProcess): Load {
   const seen: Seen[] = []
   let stopped = false
   const client = async (index: number): Promise<void> => {
-    const secret = KEYS[index % 2] as string
+    const secret = KEYS[index % KEYS.length] as string
     const streamed = index % 4 >= 2
     const keyed = index % 5 >= 3
     let key = keyed ? randomUUID() : null

@@ -14,7 +14,8 @@ import {
   runToExit,
   temporaryFolder,
 } from '../../support/gateway-process.ts'
-import { type OwnAuthority, ownAuthority } from '../../support/own-authority.ts'
+import { type Certified, type OwnAuthority, ownAuthority } from '../../support/own-authority.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { fillDisk, mayMount, smallDisk } from '../../support/small-disk.ts'
@@ -80,6 +81,36 @@ async function startSecure(t: TestContext, { cert, key }: { cert: string; key: s
     server.close()
   })
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}
+
+/** A certificate of a server at 127.0.0.1, and others that must not be trusted, with the words for each. */
+function certificates(t: TestContext) {
+  const { certify, caFile } = ownAuthority(t)
+  const here = ['127.0.0.1']
+  const bad = [
+    { certificate: certify('expired', here, -1), says: 'certificate has expired' },
+    {
+      certificate: ownAuthority(t).certify('of-a-stranger', here),
+      says: 'unable to verify the first certificate',
+    },
+    {
+      certificate: certify('elsewhere', ['database.internal']),
+      says: "does not match certificate's altnames",
+    },
+  ]
+  return { good: certify('server', here), bad, caFile }
+}
+
+/** Returns the URL of a Postgres whose certificate is verified. */
+function verified({ url }: PostgresServer, caFile: string): string {
+  return `${url}?sslmode=verify-full&sslrootcert=${caFile}`
+}
+
+/** Restarts a Postgres with another certificate. */
+async function showing(postgres: PostgresServer, certificate: Certified): Promise<void> {
+  await postgres.stop()
+  postgres.certify(certificate)
+  await postgres.start()
 }
 
 describe('a fault is found in the log, and the page on troubleshooting names the line', {
@@ -206,19 +237,83 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     assertNamed('the clock of this machine was set')
   })
 
-  it('nobody that the gateway trusts has signed the certificate of Redis', {
+  it('a start finds that the certificate of Postgres cannot be trusted', {
+    skip: WITHOUT_POSTGRES,
+  }, async (t) => {
+    const { good, bad, caFile } = certificates(t)
+    const postgres = await startPostgres({ tls: good })
+    t.after(() => postgres.close())
+    for (const { certificate, says } of bad) {
+      await showing(postgres, certificate)
+      const { code, stderr, stdout } = await runToExit({ DATABASE_URL: verified(postgres, caFile) })
+      assert.equal(code, 1)
+      assert.match(stderr, /^DATABASE_URL: the database cannot be opened \(.*\)\n$/)
+      assert.ok(stderr.includes(says), stderr)
+      assert.doesNotMatch(stdout, /ready at/)
+      assertNamed(says)
+    }
+  })
+
+  it('the certificate of Postgres can no longer be trusted', { skip: WITHOUT_POSTGRES }, async (t) => {
+    const { good, bad, caFile } = certificates(t)
+    const postgres = await startPostgres({ tls: good })
+    t.after(() => postgres.close())
+    const { gateway, ledger } = await startFileGateway(t, { DATABASE_URL: verified(postgres, caFile) })
+    const statusOf = async (path: string) => (await fetch(`${gateway.url}${path}`)).status
+    const isServed = async () => (await post(gateway.url, chat())).status === 200
+    assert.ok(await isServed())
+    for (const { certificate, says } of bad) {
+      await showing(postgres, certificate)
+      await untilAsync(async () => (await statusOf('/readyz')) === 503, 'the readiness to end')
+      const { store } = await logs(gateway, /^store is away$/, ({ err }) =>
+        (err as Error).message.includes(says),
+      )
+      assert.equal(store, 'database')
+      await untilAsync(async () => !(await isServed()), 'the refusal')
+      assert.equal(await statusOf('/healthz'), 200)
+      const backs = () => gateway.logged.filter(({ msg }) => msg === 'store is back').length
+      const before = backs()
+      await showing(postgres, good)
+      await until(() => backs() > before, 'the line that it is back')
+      await untilAsync(isServed, 'calls that are served again')
+      assert.equal(await statusOf('/readyz'), 200)
+    }
+    assert.deepEqual((await ledger()).violations, [])
+    assertNamed('`sslrootcert`')
+  })
+
+  it('the certificate of Redis cannot be trusted, from the start or any more', {
     skip: WITHOUT_REDIS,
   }, async (t) => {
-    const { certFile, keyFile } = ownAuthority(t).certify('redis', ['127.0.0.1'])
+    const { good, bad, caFile } = certificates(t)
     const port = await freePort()
-    const tls = ['--tls-port', `${port}`, '--tls-cert-file', certFile, '--tls-key-file', keyFile]
+    const tls = ['--tls-port', `${port}`, '--tls-cert-file', good.certFile, '--tls-key-file', good.keyFile]
     const redis = await startRedis({ settings: [...tls, '--tls-auth-clients', 'no'] })
     t.after(() => redis.close())
-    const { gateway } = await startFileGateway(t, { REDIS_URL: `rediss://127.0.0.1:${port}` })
-    const { store, reason } = await logs(gateway, /^store is away$/)
+    const REDIS_URL = `rediss://127.0.0.1:${port}`
+    const stranger = await startFileGateway(t, { REDIS_URL })
+    const { store, reason } = await logs(stranger.gateway, /^store is away$/)
     assert.equal(store, 'redis')
     assert.match(`${reason}`, /certificate/)
-    assert.equal((await post(gateway.url, chat())).status, 200)
-    assertNamed('`reason`')
+    assert.equal((await post(stranger.gateway.url, chat())).status, 200)
+
+    const { gateway } = await startFileGateway(t, { REDIS_URL, NODE_EXTRA_CA_CERTS: caFile })
+    const showing = async ({ certFile, keyFile }: Certified) => {
+      const operator = redis.client()
+      await operator.config('SET', 'tls-cert-file', certFile, 'tls-key-file', keyFile)
+      await operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    }
+    for (const { certificate, says } of bad) {
+      await showing(certificate)
+      await logs(gateway, /^store is away$/, ({ reason }) => `${reason}`.includes(says))
+      // Each process counts limits by itself meanwhile.
+      assert.equal((await post(gateway.url, chat())).status, 200)
+      assert.equal((await fetch(`${gateway.url}/readyz`)).status, 200)
+      const backs = () => gateway.logged.filter(({ msg }) => msg === 'store is back').length
+      const before = backs()
+      await showing(good)
+      await until(() => backs() > before, 'the line that it is back')
+    }
+    assertNamed('`reason`', 'NODE_EXTRA_CA_CERTS')
   })
 })
