@@ -55,6 +55,8 @@ export interface ClaimKeeperOptions {
 const RETRY_MS = 1000
 /** The largest number of claims renewed by one operation, to stay far within its time limit. */
 const RENEW_BATCH_SIZE = 500
+/** The largest number of unconfirmed operations that are repeated at a time. */
+const RETRY_BATCH_SIZE = 100
 const PRUNE_INTERVAL_MS = 60_000
 /** Records are removed so long after they expired, because the clock of the process that has one may be behind. */
 const PRUNE_SPARE_MS = 3_600_000
@@ -329,19 +331,27 @@ export class ClaimKeeper {
     }
   }
 
-  /** Repeats each claim's operation by itself. A failed one goes last next time, so that it delays no other. */
+  /** Repeats each claim's operation by itself, many at a time: an outage may leave hundreds, and a key waits for each. */
   async #retryUnconfirmed(forMs: number): Promise<void> {
     const until = performance.now() + forMs
-    for (const held of [...this.#unconfirmed]) {
-      try {
-        await this.#askAgain(held)
-      } catch (error) {
-        this.#unconfirmed.delete(held)
-        this.#unconfirmed.add(held)
-        if (this.#guard.away) return
-        this.#logUnsettled(held, error)
-      }
-      if (performance.now() > until) return
+    let waiting = [...this.#unconfirmed]
+    while (waiting.length > 0) {
+      // One that is alone finds out whether the store is back.
+      const batch = waiting.slice(0, this.#guard.away ? 1 : RETRY_BATCH_SIZE)
+      waiting = waiting.slice(batch.length)
+      await Promise.all(batch.map((held) => this.#retry(held)))
+      if (this.#guard.away || performance.now() > until) return
+    }
+  }
+
+  /** Repeats the operation of a claim. If it fails again, it goes last next time, so that it delays no other. */
+  async #retry(held: HeldClaim): Promise<void> {
+    try {
+      await this.#askAgain(held)
+    } catch (error) {
+      this.#unconfirmed.delete(held)
+      this.#unconfirmed.add(held)
+      if (!this.#guard.away) this.#logUnsettled(held, error)
     }
   }
 

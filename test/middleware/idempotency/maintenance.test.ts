@@ -73,6 +73,44 @@ describe('claims whose completion was not confirmed', () => {
   })
 })
 
+/** Makes claims and does not say so, and takes its time to free them. */
+class UnheardStore extends MemoryIdempotencyStore {
+  down = true
+  readonly freed: string[] = []
+  mostAtOnce = 0
+  #atOnce = 0
+
+  override async claim(request: Parameters<MemoryIdempotencyStore['claim']>[0]) {
+    const record = await super.claim(request)
+    if (this.down) throw new Error('the answer was lost')
+    return record
+  }
+
+  override async release(claim: IdempotencyClaim): Promise<void> {
+    if (this.down) throw new Error('the store is down')
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await super.release(claim)
+    this.freed.push(claim.id)
+    this.#atOnce--
+  }
+}
+
+describe('claims that a store made in an outage', () => {
+  it('are freed many at a time when it is back, so that none waits for all others', async () => {
+    const store = new UnheardStore()
+    const { claim, guard } = keeperOf(store)
+    const ids = Array.from({ length: 250 }, (_, i) => `key ${i}`)
+    for (const id of ids) await assert.rejects(claim(id), { name: 'StoreAway' })
+    store.down = false
+    await until(() => store.freed.length === ids.length, 'all keys')
+    assert.equal(guard.away, false)
+    assert.equal(store.mostAtOnce, 100)
+    assert.deepEqual(new Set(store.freed), new Set(ids))
+    await claim(ids[0] as string)
+  })
+})
+
 /** Has more to forget than it can, and takes its time. */
 class EndlessStore extends MemoryIdempotencyStore {
   readonly #pass: (ms: number) => void

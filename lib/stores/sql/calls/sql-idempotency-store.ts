@@ -120,7 +120,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     const atOnce = isPostgres(db) ? Math.min(MAX_AT_ONCE, Math.max(1, connectionsOf(db).size - 1)) : 1
     this.#claims = new Groups({ atOnce, ask: (group) => this.#take(group) })
     this.#completions = new Groups({ atOnce, ask: (group) => this.#written(COMPLETE.free, group) })
-    this.#releases = new Groups({ atOnce, ask: (group) => this.#written(RELEASE.free, group) })
+    this.#releases = new Groups({ atOnce, ask: (group) => this.#free(group) })
   }
 
   async claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
@@ -219,6 +219,15 @@ export class SqlIdempotencyStore implements IdempotencyStore {
       const record = recordOf(row)
       return record.expiresAt > request.now ? record : { ...record, state: 'running' }
     }
+  }
+
+  /** Frees records. Returns for each claim whether that is done; false: another transaction has locked its record. */
+  async #free(rows: readonly (readonly Cell[])[]): Promise<boolean[]> {
+    const freed = await this.#written(RELEASE.free, rows)
+    const others = rows.filter((_, i) => !freed[i]).map(([id]) => ({ id: `${id}` }))
+    const running = (await this.#find(others)).filter(({ state }) => state === 'running')
+    const left = new Set(running.map(nameOf))
+    return rows.map(([id, owner], i) => freed[i] || !left.has(`${id} ${owner}`))
   }
 
   async #find(claims: readonly { readonly id: string }[]): Promise<Row[]> {
