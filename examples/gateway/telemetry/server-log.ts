@@ -10,8 +10,11 @@ const ANSWERS_WITHIN_MS = 1000
 const FAILS_WITHIN_MS = 10_000
 
 const AWAY = 'store is away'
+const STILL_AWAY = 'store is still away'
 const BACK = 'store is back'
 const NO_ANSWER = 'a request failed because a store gave no answer'
+/** The codes of errors about a certificate or a login, which do not pass by themselves. */
+const NEEDS_SOMEBODY = /CERT|^UNABLE_TO_|^28/
 
 /** Options of {@link serverLog}. */
 export interface ServerLogOptions {
@@ -41,7 +44,8 @@ interface Line {
 
 /**
  * Returns the log for all users of a server, such as the database or Redis. An outage of the server is one line when it goes
- * away and one when it is back. When a user reports that it gets no answer, the server is asked: if it answers, such as where
+ * away and one when it is back, and one more if its
+ * certificate or login is refused when it is reached again. When a user reports that it gets no answer, the server is asked: if it answers, such as where
  * somebody has locked a table, the line of the user is logged as it is.
  */
 export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOptions): Logger {
@@ -84,11 +88,27 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
       logger.error({ err: again, ...about, store: server, effect }, AWAY)
       isAway = true
       for (const line of held.splice(0)) join(line)
-      do await sleep(ASK_MS, undefined, { ref: false })
-      while ((await currentFault()) !== undefined)
+      await recovery(codeOf(again))
       isAway = false
       if (isClosed()) return
       logger.warn({ store: server, forMs: Date.now() - since }, BACK)
+    }
+  }
+
+  /**
+   * Waits until the server does what it is asked. Logs a fault that needs somebody.
+   *
+   * @param logged the code of the fault that the log has.
+   */
+  async function recovery(logged: string): Promise<void> {
+    for (;;) {
+      await sleep(ASK_MS, undefined, { ref: false })
+      const fault = await currentFault()
+      if (fault === undefined) return
+      const code = codeOf(fault)
+      if (code === logged || !NEEDS_SOMEBODY.test(code)) continue
+      logged = code
+      logger.error({ err: fault, store: server, effect }, STILL_AWAY)
     }
   }
 
@@ -137,6 +157,10 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
 function isOfOutage({ message, fields }: Line): boolean {
   if (message === AWAY || message === BACK || message === NO_ANSWER) return true
   return noAnswerReason(fields.err) !== undefined
+}
+
+function codeOf(fault: unknown): string {
+  return `${(fault as { code?: unknown } | null)?.code}`
 }
 
 /** Returns why the server does not do what it is asked; undefined if it does. */

@@ -121,6 +121,7 @@ const NO_ANSWER: ReadonlySet<unknown> = new Set([
   'ETIMEDOUT',
   // Certificates.
   'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'ERR_TLS_CERT_ALTNAME_INVALID',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -265,7 +265,8 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     for (const { certificate, says } of bad) {
       await showing(postgres, certificate)
       await untilAsync(async () => (await statusOf('/readyz')) === 503, 'the readiness to end')
-      const { store } = await logs(gateway, /^store is away$/, ({ err }) =>
+      // Its restart is noticed first.
+      const { store } = await logs(gateway, /^store is (still )?away$/, ({ err }) =>
         (err as Error).message.includes(says),
       )
       assert.equal(store, 'database')
