@@ -7,8 +7,8 @@ import { ledgerAwaySpans, localSpans, type Span } from './fleet.ts'
 import { shareOfLimit } from './limits.ts'
 import { shareOfMoney } from './money.ts'
 import { type Figure, figuresOf } from './promises.ts'
-import { type Provoked, provoke } from './provocations.ts'
-import { claimsOf, leakedSlots, leasesOf, openSlots, sweepOfTheDead } from './remains.ts'
+import { type Provoked, provoke, restartAll } from './provocations.ts'
+import { claimsOf, leakedSlots, leasesOf, limitsByMaster, openSlots, sweepOfTheDead } from './remains.ts'
 import { POOR } from './setting.ts'
 import { ADMIN_TOKEN, PROCESSES, type Stage } from './stage.ts'
 
@@ -20,8 +20,17 @@ export interface Run {
   readonly notes: readonly string[]
 }
 
-/** Puts a stage under load for a while, waits until nothing should be held any more, and looks. */
-export async function measure(stage: Stage, seconds: number, callers: number): Promise<Run> {
+/**
+ * Puts a stage under load for a while, waits until nothing should be held any more, and looks.
+ *
+ * @param restarts whether each process is replaced meanwhile, if nothing else happens.
+ */
+export async function measure(
+  stage: Stage,
+  seconds: number,
+  callers: number,
+  restarts: boolean,
+): Promise<Run> {
   const { faults, fleet, postgres, redis } = stage
   const over = new AbortController()
   const load: Load = {
@@ -36,8 +45,10 @@ export async function measure(stage: Stage, seconds: number, callers: number): P
   const calling = callAll(load, stage, seconds, callers)
   const [provoked] = await Promise.all([
     faults ? provoke(seconds, { load, fleet, redis, postgres }) : undefined,
+    restarts ? restartAll(fleet) : undefined,
     sleep(seconds * 1000),
   ])
+  const byMaster = await limitsByMaster(redis)
   over.abort()
   await calling
   const loaded = { from, to: Date.now() }
@@ -50,7 +61,7 @@ export async function measure(stage: Stage, seconds: number, callers: number): P
   const slots = Math.max(leaked, await openSlots(redis))
   violations.push(...(await violationsFound(postgres.url)))
   const books = await readBooks(postgres)
-  return judge({ stage, load, loaded, books, provoked, slots, violations, badExits })
+  return judge({ stage, load, loaded, books, provoked, slots, violations, badExits, byMaster })
 }
 
 async function callAll(load: Load, { subjects }: Stage, seconds: number, callers: number): Promise<void> {
@@ -96,9 +107,11 @@ interface Evidence {
   readonly slots: number
   readonly violations: readonly string[]
   readonly badExits: readonly string[]
+  readonly byMaster: Awaited<ReturnType<typeof limitsByMaster>>
 }
 
-function judge({ stage, load, loaded, books, provoked, slots, violations, badExits }: Evidence): Run {
+function judge(evidence: Evidence): Run {
+  const { stage, load, loaded, books, provoked, slots, violations, badExits, byMaster } = evidence
   const { wanted } = load
   const { served } = stage.upstream
   const spans = new Map(stage.fleet.members.map((member) => [member, localSpans(member)]))
@@ -122,6 +135,8 @@ function judge({ stage, load, loaded, books, provoked, slots, violations, badExi
     violations: violations.length,
     overspent: prepaid.filter(([, { funds, spent }]) => spent > funds).length,
     badExits: badExits.length,
+    // The faults of a run make some fail.
+    failed: stage.faults ? null : failedCalls(load),
   }
   const money = shareOfMoney(wanted, served, books)
   const poor = books.wallets.get(`account:${POOR.account}`) ?? { funds: 0n, spent: 0n }
@@ -132,6 +147,7 @@ function judge({ stage, load, loaded, books, provoked, slots, violations, badExi
     ]),
     `the account that runs dry spent ${(Number(poor.spent) / Number(poor.funds)).toFixed(4)} of what it had`,
     `leases of the dead returned: ${leases.swept}; claims of the dead that expire: ${claims.ofTheDead}`,
+    `limits on the masters of Redis: ${byMaster.map(({ keys, scripts }) => `${keys} keys and ${scripts} scripts`).join(', ')}`,
     `answers: ${statusesOf(load)}`,
     `told by the processes: ${logOf(stage) || 'nothing'}`,
     ...violations,
@@ -143,6 +159,14 @@ function judge({ stage, load, loaded, books, provoked, slots, violations, badExi
 function awayNotes(what: string, spans: readonly Span[], { from: start }: Span): string[] {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
   return spans.map(({ from, to }) => `${what} from ${seconds(from - start)} on, for ${seconds(to - from)}`)
+}
+
+/** Returns how many calls had no whole answer, or an error that is not about limits or money. */
+function failedCalls({ wanted }: Load): number {
+  const sends = wanted.flatMap((each) => each.sends)
+  return sends.filter(({ status, code, sawEnd }) =>
+    status === 200 ? !sawEnd : status !== 402 && status !== 429 && code !== 'quota_lease_exhausted',
+  ).length
 }
 
 function statusesOf({ wanted }: Load): string {

@@ -76,6 +76,11 @@ export async function provoke(seconds: number, parts: Provocable): Promise<Provo
   return { postgresAway, redisKilledAt, redisBackAt, victims, killedAt, ownersAlive }
 }
 
+/** Replaces all processes, one after the other. */
+export async function restartAll(fleet: Fleet): Promise<void> {
+  for (const member of [...fleet.running]) await fleet.replace(member)
+}
+
 function isCountingLocally(member: Member): boolean {
   return localSpans(member).at(-1)?.to === Number.POSITIVE_INFINITY
 }

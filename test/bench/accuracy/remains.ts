@@ -7,12 +7,26 @@ import type { Wanted } from './exchange.ts'
 import type { Provoked } from './provocations.ts'
 import { accountOfPaid } from './setting.ts'
 
+const LIMITS = 'gateway:limits:*'
 const SLOTS = 'gateway:limits:concurrency:*'
 /** A killed process's slots end by themselves within 30 s; its leases are returned within 45 s. */
 const SLOTS_END_WITHIN_MS = 30_000
 const LEASES_END_WITHIN_MS = 45_000
 /** Slots are renewed every 25/3 s: one that a process still holds is in Redis again by then. */
 const RENEWED_WITHIN_MS = 9000
+
+/** Returns the work of each master for the limits: its keys, and the scripts that it ran. A replica that took over has only its own. */
+export async function limitsByMaster(redis: RedisCluster): Promise<{ keys: number; scripts: number }[]> {
+  return Promise.all(
+    (await redis.masters()).map(async (master) => {
+      const calls = [...(await master.info('commandstats')).matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
+      return {
+        keys: (await master.keys(LIMITS)).length,
+        scripts: calls.reduce((sum, [, count]) => sum + Number(count), 0),
+      }
+    }),
+  )
+}
 
 /** Slots that Redis knows of and that have not run out. */
 export async function openSlots(redis: RedisCluster): Promise<number> {
