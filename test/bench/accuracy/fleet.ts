@@ -19,6 +19,8 @@ export interface Span {
   readonly to: number
 }
 
+const MOST_FAILED_STARTS = 10
+
 /** The gateway processes of a run, that share their stores. */
 export class Fleet {
   readonly #env: Environment
@@ -26,6 +28,8 @@ export class Fleet {
   readonly members: Member[] = []
   #running: Member[] = []
   #named = 0
+  /** Starts that failed; another followed, as from a supervisor. */
+  failedStarts = 0
   readonly #badExits: string[] = []
 
   constructor(env: Environment) {
@@ -38,10 +42,21 @@ export class Fleet {
 
   async start(): Promise<Member> {
     const name = `gateway ${++this.#named}`
-    const member: Member = { name, gateway: await startGatewayProcess(this.#env), killedAt: undefined }
+    const member: Member = { name, gateway: await this.#launch(), killedAt: undefined }
     this.members.push(member)
     this.#running.push(member)
     return member
+  }
+
+  /** Tries again while Postgres has just changed places, or is overloaded. */
+  async #launch(): Promise<GatewayProcess> {
+    for (;;) {
+      try {
+        return await startGatewayProcess(this.#env)
+      } catch (error) {
+        if (++this.failedStarts > MOST_FAILED_STARTS) throw error
+      }
+    }
   }
 
   /** A running one; callers who count on go round. */

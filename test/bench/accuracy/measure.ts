@@ -148,6 +148,7 @@ function judge(evidence: Evidence): Run {
     `the account that runs dry spent ${(Number(poor.spent) / Number(poor.funds)).toFixed(4)} of what it had`,
     `leases of the dead returned: ${leases.swept}; claims of the dead that expire: ${claims.ofTheDead}`,
     `limits on the masters of Redis: ${byMaster.map(({ keys, scripts }) => `${keys} keys and ${scripts} scripts`).join(', ')}`,
+    `starts that failed and were repeated: ${stage.fleet.failedStarts}`,
     `answers: ${statusesOf(load)}`,
     `told by the processes: ${logOf(stage) || 'nothing'}`,
     ...violations,
