@@ -135,8 +135,8 @@ function judge(evidence: Evidence): Run {
     violations: violations.length,
     overspent: prepaid.filter(([, { funds, spent }]) => spent > funds).length,
     badExits: badExits.length,
-    // The faults of a run make some fail.
-    failed: stage.faults ? null : failedCalls(load),
+    // The faults of a run kill processes.
+    unanswered: stage.faults ? null : unanswered(load),
   }
   const money = shareOfMoney(wanted, served, books)
   const poor = books.wallets.get(`account:${POOR.account}`) ?? { funds: 0n, spent: 0n }
@@ -162,12 +162,10 @@ function awayNotes(what: string, spans: readonly Span[], { from: start }: Span):
   return spans.map(({ from, to }) => `${what} from ${seconds(from - start)} on, for ${seconds(to - from)}`)
 }
 
-/** Returns how many calls had no whole answer, or an error that is not about limits or money. */
-function failedCalls({ wanted }: Load): number {
+/** Returns how many calls had no answer, because their connection was refused or reset. */
+function unanswered({ wanted }: Load): number {
   const sends = wanted.flatMap((each) => each.sends)
-  return sends.filter(({ status, code, sawEnd }) =>
-    status === 200 ? !sawEnd : status !== 402 && status !== 429 && code !== 'quota_lease_exhausted',
-  ).length
+  return sends.filter(({ status, leftAt }) => status === null && leftAt === undefined).length
 }
 
 function statusesOf({ wanted }: Load): string {

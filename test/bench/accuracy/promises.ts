@@ -23,8 +23,8 @@ export interface Remains {
   readonly overspent: number
   /** Processes that did not end in good order. */
   readonly badExits: number
-  /** Calls that failed in a run without faults; null: it had some. */
-  readonly failed: number | null
+  /** Calls without an answer in a run in which no process is killed; null: some are. */
+  readonly unanswered: number | null
 }
 
 /** The promised figures, in the order in which they are reported. */
@@ -45,7 +45,9 @@ export function figuresOf(
     none('violations', remains.violations, "of the ledger's own check"),
     none('accounts overspent', remains.overspent, 'prepaid'),
     none('bad exits', remains.badExits, 'after SIGTERM'),
-    ...(remains.failed === null ? [] : [none('calls failed', remains.failed, 'beside limits and money')]),
+    ...(remains.unanswered === null
+      ? []
+      : [none('calls without an answer', remains.unanswered, 'connections refused or reset')]),
   ]
 }
 
