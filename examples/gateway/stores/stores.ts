@@ -195,7 +195,7 @@ async function storesOf(
     await Promise.all([
       // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
       // write; a write may wait for another process's, and must hold up no key.
-      open(2, { readOnly: true }),
+      open(2, { readOnly: true, atFirstQuery: true }),
       // A year of usage takes seconds, and must hold up none of these.
       open(2, { readOnly: true, atFirstQuery: true }),
       // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
@@ -250,7 +250,7 @@ async function storesOf(
     sessions: new SqlSessionStore(db),
     webhooks: new SqlWebhookStore(db),
     outbox: new SqlWebhookOutbox(db),
-    watchSource: new SqlWatchSource(searches),
+    watchSource: new SqlWatchSource(lookUps),
     changes: new SqlChangeLog(searches),
     retention,
     database: db,

@@ -132,7 +132,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
 
   /** Returns what is known of the last time that the database was restored from a backup; null for nothing. */
   restored(): Promise<RestoredLedger | null> {
-    return findRestored(this.#checks)
+    return findRestored(this.#db)
   }
 
   /** Checks at once whether Postgres still knows the last charge that it has confirmed; else writes the recent ones again. */
