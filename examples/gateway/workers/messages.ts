@@ -59,7 +59,8 @@ export type FromWorker =
 /** One operation on the limits that all workers share. */
 export type LimitAsk =
   | { readonly to: 'admit' | 'peek'; readonly number: number; readonly demand: Demand }
-  | { readonly to: 'release'; readonly number: number; readonly demand: Demand }
+  /** Gives back the slots of the demand with this id. */
+  | { readonly to: 'release'; readonly number: number; readonly id: string }
   | { readonly to: 'hold'; readonly demand: Demand }
   | {
       readonly to: 'book'

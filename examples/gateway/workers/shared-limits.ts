@@ -24,18 +24,20 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
       case 'admit': {
         const verdict = await store.admit(ask.demand)
         if (!verdict.refusedBy) track(ask.demand)
-        return { ask: ask.number, verdict }
+        return { ask: ask.number, verdict: sentVerdict(verdict) }
       }
       case 'peek':
-        return { ask: ask.number, verdict: await store.peek(ask.demand) }
+        return { ask: ask.number, verdict: sentVerdict(await store.peek(ask.demand)) }
       case 'hold':
         store.hold(ask.demand)
         track(ask.demand)
         return undefined
-      case 'release':
-        await store.release(ask.demand)
-        withSlots.delete(ask.demand.id)
+      case 'release': {
+        const demand = withSlots.get(ask.id)
+        if (demand) await store.release(demand)
+        withSlots.delete(ask.id)
         return { ask: ask.number }
+      }
       case 'book':
         await store.book(ask.key, ask.points, ask.windowMs)
         return { ask: ask.number }
@@ -45,6 +47,11 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
   function track(demand: Demand): void {
     if (demand.slots.length > 0) withSlots.set(demand.id, demand)
   }
+}
+
+/** Returns a verdict with the members that a worker reads. The counts of a store have more. */
+function sentVerdict({ refusedBy, waitMs, counts }: Verdict): Verdict {
+  return { refusedBy, waitMs, counts: counts.map(({ used, resetMs }) => ({ used, resetMs })) }
 }
 
 /**
@@ -94,7 +101,7 @@ export class SharedLimitStore implements LimitStore {
   /** Resolves when the primary process has the slots, or does not answer. */
   release(demand: Demand): Promise<void> | undefined {
     if (!this.#held.delete(demand.id)) return undefined
-    const released = this.#answerTo((number) => ({ to: 'release', number, demand }))
+    const released = this.#answerTo((number) => ({ to: 'release', number, id: demand.id }))
     return this.#guard.retry(() => released).then(ignore, ignore)
   }
 
