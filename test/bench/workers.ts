@@ -1,0 +1,132 @@
+/**
+ * The throughput of one gateway with 1, 2, 4 and 8 workers, and the CPU time of a call, on SQLite or on Redis and Postgres:
+ * `node test/bench/workers.ts [--stores sqlite|servers] [--workers none,1,2,4,8] [--seconds 8] [--rounds 3]
+ * [--connections 64]`. See README.md.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../support/gateway-process.ts'
+import { descendantsOf } from '../support/processes.ts'
+import { checkedAnswerBytes } from './answer-check.ts'
+import { benchSource } from './chain.ts'
+import { Engines } from './fleet/engines.ts'
+import { generate } from './load.ts'
+import { cpuSecondsOf, LOAD_CORE, residentKiB, startListening } from './processes.ts'
+import { median } from './statistics.ts'
+import { chatRequest, PATH } from './workload.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    stores: { type: 'string', default: 'sqlite' },
+    workers: { type: 'string', default: 'none,1,2,4,8' },
+    seconds: { type: 'string', default: '8' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+  },
+})
+const seconds = Number(flags.seconds)
+const connections = Number(flags.connections)
+/** `none`: the gateway serves in the process that is started. */
+const shapes = flags.workers.split(',')
+
+/** Each process compiles its code for itself: a new one needs three times the CPU time for its first thousand calls. */
+const WARM_UP_CALLS = 5000
+
+/** Of one round of a shape; CPU time is in microseconds of a core per call. */
+interface Figures {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Of the process that is started. */
+  readonly firstCpu: number
+  readonly workersCpu: number
+  readonly enginesCpu: number
+  readonly mebibytes: number
+}
+
+const upstream = await startListening('upstream', join(import.meta.dirname, 'upstream.ts'), LOAD_CORE)
+
+/** Runs a shape on stores of its own, so that none finds the rows of another. */
+async function measure(shape: string): Promise<Figures> {
+  const folder = await temporaryFolder()
+  const engines = flags.stores === 'servers' ? await Engines.start() : undefined
+  const config = join(folder.path, 'config.json')
+  writeFileSync(config, JSON.stringify(benchSource(upstream.url)))
+  const gateway = await startGatewayProcess({
+    GATEWAY_CONFIG: config,
+    ...(shape !== 'none' && { WORKERS: shape }),
+    ...(engines
+      ? { DATABASE_URL: engines.databaseUrl, REDIS_URL: engines.redisUrl }
+      : { DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}` }),
+  })
+  try {
+    const { pid, url, stop } = gateway
+    const target = { name: shape, pid, url, complaints: () => gateway.stderr, stop }
+    const expectedBytes = await checkedAnswerBytes(target, null)
+    const load = (duration: number) =>
+      generate({ url: url + PATH, body: chatRequest(null), connections, seconds: duration, expectedBytes })
+    const processes = shape === 'none' ? 1 : Number(shape)
+    for (let calls = 0; calls < processes * WARM_UP_CALLS; ) calls += (await load(2)).completed
+    const before = { ...cpuOf(gateway), engines: await engineCpu(engines) }
+    const { completed, faults, seconds: took, p50Ms, p99Ms } = await load(seconds)
+    const after = { ...cpuOf(gateway), engines: await engineCpu(engines) }
+    if (faults > 0) throw new Error(`${faults} calls were not answered as they must be`)
+    const perCall = (of: keyof typeof after) => ((after[of] - before[of]) / completed) * 1e6
+    return {
+      perSecond: completed / took,
+      p50Ms,
+      p99Ms,
+      firstCpu: perCall('first'),
+      workersCpu: perCall('workers'),
+      enginesCpu: perCall('engines'),
+      mebibytes: pidsOf(gateway).reduce((sum, each) => sum + (residentKiB(each) ?? 0), 0) / 1024,
+    }
+  } finally {
+    gateway.kill('SIGTERM')
+    await gateway.exited
+    await engines?.close()
+    await folder.remove()
+  }
+}
+
+function pidsOf({ pid }: GatewayProcess): number[] {
+  return [pid, ...descendantsOf(pid).map((each) => each.pid)]
+}
+
+function cpuOf(gateway: GatewayProcess) {
+  const [first = 0, ...workers] = pidsOf(gateway).map((pid) => cpuSecondsOf(pid) ?? 0)
+  return { first, workers: workers.reduce((sum, each) => sum + each, 0) }
+}
+
+async function engineCpu(engines: Engines | undefined): Promise<number> {
+  const work = await engines?.work()
+  return work ? work.postgresCpu + work.redisCpu : 0
+}
+
+const figures = new Map<string, Figures[]>(shapes.map((shape) => [shape, []]))
+for (let round = 0; round < Number(flags.rounds); round++)
+  for (const shape of shapes) {
+    const each = await measure(shape)
+    console.error(round + 1, shape, each)
+    figures.get(shape)?.push(each)
+  }
+upstream.stop()
+
+const alone = figures.get(shapes[0] as string) ?? []
+console.log(`${flags.stores}, ${connections} connections, ${flags.rounds} rounds of ${seconds} s\n`)
+console.log(
+  '| WORKERS | calls/s | p50 ms | p99 ms | CPU µs per call | ratio | of it the first process | engines | MiB |',
+)
+console.log(`|${' --- |'.repeat(9)}`)
+for (const [shape, all] of figures) {
+  const of = (figure: keyof Figures, digits = 0) => median(all.map((each) => each[figure])).toFixed(digits)
+  const cpu = (each: Figures | undefined) => (each ? each.firstCpu + each.workersCpu : Number.NaN)
+  // Each round beside its own: the machine may have been slower then.
+  const ratio = median(all.map((each, i) => cpu(each) / cpu(alone[i]))).toFixed(2)
+  const latency = [of('p50Ms', 1), of('p99Ms', 1)]
+  const parts = [of('firstCpu'), of('enginesCpu'), of('mebibytes')]
+  console.log(
+    `| ${[shape, of('perSecond'), ...latency, median(all.map(cpu)).toFixed(0), ratio, ...parts].join(' | ')} |`,
+  )
+}
