@@ -89,6 +89,11 @@ async function runWorkers(
   config: ServedConfig,
   logger: Logger,
 ): Promise<Running> {
+  if (count > 1 && settings.databaseUrl.startsWith('sqlite:'))
+    logger.warn(
+      { workers: count },
+      'SQLite has one writer at a time: workers that write much wait for each other, which they do not with Postgres',
+    )
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
   // Secrets are read once for all: a file that changes meanwhile would give each worker another one.
   const { region } = config
