@@ -16,8 +16,9 @@ const BUILT = join(ROOT, 'dist/gateway/start.js')
 const BUILT_BIN = join(ROOT, 'dist/gateway/bin.js')
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  .scripts.start.split(' ')
-  .slice('exec node'.split(' ').length, -1)
+  .scripts.start.split('exec node ')[1]
+  .split(' ')
+  .slice(0, -1)
 const FROM_SOURCE: readonly string[] = [process.execPath, ...NODE_OPTIONS, SOURCE]
 const isBuilt = Boolean(process.env[BUILT_GATEWAY])
 const BUILT_OPTIONS = NODE_OPTIONS.filter((option) => !option.startsWith('--conditions'))
