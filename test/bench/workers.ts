@@ -1,8 +1,4 @@
-/**
- * The throughput of one gateway with 1, 2, 4 and 8 workers, and the CPU time of a call, on SQLite or on Redis and Postgres:
- * `node test/bench/workers.ts [--stores sqlite|servers] [--workers none,1,2,4,8] [--seconds 8] [--rounds 3]
- * [--connections 64]`. See README.md.
- */
+// The throughput and the CPU time of a call with 1 to 8 workers: node test/bench/workers.ts --help
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -23,8 +19,15 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '8' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
+    help: { type: 'boolean', default: false },
   },
 })
+if (flags.help) {
+  console.log(
+    '--stores sqlite or servers (Redis and Postgres), --workers none,1,2,4,8, --seconds, --rounds, --connections',
+  )
+  process.exit()
+}
 const seconds = Number(flags.seconds)
 const connections = Number(flags.connections)
 /** `none`: the gateway serves in the process that is started. */
