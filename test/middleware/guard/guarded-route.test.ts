@@ -285,4 +285,63 @@ describe('guard before route', () => {
     )
     assert.equal(entry.billing?.charged, '4')
   })
+
+  const stuckOn =
+    (word: string, onStuck: () => void = () => {}): GuardOptions['output'] =>
+    (text) => {
+      if (!text.includes(word)) return 'allow'
+      onStuck()
+      return new Promise(() => {})
+    }
+  const stuckStream = events(chatEvents([...Array(8).fill('harmless, '), 'now it is stuck', ' and more']))
+
+  it('ends a stream whose guard does not settle, charges what was produced, and serves the next call', async (t) => {
+    const { send, entryOf } = await guarded(
+      t,
+      [guard({ name: 'slow', output: stuckOn('stuck'), windowChars: 20, timeoutMs: 50 })],
+      (res, { json }, index) =>
+        json.stream ? stuckStream(res, { json } as never, index) : chatAnswer(res, 'fine'),
+    )
+    const response = await send('/v1/chat/completions', chat('hi', { stream: true }))
+    const { text } = await textOf(response)
+    assert.match(text, /"code":"content_filtered"/)
+    assert.doesNotMatch(text, /stuck|more|\[DONE\]/)
+    const { error_code, billing, guards } = await entryOf(response)
+    assert.deepEqual([error_code, guards?.[0]?.decision], ['content_filtered', 'failed'])
+    assert.ok(Number(billing?.charged) > 1)
+    assert.equal((await send('/v1/chat/completions', chat('hi'))).status, 200)
+  })
+
+  it('releases and charges a stream whose caller leaves while a window of it is checked', async (t) => {
+    const checking = Promise.withResolvers<void>()
+    const { send, entryOf, upstream } = await guarded(
+      t,
+      [guard({ output: stuckOn('stuck', checking.resolve), windowChars: 20, timeoutMs: 600_000 })],
+      async (res, request, index) => {
+        const [begin, ...rest] = chatEvents([...Array(8).fill('harmless, '), 'now it is stuck, ', 'and more'])
+        res.writeHead(200, { 'content-type': 'text/event-stream' })
+        res.write(begin)
+        for (const each of rest.slice(0, 10)) {
+          res.write(each)
+          await new Promise(setImmediate)
+        }
+        // It does not end by itself.
+        await until(() => request.cut || index > 0, 'the gateway leaves')
+      },
+    )
+    const leaving = new AbortController()
+    const response = await send('/v1/chat/completions', chat('hi', { stream: true }), {
+      signal: leaving.signal,
+    })
+    const reading = textOf(response)
+    await checking.promise
+    leaving.abort()
+    assert.doesNotMatch((await reading).text, /stuck/)
+    const entry = await entryOf(response)
+    assert.deepEqual(
+      [entry.error_code, entry.outcome, Number(entry.billing?.charged) > 1],
+      ['client_closed_request', 'interrupted', true],
+    )
+    await until(() => upstream.requests[0]?.cut === true, 'the line is left, too')
+  })
 })
