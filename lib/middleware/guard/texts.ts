@@ -57,9 +57,23 @@ function isText(name: string, text: string, type: unknown): boolean {
   return !NO_TEXT.has(name) || (name === 'data' && type === 'text')
 }
 
+/** Whether the text of a member, or of a stream of pieces with this name, is JSON: the arguments of a tool. */
+export function isJsonText(name: string): boolean {
+  return /arguments|partial_json/.test(name)
+}
+
+/** Writes escaped letters of JSON as themselves, which means the same: `\u00fc` hides nothing from a pattern. */
+export function withoutEscapes(json: string): string {
+  return json.replace(/\\(?:u([\da-f]{4})|.)/gis, (given: string, code: string | undefined) => {
+    const letter = code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16))
+    return letter === '' || letter < ' ' || letter === '"' || letter === '\\' ? given : letter
+  })
+}
+
 function textMember(members: Record<string, unknown>, name: string): Text {
+  const text = members[name] as string
   return {
-    text: members[name] as string,
+    text: isJsonText(name) ? withoutEscapes(text) : text,
     set(text) {
       members[name] = text
     },

@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject, type JsonObject, parseKeepingIntegers } from '../../core/json/index.ts'
 import { endOfFrame, readFrame } from '../../core/protocols/index.ts'
 import type { Checker } from './checker.ts'
-import { dropLogprobs, type Text, textsOf } from './texts.ts'
+import { dropLogprobs, isJsonText, type Text, textsOf, withoutEscapes } from './texts.ts'
 
 /** A text that comes in pieces, such as the content of a choice or the arguments of a tool. */
 interface Channel {
@@ -14,6 +14,8 @@ interface Channel {
   checked: number
   /** How much of it may go out. */
   free: number
+  /** Whether it is JSON: the arguments of a tool. */
+  readonly isJson: boolean
   /** The channels that follow one another, such as those of a choice. */
   readonly group: string
   /** Whether another channel of the group has followed: then nothing stays behind, for it may not continue. */
@@ -142,7 +144,10 @@ export class WindowStream implements StreamFilter {
   #channelOf(key: string, group: string): Channel {
     const known = this.#channels.get(key)
     if (known) return known
-    const channel: Channel = { text: '', checked: 0, free: 0, group, isOver: false, sent: '' }
+    const channel: Channel = {
+      ...{ text: '', checked: 0, free: 0, isJson: isJsonText(key), group },
+      ...{ isOver: false, sent: '' },
+    }
     this.#channels.set(key, channel)
     return channel
   }
@@ -152,8 +157,9 @@ export class WindowStream implements StreamFilter {
     for (const channel of this.#channels.values()) {
       const held = channel.isOver ? 0 : most
       if (channel.checked < channel.text.length) {
-        const { sent } = channel
-        const replaced = await this.#checker.check(sent + channel.text)
+        const { sent, isJson } = channel
+        const text = sent + channel.text
+        const replaced = await this.#checker.check(isJson ? withoutEscapes(text) : text)
         if (replaced !== undefined) {
           if (!replaced.startsWith(sent)) throw this.#checker.unreplaceable()
           this.#replace(channel, replaced.slice(sent.length), held)

@@ -179,6 +179,32 @@ describe('the windows of a guarded stream', () => {
     }
   })
 
+  it('find in arguments of tools what JSON has escaped, as a plain answer does', async (t) => {
+    const output = patterns({ mask: [/Jürgen 🦉/] })
+    const args = '{"to":"J\\u00fcrgen \\ud83e\\udd89","path":"C:\\\\u00fc","said":"\\"hi\\"\\n","pad":"abc"}'
+    const expected = { ...JSON.parse(args), to: '[removed]' }
+    const { response } = await streamed(t, { output, windowChars: 60 }, async (res) => {
+      res.write(tool('', 'mail'))
+      for (const part of args.match(/[\s\S]{1,4}/g) as string[]) {
+        res.write(tool(part))
+        await new Promise(setImmediate)
+      }
+      res.end('data: [DONE]\n\n')
+    })
+    assert.deepEqual(JSON.parse(joined((await read(await response)).text, 'arguments')), expected)
+    const plain = await streamed(t, { output }, (res) => {
+      const message = { tool_calls: [{ function: { name: 'mail', arguments: args } }] }
+      res.type('json').send(JSON.stringify({ choices: [{ index: 0, message }] }))
+    })
+    const answer = (await (await plain.response).json()) as {
+      choices: { message: { tool_calls: { function: { arguments: string } }[] } }[]
+    }
+    assert.deepEqual(
+      JSON.parse(answer.choices[0]?.message.tool_calls[0]?.function.arguments as string),
+      expected,
+    )
+  })
+
   it('mask each of several choices that come in turn', async (t) => {
     const said = ['0: it is ', `${CARD}, `, 'and so on, '.repeat(6)].join('')
     const parts = said.match(/[\s\S]{1,4}/g) as string[]
