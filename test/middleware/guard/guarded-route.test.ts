@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RequestHandler } from 'express'
-import { callOf, type GuardOptions, guard } from '../../../lib/index.ts'
+import { callOf, guard } from '../../../lib/index.ts'
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
-import { patterns } from '../../../lib/middleware/guard/index.ts'
+import { type GuardFunction, patterns } from '../../../lib/middleware/guard/index.ts'
 import { assembledGateway } from '../../support/assembled-gateway.ts'
 import {
   chatAnswer,
@@ -16,7 +16,7 @@ import { until } from '../../support/until.ts'
 
 const CARD = '4111 1111 1111 1111'
 const maskCards = patterns({ mask: [/\d{4}(?: \d{4}){3}/] })
-const refuseSecrets: GuardOptions['output'] = (text) =>
+const refuseSecrets: GuardFunction = (text) =>
   text.includes('secret') ? { refuse: 'it has a secret' } : 'allow'
 
 interface Guarded {
@@ -287,7 +287,7 @@ describe('guard before route', () => {
   })
 
   const stuckOn =
-    (word: string, onStuck: () => void = () => {}): GuardOptions['output'] =>
+    (word: string, onStuck: () => void = () => {}): GuardFunction =>
     (text) => {
       if (!text.includes(word)) return 'allow'
       onStuck()

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Response as Answer } from 'express'
 import { callOf, errorEnvelope, type GuardOptions, guard } from '../../../lib/index.ts'
-import { patterns } from '../../../lib/middleware/guard/index.ts'
+import { type GuardFunction, patterns } from '../../../lib/middleware/guard/index.ts'
 import { serveApp } from '../../support/app-server.ts'
 import { messageEvent } from '../../support/scripted-upstream.ts'
 
 const CARD = '4111 1111 1111 1111'
 const maskCards = patterns({ mask: [/\d{4}(?: \d{4}){3}/] })
-const noSecrets: GuardOptions['output'] = (text) =>
-  text.includes('secret') ? { refuse: 'it has a secret' } : 'allow'
+const noSecrets: GuardFunction = (text) => (text.includes('secret') ? { refuse: 'it has a secret' } : 'allow')
 
 /** Asks an app whose handler writes a stream behind a guard. */
 async function streamed(
@@ -222,7 +221,7 @@ describe('the windows of a guarded stream', () => {
   })
 
   it('decide by onError while the function does not settle', async (t) => {
-    const stuck: GuardOptions['output'] = (text) => (text.includes('stuck') ? new Promise(() => {}) : 'allow')
+    const stuck: GuardFunction = (text) => (text.includes('stuck') ? new Promise(() => {}) : 'allow')
     const writeAll = (parts: readonly string[]) => async (res: Answer) => {
       for (const content of parts) {
         res.write(chunk({ content }))
@@ -248,7 +247,7 @@ describe('the windows of a guarded stream', () => {
 
   it('let go of a caller that leaves while one of them is checked', async (t) => {
     const checking = Promise.withResolvers<void>()
-    const output: GuardOptions['output'] = (text) => {
+    const output: GuardFunction = (text) => {
       if (!text.includes('stuck')) return 'allow'
       checking.resolve()
       return new Promise(() => {})
