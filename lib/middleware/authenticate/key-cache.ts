@@ -32,9 +32,6 @@ export class KeyCache implements KeyDirectory {
   readonly #options: KeyCacheOptions
   readonly #known = new Map<string, Entry>()
   readonly #unknown = new Map<string, Entry>()
-  /** Reused, because a new iterator would walk over all deleted entries. */
-  readonly #oldestKnown = this.#known.keys()
-  readonly #oldestUnknown = this.#unknown.keys()
   readonly #pending = new Map<string, Promise<KeyRecord | undefined>>()
 
   constructor(directory: KeyDirectory, options: KeyCacheOptions) {
@@ -99,11 +96,8 @@ export class KeyCache implements KeyDirectory {
     const store = entry.record ? this.#known : this.#unknown
     store.set(secretHash, entry)
     const max = entry.record ? this.#options.maxEntries : Math.ceil(this.#options.maxEntries / 10)
-    if (store.size > max) this.#forgetOldest(store)
-  }
-
-  #forgetOldest(store: Map<string, Entry>): void {
-    const oldest = (store === this.#known ? this.#oldestKnown : this.#oldestUnknown).next().value
+    // An iterator that is kept would keep all that the Map ever held.
+    const [oldest] = store.size > max ? store.keys() : []
     if (oldest !== undefined) store.delete(oldest)
   }
 }
