@@ -1,6 +1,6 @@
 import { type Answered, attempt, discard, type Failed, type Replayed } from './attempt.ts'
 import { type Fetch, type RepeatableRequest, repeatableRequest } from './repeatable-request.ts'
-import { fetchReplayed } from './replayed-answer.ts'
+import { answerFrom, ReplayError } from './replay.ts'
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './retry-options.ts'
 import { backoffMs, sleep } from './waits.ts'
 
@@ -75,4 +75,42 @@ function delayOf({ code, namedWaitMs }: Failed, made: number, policy: RetryPolic
 function lastAnswer({ response, error }: Failed): Answered {
   if (response) return { kind: 'answered', response }
   throw error
+}
+
+/** The headers of the request that are also sent to the call log. */
+const CREDENTIALS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
+
+/** The waits between look-ups. Entries are written within a second. */
+const LOOK_UP_WAITS_MS = [100, 400, 1600]
+
+/**
+ * Fetches the answer of a request that ran before from the call log.
+ *
+ * @param read a `fetch` with retries.
+ * @throws {ReplayError} if the call log does not have the complete answer.
+ */
+async function fetchReplayed(
+  read: Fetch,
+  { url, headers, signal }: RepeatableRequest,
+  originalRequestId: string,
+  policy: RetryPolicy,
+): Promise<Response> {
+  const unreadable = (cause: unknown): never => {
+    if (signal?.aborted) throw cause
+    throw new ReplayError('unreadable', originalRequestId, { cause })
+  }
+  const entryUrl = policy.callLogUrl(url, originalRequestId)
+  const own = new Headers()
+  for (const name of CREDENTIALS) {
+    const value = headers.get(name)
+    if (value !== null) own.set(name, value)
+  }
+  for (const waitMs of [...LOOK_UP_WAITS_MS, undefined]) {
+    const response = await read(entryUrl, { headers: own, signal: signal ?? null }).catch(unreadable)
+    if (response.ok) return answerFrom(await response.json().catch(unreadable), originalRequestId)
+    discard(response)
+    if (response.status !== 404) unreadable(new Error(`GET ${entryUrl} answered ${response.status}`))
+    if (waitMs !== undefined) await sleep(waitMs, signal)
+  }
+  throw new ReplayError('not_found', originalRequestId)
 }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { UnsentError } from '../../lib/routing/attempt/failure.ts'
-import { openTunnel } from '../../lib/routing/lines/tunnel.ts'
+import { openTunnel } from '../../lib/routing/lines/line-connect.ts'
 
 /** A proxy whose answer a test sets, and the requests that it got. */
 async function proxyOf(t: TestContext, answer: (socket: Socket) => void) {

@@ -26,7 +26,7 @@ import {
   type ParsedPrice,
 } from './config-schema.ts'
 import { dialectOf } from './dialect-members.ts'
-import { knownMembers } from './known-members.ts'
+import { knownMembers } from './json-schema.ts'
 import { proxyByVariables, proxyVariableFaults } from './proxy-variables.ts'
 import { type Variables, type WithSecrets, withSecrets } from './secrets.ts'
 import { validParts } from './valid-parts.ts'

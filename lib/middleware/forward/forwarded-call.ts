@@ -13,6 +13,8 @@ import type { AttemptContext, AttemptResult } from '../../routing/try-candidates
 import { holdsSecret, mayHoldSecret, readBegin } from './answer-secrets.ts'
 import { PaidMinutes, settleAtPrice } from './charges.ts'
 import type { Forwarding } from './forwarding.ts'
+import { agentOf } from './line-agent.ts'
+import type { UpstreamTarget } from './proxied-exchange.ts'
 import { type Opening, ProxiedExchange, relayAnswer } from './proxied-exchange.ts'
 import {
   answerHeaders,
@@ -34,7 +36,6 @@ import {
   relayModeOf,
 } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
-import { agentOf, type UpstreamTarget } from './upstream-proxy.ts'
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 

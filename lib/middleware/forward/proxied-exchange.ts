@@ -1,15 +1,18 @@
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { RequestHandler as ProxyHandler } from 'http-proxy-middleware'
 import type { AttemptRecord } from '../../core/call/index.ts'
+import { http } from '../../core/call/node-http.ts'
 import { PieceCount } from '../../core/memory/index.ts'
+import { lookupAny } from '../../core/public-address/index.ts'
 import { Exchange } from '../../routing/attempt/exchange.ts'
 import { type AttemptEnd, connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import type { CheckedBody } from './body-checks/body.ts'
 import { hasBody } from './relay-headers.ts'
 import { readError } from './relayed-answer.ts'
-import { sendUpstream, type UpstreamEvents, type UpstreamTarget, upgradeUpstream } from './upstream-proxy.ts'
 
 /** Smaller pieces that come in one turn of the event loop are sent together: a write costs more than they do. */
 const SENT_ALONE_BYTES = 4096
@@ -28,7 +31,7 @@ export type Opening =
  * the first byte and silence apply. The call has a clock for
  * the whole of it. Silence counts only while the line is waited for.
  */
-export class ProxiedExchange extends Exchange implements UpstreamEvents {
+export class ProxiedExchange extends Exchange {
   readonly #caller: IncomingMessage
   readonly #source: Readable
   readonly #watch: CheckedBody['watch']
@@ -285,4 +288,149 @@ export async function relayAnswer(
     if (res.destroyed) exchange.abandon()
     else exchange.failed(error as Error)
   }
+}
+
+/** The request to a line. */
+export interface UpstreamTarget {
+  readonly origin: string
+  /** The path with the query. */
+  readonly path: string
+  readonly method: string
+  /** The headers that come from the caller. */
+  readonly headers: Record<string, string>
+  /** The headers that the gateway adds, with the credentials. They take precedence. */
+  readonly lineHeaders: Record<string, string>
+  /** Opens the connections to a line with a proxy or certificates of its own; undefined for all others. */
+  readonly agent: Agent | undefined
+}
+
+/**
+ * The request object given to the proxy. It is not the caller's, for two reasons:
+ *
+ * - The proxy copies every header of its request, and no option removes one: `headers` only adds, and `proxyReq`,
+ * where they could be removed, is not emitted for a request with `Expect`. The caller's key would leak.
+ * - The proxy destroys its response when the upstream breaks off, even with `selfHandleResponse`, before an error
+ * could be sent.
+ */
+class OutboundRequest extends http.IncomingMessage {
+  readonly target: UpstreamTarget
+  readonly exchange: ProxiedExchange
+  readonly body: Readable | undefined
+
+  constructor(socket: Socket, target: UpstreamTarget, exchange: ProxiedExchange, body?: Readable) {
+    super(socket)
+    this.method = target.method
+    this.url = target.path
+    this.headers = target.headers
+    this.target = target
+    this.exchange = exchange
+    this.body = body
+  }
+}
+
+/**
+ * The socket given to the proxy for an upgrade. It discards what is written: the proxy writes the head of the
+ * upstream's answer unchanged, with cookies and request ids, and `selfHandleResponse` does not cover upgrades.
+ */
+class DiscardingSocket extends Socket {
+  override _write(_chunk: unknown, _encoding: string, done: () => void): void {
+    done()
+  }
+
+  override _writev(_chunks: unknown, done: () => void): void {
+    done()
+  }
+}
+
+/**
+ * http-proxy-middleware sends the request, with the gateway's headers over the caller's, and the body as fast as the
+ * upstream takes it. It neither answers nor upgrades by itself.
+ */
+async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
+  const { createProxyMiddleware } = await import('http-proxy-middleware')
+  const https = await import('node:https')
+  // A connection for each exchange: a kept-alive one may be dead, and a partly sent body cannot be sent again.
+  const options = { keepAlive: false, lookup: lookupAny }
+  const plainAgent = new http.Agent(options)
+  const tlsAgent = new https.Agent(options)
+  return createProxyMiddleware<OutboundRequest, ServerResponse>({
+    ws: false,
+    selfHandleResponse: true,
+    followRedirects: false,
+    pathFilter: () => true,
+    router: ({ target, body }, _res, options) => {
+      // Not in `proxyReq`, which is not emitted for a request with "Expect".
+      options.headers = target.lineHeaders
+      options.agent = target.agent ?? (target.origin.startsWith('https:') ? tlsAgent : plainAgent)
+      if (body) options.buffer = body
+      return target.origin
+    },
+    // The default plugins answer errors themselves; without them there is no `on` option either.
+    ejectPlugins: true,
+    plugins: [
+      (server) => {
+        server.on('proxyReq', (request, { exchange }) => exchange.requested(request))
+        server.on('proxyRes', (response, { exchange }) => exchange.answered(response))
+        server.on('proxyReqWs', (request, { exchange }, socket) => watchUpgrade(request, exchange, socket))
+        server.on('error', (error, req) => req?.exchange.failed(error))
+        server.on('econnreset', (error, { exchange }) => exchange.failed(error))
+      },
+    ],
+  })
+}
+
+let created: ProxyHandler<OutboundRequest, ServerResponse> | undefined
+
+/** Returns the proxy. Its package is loaded with the first request: most apps never pass one on. */
+async function proxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
+  created ??= await createProxy()
+  return created
+}
+
+/** Reports the result of a handshake. The proxy pipes the two sockets together, and they are separated at once. */
+function watchUpgrade(request: ClientRequest, exchange: ProxiedExchange, unread: Socket): void {
+  exchange.requested(request)
+  request.on('response', (response) => {
+    // The proxy passes nothing on to a socket that is destroyed before its own listener runs.
+    unread.destroy()
+    exchange.refused(response)
+  })
+  // The proxy adds its listener right after this event, so ours runs after it. Nothing has flowed by then.
+  queueMicrotask(() => {
+    request.on('upgrade', (response, socket) => {
+      socket.unpipe(unread)
+      unread.unpipe(socket)
+      exchange.switched(response, socket)
+    })
+  })
+}
+
+/** Sends a request and its body. */
+export function sendUpstream(
+  caller: IncomingMessage,
+  target: UpstreamTarget,
+  exchange: ProxiedExchange,
+  body: Readable,
+): void {
+  const req = new OutboundRequest(caller.socket, target, exchange, body)
+  const failed = (error: unknown): void => exchange.failed(asError(error))
+  proxy()
+    .then((send) => send(req, new http.ServerResponse(req), failed))
+    .catch(failed)
+}
+
+/** Sends a WebSocket handshake. */
+export function upgradeUpstream(
+  caller: IncomingMessage,
+  target: UpstreamTarget,
+  exchange: ProxiedExchange,
+): void {
+  const req = new OutboundRequest(caller.socket, target, exchange)
+  proxy()
+    .then(({ upgrade }) => upgrade(req, new DiscardingSocket(), Buffer.alloc(0)))
+    .catch((error: unknown) => exchange.failed(asError(error)))
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('the proxy did not take the request')
 }

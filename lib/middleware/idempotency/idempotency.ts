@@ -1,8 +1,9 @@
+import type { ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf, holdEnd, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { IdempotencyRecord } from '../../core/idempotency/index.ts'
-import { contentOf, fingerprintOf } from '../../core/repetition/index.ts'
+import { answerRecordIn, contentOf, fingerprintOf, sendRecorded } from '../../core/repetition/index.ts'
 import { AnswerBody } from './answer-body.ts'
 import { AnswerTrace } from './answer-trace.ts'
 import { HeldClaim } from './claim-keeper.ts'
@@ -10,7 +11,6 @@ import { KeyedCall, ReplayedCall } from './claimed-call.ts'
 import { readKey, recordId } from './idempotency-key.ts'
 import { type IdempotencyOptions, validate } from './idempotency-options.ts'
 import { refuseFor, refuseUnchecked } from './refusals.ts'
-import { sendAgain } from './send-again.ts'
 
 /** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
@@ -164,4 +164,18 @@ function judgedContentOf(req: Request, call: OpenCall): unknown {
         'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
     })
   return content.value
+}
+
+/**
+ * Answers a repetition as the first request was answered.
+ *
+ * @returns whether it did: not if the first is still running, had other content, or its answer was not kept or cannot be read.
+ */
+export function sendAgain(record: IdempotencyRecord, fingerprint: string, res: ServerResponse): boolean {
+  const { state, answer, owner } = record
+  if (state !== 'completed' || record.fingerprint !== fingerprint || answer === undefined) return false
+  const kept = answerRecordIn(answer)
+  if (!kept) return false
+  sendRecorded(kept, res, { 'idempotent-replayed': 'true', 'x-original-request-id': owner })
+  return true
 }

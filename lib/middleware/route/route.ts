@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type CallRequest, callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -14,7 +15,6 @@ import { type DecidingAttempt, newTrace } from '../../routing/try-candidates.ts'
 import { type ModelChoice, tryModels } from '../../routing/try-models.ts'
 import { type AnswerEnd, attemptOn, type RoutedCall } from './attempt/attempt.ts'
 import { finishCall } from './attempt/finish-call.ts'
-import { answerEstimate, isEstimable } from './estimated-answer.ts'
 
 /** Options of {@link route}. */
 export interface RouteOptions extends RoutingOptions {
@@ -130,4 +130,30 @@ function validate(options: RouteOptions) {
   checkOptions('route', options, RULES)
   const { drainMs = 10_000, onDisconnect = 'abort', lines = new LineRegistry() } = options
   return { ...routingSettings(options), lines, disconnect: { drainMs, onDisconnect } }
+}
+
+/**
+ * Whether a call that no line serves can be answered with an estimate: the endpoint decided that no line is left, and not a
+ * filter behind it.
+ *
+ * @param error why no line served the call.
+ */
+function isEstimable(error: unknown, { routing }: OpenCall, { operation }: CallRequest): boolean {
+  if (!operation.estimatedAnswer || !routing) return false
+  if (!(error instanceof GatewayError) || error.code !== 'no_candidate') return false
+  const reasons = routing.eliminated.map(({ reason }) => reason)
+  return reasons.includes('protocol') && !reasons.includes('price_ceiling')
+}
+
+/** Answers a call with the gateway's own estimate. The header `X-Gateway-Estimated` says so. */
+async function answerEstimate(
+  call: OpenCall,
+  { operation, estimatedInputTokens }: CallRequest,
+  res: ServerResponse,
+): Promise<void> {
+  const body = JSON.stringify(operation.estimatedAnswer?.(estimatedInputTokens))
+  await call.settle({ outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: body })
+  call.assertOwnsClaim()
+  if (call.left) return
+  res.writeHead(200, { 'content-type': 'application/json', 'x-gateway-estimated': 'true' }).end(body)
 }

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import type { IdempotencyRecord } from '../../../lib/core/idempotency/index.ts'
-import { sendAgain } from '../../../lib/middleware/idempotency/send-again.ts'
+import { sendAgain } from '../../../lib/middleware/idempotency/idempotency.ts'
 
 describe('a repetition', () => {
   const record: IdempotencyRecord = {

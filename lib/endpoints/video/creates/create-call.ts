@@ -1,14 +1,26 @@
 import type { CallRequest, ChosenLine, LineSender, OpenCall } from '../../../core/call/index.ts'
 import { type Line, NO_TAGS } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import { type CreateTarget, type TaskIntent, taskIdOf, type VideoTask } from '../../../ledger/tasks/task.ts'
+import {
+  taskParameters,
+  textsOf,
+  type VideoBody,
+  type VideoTaskBody,
+} from '../../../core/operations/index.ts'
+import {
+  type CreateTarget,
+  type TaskIntent,
+  taskIdOf,
+  type VideoFacts,
+  type VideoTask,
+} from '../../../ledger/tasks/task.ts'
 import { mostItCosts } from '../../../ledger/tasks/task-cost.ts'
 import type { LineAccess } from '../../../routing/line-access.ts'
+import { framingOf, sizeOf } from '../lines/frame-size.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
 import type { VideoCreate } from '../lines/video-create.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import { CreateRecord, type RecordDeps } from './create-record.ts'
-import { requestedFacts } from './requested-facts.ts'
 
 /** The parts that {@link CreateCall} works with. */
 export interface CreateDeps extends RecordDeps {
@@ -138,4 +150,44 @@ export class CreateCall {
       claim: claim && { id: claim.id, owner: claim.owner },
     }
   }
+}
+
+/** The size of the OpenAI-style protocol for a request without one. */
+const DEFAULT_SIZE = '720x1280'
+
+function requestedFacts(request: CallRequest, source: VideoTask | undefined): VideoFacts {
+  const { operation, body, units: seconds } = request
+  const nothing: VideoFacts = {
+    seconds,
+    size: null,
+    resolution: null,
+    ratio: null,
+    framesPerSecond: null,
+    seed: null,
+    audio: null,
+    remixOf: source?.id ?? null,
+  }
+  if (operation.protocol === 'ark') return { ...nothing, ...ofTask(body.json as VideoTaskBody) }
+  return { ...nothing, ...ofSize(source ? source.facts.size : (body.json as VideoBody).size) }
+}
+
+function ofSize(given: string | null | undefined): Partial<VideoFacts> {
+  const size = given ?? DEFAULT_SIZE
+  return { size, ...framingOf(size) }
+}
+
+function ofTask(body: VideoTaskBody): Partial<VideoFacts> {
+  const { given } = taskParameters(body, textsOf(body))
+  const seed = given.get('seed')
+  const [resolution, ratio] = [textOf(given.get('resolution')), textOf(given.get('ratio'))]
+  return {
+    resolution,
+    ratio,
+    size: (resolution && ratio && sizeOf({ resolution, ratio })) || null,
+    seed: typeof seed === 'number' && Number.isSafeInteger(seed) ? seed : null,
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, 40).toWellFormed() : null
 }
