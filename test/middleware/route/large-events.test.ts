@@ -7,7 +7,7 @@ import { chatChunk, chatEvents } from '../../support/scripted-upstream.ts'
 
 const MB = 1024 * 1024
 const PIECE = 16 * 1024
-const RUNS = 5
+const RUNS = 3
 
 const LARGE = chatChunk({ content: 'x'.repeat(10 * MB) })
 const LARGE_IN_CRLF = LARGE.replaceAll('\n', '\r\n')

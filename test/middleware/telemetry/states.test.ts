@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { newEvent } from '../../../lib/management/webhooks/index.ts'
 import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
@@ -12,6 +13,8 @@ import { KEY, startObserved } from './observed-gateway.ts'
 import type { Scrape } from './scrape.ts'
 
 const CHAT = '/v1/chat/completions'
+/** The pause between two questions for what comes by itself: without one, the questions take all of a core. */
+const PAUSE_MS = 20
 
 /** The states that the metrics report for a line's circuit. */
 const circuitOf = (scrape: Scrape): readonly (string | undefined)[] =>
@@ -34,7 +37,7 @@ test('a circuit that opens and is closed again: its state, and how often it chan
   const changes = (scrape: Scrape, state: string) =>
     scrape.sum('model_gateway_line_circuit_changes_total', { model_gateway_circuit_state: state })
   assert.deepEqual([circuitOf(open), changes(open, 'open')], [['open'], 1])
-  while ((await gateway.post(CHAT, chatBody())).status !== 200);
+  while ((await gateway.post(CHAT, chatBody())).status !== 200) await sleep(PAUSE_MS)
   const closed = await gateway.scrape()
   assert.deepEqual(circuitOf(closed), ['closed'])
   assert.deepEqual(
@@ -74,10 +77,13 @@ test('a store that goes away and comes back: whether it is away, and how often i
   const failed = await gateway.scrape()
   assert.deepEqual(told(failed), [0, 0], 'one key that fails')
   assert.equal(failed.sum('model_gateway_idempotency_total', { model_gateway_outcome: 'unclaimed' }), 1)
-  while (told(await gateway.scrape())[0] === 0) assert.equal((await keyed()).status, 500)
+  while (told(await gateway.scrape())[0] === 0) {
+    assert.equal((await keyed()).status, 500)
+    await sleep(PAUSE_MS)
+  }
   assert.deepEqual(told(await gateway.scrape()), [1, 1], 'all have failed for a while')
   claims.faults.clear()
-  while ((await keyed()).status !== 200);
+  while ((await keyed()).status !== 200) await sleep(PAUSE_MS)
   assert.deepEqual(told(await gateway.scrape()), [0, 1])
 })
 
@@ -94,7 +100,7 @@ test('a call log that cannot be written: its entries wait', async (t) => {
   const waiting = await gateway.scrape()
   assert.equal(waiting.sum('model_gateway_call_log_queued'), 3)
   fails = false
-  while ((await gateway.scrape()).sum('model_gateway_call_log_queued') > 0);
+  while ((await gateway.scrape()).sum('model_gateway_call_log_queued') > 0) await sleep(PAUSE_MS)
   assert.equal((await gateway.scrape()).sum('model_gateway_call_log_dropped_total'), 0)
 })
 
@@ -147,8 +153,11 @@ test('webhooks, budgets, connections and readiness, as they are', async (t) => {
   assert.equal(scrape.sum('model_gateway_ready'), 1)
   const deliveries = (model_gateway_outcome: string) =>
     scrape.sum('model_gateway_webhook_deliveries_total', { model_gateway_outcome })
-  while (deliveries('given_up') === 0) scrape = await gateway.scrape()
+  while (deliveries('given_up') === 0) {
+    await sleep(PAUSE_MS)
+    scrape = await gateway.scrape()
+  }
   assert.deepEqual([deliveries('delivered'), deliveries('failed')], [0, 0])
   isAway = true
-  while ((await gateway.scrape()).sum('model_gateway_ready') === 1);
+  while ((await gateway.scrape()).sum('model_gateway_ready') === 1) await sleep(PAUSE_MS)
 })

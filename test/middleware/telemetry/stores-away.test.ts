@@ -54,12 +54,16 @@ test('each store that is away is told by its name, and told to be back', async (
   // Nobody gets past the keys, so nothing is asked of the stored responses.
   await askAll()
   let scrape = await gateway.scrape()
-  while (told(scrape, 'model_gateway_store_away').includes(0)) scrape = await gateway.scrape()
+  while (told(scrape, 'model_gateway_store_away').includes(0)) {
+    await sleep(50)
+    scrape = await gateway.scrape()
+  }
   assert.deepEqual(told(scrape, 'model_gateway_store_outages_total'), [1, 1, 1, 1, 1])
   assert.equal(scrape.sum('model_gateway_store_away', { model_gateway_store: 'kept_things' }), 0)
 
   down = false
   do {
+    await sleep(50)
     await askAll()
     scrape = await gateway.scrape()
   } while (told(scrape, 'model_gateway_store_away').includes(1))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { MemoryTaskStore } from '../../../lib/endpoints/video/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
@@ -54,7 +55,10 @@ test('so is one that nobody asks for, and none that failed', async (t) => {
   await makeVideo(gateway)
   upstream.last.status = 'completed'
   let told = await charged(gateway)
-  while (told.length === 0) told = await charged(gateway)
+  while (told.length === 0) {
+    await sleep(20)
+    told = await charged(gateway)
+  }
   assert.deepEqual(told, [['film', 0.4]])
   assert.equal(upstream.seen('GET').length > 0, true, 'the settler has asked')
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
 import {
   openDatabase,
   SqlAccountStore,
@@ -46,6 +47,9 @@ import { PATIENT } from './temporary-database.ts'
 
 const NAME = 'a serializable Postgres in which each statement fails at times'
 
+// Each statement takes several tries here. The other databases run the properties to their end.
+before(() => void fc.configureGlobal({ interruptAfterTimeLimit: 2000 }))
+after(() => fc.resetConfigureGlobal())
 const cleanUp = cleaningUp()
 const sent: Sent = new Map()
 
