@@ -42,7 +42,7 @@ const operation = fc.oneof(
 )
 
 /** The contract of a ledger for any operations in any order, through any handle: answers and rows follow the rules. */
-export function modelContract(tested: () => LedgerUnderTest): void {
+export function modelContract(tested: () => LedgerUnderTest, runs: number): void {
   describe('any order of operations', () => {
     it('answers and leaves what the rules say', async () => {
       await fc.assert(
@@ -54,7 +54,7 @@ export function modelContract(tested: () => LedgerUnderTest): void {
           }
           await run.compare(tested().ledgers[0])
         }),
-        { numRuns: 60 },
+        { numRuns: runs },
       )
     })
   })

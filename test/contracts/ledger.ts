@@ -8,11 +8,16 @@ import { recordsContract } from './ledger-records.ts'
 import { settlementsContract } from './ledger-settlements.ts'
 import { sweepsContract } from './ledger-sweeps.ts'
 
-/** The contract of every ledger, whatever it keeps its money in. None of these tests waits for a time. */
+/**
+ * The contract of every ledger, whatever it keeps its money in. None of these tests waits for a time.
+ *
+ * @param runs how many sequences of operations are compared with the rules.
+ */
 export function ledgerContract(
   name: string,
   open: () => Promise<LedgerUnderTest>,
   skip: string | false = false,
+  runs = 60,
 ): void {
   describe(`ledger: ${name}`, { skip }, () => {
     let tested: LedgerUnderTest
@@ -27,6 +32,6 @@ export function ledgerContract(
     settlementsContract(() => tested)
     recordsContract(() => tested)
     booksContract(() => tested)
-    modelContract(() => tested)
+    modelContract(() => tested, runs)
   })
 }

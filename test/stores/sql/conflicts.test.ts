@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import fc from 'fast-check'
+import { describe, it } from 'node:test'
 import {
   openDatabase,
   SqlAccountStore,
@@ -47,9 +46,6 @@ import { PATIENT } from './temporary-database.ts'
 
 const NAME = 'a serializable Postgres in which each statement fails at times'
 
-// Each statement takes several tries here. The other databases run the properties to their end.
-before(() => void fc.configureGlobal({ interruptAfterTimeLimit: 2000 }))
-after(() => fc.resetConfigureGlobal())
 const cleanUp = cleaningUp()
 const sent: Sent = new Map()
 
@@ -80,6 +76,8 @@ ledgerContract(
     }
   },
   WITHOUT_POSTGRES,
+  // Each statement takes several tries here.
+  15,
 )
 
 taskStoreContract(
