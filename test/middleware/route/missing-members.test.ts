@@ -63,9 +63,10 @@ for (const { operation, request } of REQUESTS)
           it(`reaches a caller of ${operation.path} who asks for ${form(asks)} without it, or is refused`, async () => {
             const whole: Record<string, unknown> = gives ? { events } : plain
             const { value: usual } = await got(whole)
-            for (const fault of oncePerPlace(
-              memberFaults(whole, isFreeForm, asks === gives && translation ? [7, { nonsense: 1 }] : [7]),
-            )) {
+            const values = asks === gives && translation ? [7, { nonsense: 1 }] : [7]
+            const all = memberFaults(whole, isFreeForm, values)
+            // A translation may read two events of one type in different ways.
+            for (const fault of translation ? all : oncePerPlace(all)) {
               if (isWholeList(fault)) continue
               const { what, json } = fault
               const { end, value, finished } = await got(json)
