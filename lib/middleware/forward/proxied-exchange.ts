@@ -406,7 +406,7 @@ function watchUpgrade(request: ClientRequest, exchange: ProxiedExchange, unread:
 }
 
 /** Sends a request and its body. */
-export function sendUpstream(
+function sendUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
   exchange: ProxiedExchange,
@@ -420,7 +420,7 @@ export function sendUpstream(
 }
 
 /** Sends a WebSocket handshake. */
-export function upgradeUpstream(
+function upgradeUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
   exchange: ProxiedExchange,
