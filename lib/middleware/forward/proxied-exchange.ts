@@ -420,11 +420,7 @@ function sendUpstream(
 }
 
 /** Sends a WebSocket handshake. */
-function upgradeUpstream(
-  caller: IncomingMessage,
-  target: UpstreamTarget,
-  exchange: ProxiedExchange,
-): void {
+function upgradeUpstream(caller: IncomingMessage, target: UpstreamTarget, exchange: ProxiedExchange): void {
   const req = new OutboundRequest(caller.socket, target, exchange)
   proxy()
     .then(({ upgrade }) => upgrade(req, new DiscardingSocket(), Buffer.alloc(0)))
