@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 export const QUOTE = 0x22
 export const COMMA = 0x2c
 export const COLON = 0x3a
-export const BACKSLASH = 0x5c
+const BACKSLASH = 0x5c
 export const OPEN_BRACE = 0x7b
 export const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
