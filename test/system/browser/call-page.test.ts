@@ -37,7 +37,7 @@ describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
     const rows = page.locator('.eliminated')
     await assertShows(rows.first(), /demo-us.*provider_constraint.*only: \["nobody"\]/s)
     assert.equal(await rows.count(), 2)
-    await assertShows(page.getByRole('main'), 'most often it is the provider constraint')
+    await assertShows(page.getByRole('main'), 'usually it is the provider constraint')
     await assertShows(detailOf(sectionOf(page, 'Request'), 'Provider constraint'), '{"only":["nobody"]}')
     await close()
   })
