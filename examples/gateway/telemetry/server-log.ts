@@ -44,9 +44,9 @@ interface Line {
 
 /**
  * Returns the log for all users of a server, such as the database or Redis. An outage of the server is one line when it goes
- * away and one when it is back, and one more if its
- * certificate or login is refused when it is reached again. When a user reports that it gets no answer, the server is asked: if it answers, such as where
- * somebody has locked a table, the line of the user is logged as it is.
+ * away and one when it is back, and one more if its certificate or login is refused when it is reached again. When a user
+ * reports that it gets no answer, the server is asked: if it answers, such as where somebody has locked a table, the line of
+ * the user is logged as it is.
  */
 export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOptions): Logger {
   /** Lines that wait for the answer of the server. */
