@@ -95,10 +95,21 @@ describe('a chat in the words of OpenRouter, on a line that is no router,', () =
 
   it('is recognized by what other lines refuse', () => {
     const has = (json: JsonObject, operation: typeof chatCompletions | typeof messages = chatCompletions) =>
-      hasRouterMembers(operation, { json, raw: Buffer.from(JSON.stringify(json)) })
-    for (const json of [{ reasoning: {} }, { usage: {} }, { messages: [{ content: [marked('a')] }] }])
+      hasRouterMembers(operation, json)
+    const markedOnes = [
+      { messages: [{ content: [marked('a')] }] },
+      { messages: [{ role: 'user', ...marked('a') }] },
+      { tools: [{ type: 'function', function: { name: 'a', ...marked('a') } }] },
+      marked('a'),
+    ]
+    for (const json of [{ reasoning: {} }, { usage: {} }, ...markedOnes])
       assert.deepEqual([has(json), has(json, messages)], [true, false])
-    for (const json of [{}, { reasoning: 'x', usage: null }, { messages: ask, reasoning_effort: 'low' }])
+    for (const json of [
+      {},
+      { reasoning: 'x', usage: null },
+      { messages: ask, reasoning_effort: 'low' },
+      { messages: [{ role: 'user', content: '"cache_control"' }] },
+    ])
       assert.deepEqual([has(json), speaksOpenRouter(json)], [false, false])
   })
 })
