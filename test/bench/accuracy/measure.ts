@@ -151,6 +151,7 @@ function judge(evidence: Evidence): Run {
     `starts that failed and were repeated: ${stage.fleet.failedStarts}`,
     `answers: ${statusesOf(load)}`,
     `told by the processes: ${logOf(stage) || 'nothing'}`,
+    ...unforeseenErrors(stage),
     ...violations,
     ...badExits,
   ]
@@ -182,6 +183,15 @@ function statusesOf({ wanted }: Load): string {
 function logOf({ fleet }: Stage): string {
   return countsOf(fleet.members.flatMap(({ gateway }) => gateway.logged.map(({ msg }) => msg)))
 }
+
+/** Each unforeseen error once, with its stack: there must be none. */
+function unforeseenErrors({ fleet }: Stage): string[] {
+  const lines = fleet.members.flatMap(({ gateway }) => gateway.logged)
+  const stacks = lines.flatMap(({ msg, err }) => (msg === UNFORESEEN ? [JSON.stringify(err)] : []))
+  return [...new Set(stacks)].map((stack) => `${UNFORESEEN}: ${stack}`)
+}
+
+const UNFORESEEN = 'unforeseen error'
 
 function countsOf(names: readonly string[]): string {
   const counts = [...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length] as const)
