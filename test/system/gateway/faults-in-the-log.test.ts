@@ -202,8 +202,10 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     const { store, err } = await logs(gateway, /^store is away$/)
     assert.equal(store, 'database')
     assert.match((err as Error).message, /database or disk is full/)
-    const { status, reason } = (await (await fetch(`${gateway.url}/readyz`)).json()) as Record<string, string>
-    assert.deepEqual([status, reason], ['unavailable', 'ledger'])
+    const readiness = async () =>
+      (await (await fetch(`${gateway.url}/readyz`)).json()) as Record<string, string>
+    await untilAsync(async () => (await readiness()).status === 'unavailable', 'the readiness to end')
+    assert.equal((await readiness()).reason, 'ledger')
     assertNamed('database or disk is full')
   })
 
@@ -277,7 +279,7 @@ describe('a fault is found in the log, and the page on troubleshooting names the
       await showing(postgres, good)
       await until(() => backs() > before, 'the line that it is back')
       await untilAsync(isServed, 'calls that are served again')
-      assert.equal(await statusOf('/readyz'), 200)
+      await untilAsync(async () => (await statusOf('/readyz')) === 200, 'the readiness to be back')
     }
     assert.deepEqual((await ledger()).violations, [])
     assertNamed('`sslrootcert`')

@@ -5,24 +5,10 @@ import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { lookUp, runToExit, startGatewayProcess } from '../../support/gateway-process.ts'
-import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { type FileGateway, startFileGateway } from './file-gateway.ts'
-import { askedChat, keepAliveLoad, type Load } from './keep-alive-load.ts'
-
-const ASKED = [askedChat(), askedChat('chat-small', true)]
-const CALLERS = 8
-
-/** The processes that have answered calls, since it had said so much. */
-function answering({ gateway }: FileGateway, since = 0): Set<number> {
-  const calls = gateway.stdout.slice(since).matchAll(/"pid":(\d+),[^\n]*"msg":"call"/g)
-  return new Set([...calls].map(([, pid]) => Number(pid)))
-}
-
-function says({ gateway }: FileGateway, message: string, since = 0): Promise<void> {
-  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 100_000)
-}
+import { askedChat, keepAliveLoad } from './keep-alive-load.ts'
+import { ASKED, answering, CALLERS, says } from './worker-processes.ts'
 
 /** Sends on new connections until so many processes have answered: which takes one is up to the system. */
 async function answers(server: FileGateway, processes: number): Promise<void> {
@@ -34,14 +20,6 @@ async function answers(server: FileGateway, processes: number): Promise<void> {
     await Promise.all(asked)
     await sleep(20)
   }
-}
-
-async function restartOneByOne(server: FileGateway, load: Load): Promise<void> {
-  await load.more(20)
-  const since = server.gateway.stdout.length
-  server.gateway.kill('SIGUSR2')
-  await says(server, 'workers restarted', since)
-  await load.more(4 * CALLERS)
 }
 
 /** In the order of the file: each leaves two workers to the next. */
@@ -95,25 +73,6 @@ describe('WORKERS', () => {
     await load.stop()
     assert.deepEqual(load.failures, [])
     await server.write(server.config)
-  })
-
-  it('are restarted one by one on SIGUSR2: no request fails, none is refused', async (t) => {
-    const old = answering(server)
-    const charged = (await server.ledger()).charges
-    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
-    await restartOneByOne(server, load)
-    await restartOneByOne(server, load)
-    const since = server.gateway.stdout.length
-    await load.more(2 * CALLERS)
-    await load.stop()
-    assert.deepEqual(load.failures, [])
-    for (const pid of answering(server, since)) assert.ok(!old.has(pid), `${pid} is an old one`)
-    for (const id of load.ids.slice(-10)) {
-      assert.equal((await lookUp(server.gateway.url, id)).outcome, 'completed')
-    }
-    const { violations, charges } = await server.ledger()
-    assert.deepEqual(violations, [])
-    assert.equal(charges - charged, load.answered)
   })
 
   it('that are told to end are replaced first', async (t) => {
@@ -229,26 +188,5 @@ describe('WORKERS that cannot start', () => {
       [1, `PORT: ${gateway.port} is in use on 127.0.0.1; choose another one\n`],
     )
     assert.doesNotMatch(stdout, /ready/)
-  })
-})
-
-describe('WORKERS on Postgres and Redis', { skip: WITHOUT_POSTGRES || WITHOUT_REDIS }, () => {
-  it('are restarted one by one: no request fails', async (t) => {
-    const postgres = await startPostgres()
-    t.after(() => postgres.close())
-    const redis = await startRedis()
-    t.after(() => redis.close())
-    const server = await startFileGateway(t, {
-      WORKERS: '2',
-      DATABASE_URL: await postgres.createDatabase(),
-      REDIS_URL: `redis://127.0.0.1:${redis.port}`,
-    })
-    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
-    await restartOneByOne(server, load)
-    await load.stop()
-    assert.deepEqual(load.failures, [])
-    const { violations, charges } = await server.ledger()
-    assert.deepEqual(violations, [])
-    assert.equal(charges, load.answered)
   })
 })
