@@ -164,7 +164,7 @@ describe('a request that may have reached the upstream is not sent again', () =>
         for (const lines of [1, 2])
           for (const mode of [OPENAI, OPENAI_STREAM]) {
             const isLong = bytes > TOO_LONG_TO_BUFFER
-            // What a long one adds is that the connection dies before all of it is written. It takes a second.
+            // Only with a long one does the connection die before all of it is written. It takes a second.
             if (isLong && (how !== 'reset' || lines === 1 || !/bytes|half/.test(moment))) continue
             if (bytes > 1 && mode.stream !== lines > 1) continue
             // A connection that dies while it is idle, or before it has taken the whole request, is replaced.

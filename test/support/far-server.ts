@@ -25,7 +25,7 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
   const open = new Set<Socket>()
   let isCut = false
   let isSilent = false
-  /** What a silent network has not delivered yet. */
+  /** The deliveries that wait while the network is silent. */
   const undelivered: (() => void)[] = []
   const deliver = (deed: () => void): void => {
     if (isSilent) undelivered.push(deed)

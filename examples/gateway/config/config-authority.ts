@@ -24,7 +24,7 @@ export interface TakeOverOptions {
   readonly logs: () => boolean
 }
 
-/** A config that is not taken over yet, and what has been done of that. */
+/** A config that is not taken over yet, and the steps that are done. */
 interface NextConfig {
   readonly config: ServedConfig
   readonly isWarned: boolean
@@ -84,7 +84,7 @@ export class TakeOver {
     this.#next = undefined
     if (!next.isWarned) await this.#warn(next.config)
     const isSeeded = next.isSeeded || (await this.#seed(next.config))
-    // What the config revokes does not wait for what it adds.
+    // A key that the config revokes does not wait until the new ones are added.
     const isCompared = await this.#compare()
     if ((isSeeded && isCompared) || this.#next || this.#closed) return
     const again = { ...next, isWarned: true, isSeeded }
@@ -101,7 +101,7 @@ export class TakeOver {
       if (!this.#closed)
         logger.error(
           { reason: errorText(error) },
-          'new accounts and keys of the config are not in the database: it is tried again',
+          'new accounts and keys of the config could not be added to the database: the gateway tries again',
         )
       return false
     }

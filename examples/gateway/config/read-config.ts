@@ -36,8 +36,8 @@ export async function readHere({ configFile, configOrigin, region, env }: Config
 }
 
 /**
- * Most memory of the thread, in MiB: twice of what configs of hundreds of thousands of keys need. Without a limit it takes more,
- * as the collection of garbage is put off.
+ * Returns the memory limits of the thread, in MiB. Without a limit V8 collects garbage later, and the process grows. YAML of 200,000
+ * keys needs about twelve times the size of its file.
  */
 function limitsFor(bytes: number): ResourceLimits {
   return { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 64 + (12 * bytes) / MIB }

@@ -66,39 +66,32 @@ export interface CallOptions {
   logger?: Logger | undefined
 }
 
-/** A {@link Call} as our own middlewares share it. */
+/** A {@link Call} as our own middlewares share it. The members of a {@link Call} are described there. */
 export class OpenCall implements Call {
-  /** The request id: `req_…`, the same as `X-Request-Id` and `request_id`. */
   readonly id: string
-  /** Milliseconds since the epoch; `begunAt` by a monotonic clock, for durations: the other one may be set meanwhile. */
   readonly startedAt: number
+  /** The same by a monotonic clock, for durations: the other one may be set meanwhile. */
   readonly begunAt = performance.now()
   readonly protocol: Protocol
   readonly method: string
-  /** The path without the query, as the caller sent it. */
   readonly path: string
   /** The path as logs and traces keep it: at most 500 characters. */
   readonly shortPath: string
-  /** The address that Express determines under the app's own `trust proxy` setting. */
   readonly clientIp: string | null
-  /** The caller's own `X-Request-Id`. It is logged and never used as the id. */
   readonly clientRequestId: string | null
   readonly logger: Logger
   /** Whether a middleware asked for the call before `beginCall` had opened it. */
   isImplicit = false
 
-  /** The caller. Like each part of the call, null until a middleware writes it. */
   principal: Principal | null = null
-  /** The SHA-256 of the secret that the caller sent, and what follows its key. Written by `authenticate`. */
+  /** The SHA-256 of the secret that the caller sent. Written by `authenticate`. */
   secretHash: string | null = null
   keyWatch: KeyWatch | null = null
-  /** The model that the caller asked for, whether it exists or not. */
   model: string | null = null
-  /** The user that the caller has named. Written by `readRequest`. */
+  /** Written by `readRequest`. */
   user: string | null = null
-  /** The tags that say what the call is for. Written by `authenticate`, and with those of the body by `readRequest`. */
+  /** Written by `authenticate`, and with those of the body by `readRequest`. */
   tags: Tags | null = null
-  /** The parts of the body that were read. */
   request: CallRequest | null = null
   /** The only line that may serve the call; null if any line may. */
   pin: Pin | null = null
@@ -107,29 +100,25 @@ export class OpenCall implements Call {
    * if there is nothing to wait for.
    */
   keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
-  /** The removed lines with the reasons, and the attempts. */
   routing: RoutingTrace | null = null
   /** The number of the next event, in a stream whose events are numbered. Written by `route`. */
   nextEventNumber: number | undefined
-  /** The usage that the line reported. Written by `route`. */
+  /** Written by `route`. */
   usage: Usage | null = null
   servedBy: ServedBy | null = null
-  /** The held and charged amounts, in nano-units. */
   billing: BillingTrace | null = null
-  /** How the call ended; null while it runs. */
   outcome: CallOutcome | null = null
-  /** The limits that admitted the call. Written by `rateLimit`. */
+  /** Written by `rateLimit`. */
   limits: CallLimits | null = null
-  /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
   /** The filters that check the answer before the caller gets it. Written by `guard`. */
   readonly answerFilters: AnswerFilter[] = []
   /** Set by `route`, which passes its answers through the filters itself. */
   filtersAnswer = false
-  /** The decisions of guards. Written by `guard`. */
+  /** Written by `guard`. */
   readonly guards: GuardTrace[] = []
-  /** Whether the call was answered from a cache. Written by `cache`; null if it was not looked for. */
+  /** Written by `cache`. */
   cache: CacheTrace | null = null
   /** The error that {@link refuse} made last. */
   refusal: GatewayError | null = null

@@ -43,15 +43,14 @@ export interface LimiterStoreOptions {
   faultOf?: (error: Error, key: string) => Error
 }
 
+const aGuard = anObjectWith('a StoreGuard', 'run', 'retry')
+
 const RULES: OptionRules<LimiterStoreOptions> = {
   timeoutMs: someMilliseconds,
   logger: aLogger,
   onStoreChange: aFunction(),
   slots: anObjectWith('a SlotStore', 'acquire', 'hold', 'release', 'isFull'),
-  guard: {
-    be: 'a StoreGuard, or "none"',
-    accepts: (value) => value === 'none' || value instanceof StoreGuard,
-  },
+  guard: { be: 'a StoreGuard, or "none"', accepts: (value) => value === 'none' || aGuard.accepts(value) },
   faultOf: aFunction(),
 }
 

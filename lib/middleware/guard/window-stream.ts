@@ -145,8 +145,13 @@ export class WindowStream implements StreamFilter {
     const known = this.#channels.get(key)
     if (known) return known
     const channel: Channel = {
-      ...{ text: '', checked: 0, free: 0, isJson: isJsonText(key), group },
-      ...{ isOver: false, sent: '' },
+      text: '',
+      checked: 0,
+      free: 0,
+      isJson: isJsonText(key),
+      group,
+      isOver: false,
+      sent: '',
     }
     this.#channels.set(key, channel)
     return channel

@@ -116,8 +116,9 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     options.logger,
   )
 
-  const middleware = function rateLimit(req: Request, res: Response, next: NextFunction): void {
-    limit(req, res, next).then(next, next)
+  const middleware = function rateLimit(req: Request, res: Response, next: NextFunction): Promise<void> {
+    // Express answers what `next` throws.
+    return limit(req, res, next).then(next, next)
   }
 
   return Object.assign(middleware, { refuseEarly })
@@ -141,9 +142,16 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     }
     if (isRefused(admission.verdict))
       return shown(refuse(call, demand, admission.verdict, styleOf(call)), res)
-    begin(call, demand, admission, req, res, next)
+    giveBackAtEnd(call, demand, admission, req, res, next)
+    const { limits: earlier } = call
+    call.limits = {
+      consumeRequests: async (count) =>
+        (await earlier?.consumeRequests(count)) ?? consumeRequests(call, demand, count, res),
+    }
     // The caller has left and needs no handler.
-    return call.left ? call.refuse('client_closed_request') : undefined
+    if (call.left) return call.refuse('client_closed_request')
+    if (!res.headersSent) setLimitHeaders(styleOf(call), demand, admission.verdict, res)
+    return undefined
   }
 
   function demandUnlessSkipped(
@@ -178,24 +186,6 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     return { verdict, countedBy: local }
   }
 
-  /** Lets an admitted request go on. */
-  function begin(
-    call: OpenCall,
-    demand: Demand,
-    admission: Admission,
-    req: Request,
-    res: Response,
-    next: NextFunction,
-  ): void {
-    giveBackAtEnd(call, demand, admission, req, res, next)
-    const { limits: earlier } = call
-    call.limits = {
-      consumeRequests: async (count) =>
-        (await earlier?.consumeRequests(count)) ?? consumeRequests(call, demand, count, res),
-    }
-    if (!call.left && !res.headersSent) setLimitHeaders(styleOf(call), demand, admission.verdict, res)
-  }
-
   function giveBackAtEnd(
     call: OpenCall,
     demand: Demand,
@@ -204,11 +194,18 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     res: Response,
     next: NextFunction,
   ): void {
-    const release = demand.slots.length > 0 ? releaseOf(demand) : undefined
-    const book = options.tokens === 'total' ? bookingOfTokens(call, demand, admission) : undefined
-    if (!release && !book) return
-    for (const run of [release, book]) {
-      if (!run) continue
+    const runs: (() => Promise<void> | undefined)[] = []
+    if (demand.slots.length > 0) {
+      // If the store goes away meanwhile, the running calls must count here.
+      if (store !== local) local.hold(demand)
+      runs.push(() => {
+        if (store !== local) void local.release(demand)
+        return store.release(demand) || undefined
+      })
+    }
+    if (options.tokens === 'total') runs.push(bookingOfTokens(call, demand, admission))
+    if (runs.length === 0) return
+    for (const run of runs) {
       // A caller that has read the whole answer finds the slot free and the tokens counted, at any process.
       call.onLastByte(run)
       call.onEnd('limits', run)
@@ -217,19 +214,6 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     holdLastByte(res, lastByte, next)
     const upgrade = upgradeOf(req)
     if (upgrade) holdLastByteOf(upgrade.socket, lastByte)
-  }
-
-  /** Returns a function that gives the slots of a demand back, once. */
-  function releaseOf(demand: Demand): () => Promise<void> | undefined {
-    // If the store goes away meanwhile, the running calls must count here.
-    if (store !== local) local.hold(demand)
-    let isReleased = false
-    return () => {
-      if (isReleased) return undefined
-      isReleased = true
-      if (store !== local) void local.release(demand)
-      return store.release(demand) || undefined
-    }
   }
 
   /** Counts further requests of an admitted call. Returns what makes the refusal if a limit is used up. */

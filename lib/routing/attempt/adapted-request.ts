@@ -29,11 +29,13 @@ export class RequestAdapter {
   readonly #request: CallRequest
   /** The request for lines that have the caller's endpoint. */
   readonly #own: AdaptedRequest
+  readonly #hasRouterMembers: boolean
   #translated: Map<string, AdaptedRequest | Untranslatable> | undefined
 
   constructor(request: CallRequest) {
     this.#request = request
     this.#own = withoutForeign(request)
+    this.#hasRouterMembers = hasRouterMembers(request.operation, request.body.json)
   }
 
   /** Returns the member that cannot be translated for a line; undefined if all can. */
@@ -55,8 +57,7 @@ export class RequestAdapter {
     if (!native && !translation) return this.#request
     const changes: Translator['request'][] = []
     if (translation) changes.push(translation.request)
-    else if (hasRouterMembers(this.#request.operation, this.#request.body.json) && !isRouter(line))
-      changes.push(chatWithoutRouterMembers)
+    else if (this.#hasRouterMembers && !isRouter(line)) changes.push(chatWithoutRouterMembers)
     const operation = translation?.to ?? this.#own.operation
     const isForMistral = operation === chatCompletions && isMistral(line)
     if (isForMistral && hasToolCalls(this.#request.body)) changes.push(chatWithMistralIds)

@@ -39,7 +39,7 @@ const chunk = (delta: object, index = 0): string =>
 const tool = (args: string, name?: string): string =>
   chunk({ tool_calls: [{ index: 0, function: { ...(name && { name }), arguments: args } }] })
 
-/** What the pieces of a member come to, of one choice if that is given. */
+/** Returns the joined pieces of a member, of one choice if that is given. */
 function joined(text: string, member: string, index?: number): string {
   const own =
     index === undefined

@@ -21,7 +21,7 @@ const OTHER = 'sk-of-globex'
 const CARD = '4111 1111 1111 1111'
 const CODENAME = 'nightingale'
 
-/** What the model does, as the prompt of a test asks for it. */
+/** The behaviour of the model, as the prompt of a test asks for it. */
 interface Asked {
   readonly as: 'text' | 'arguments'
   readonly text: string
@@ -202,7 +202,7 @@ before(async () => {
   })
 })
 
-/** What an SDK made of an answer, and all that it was sent. */
+/** The answer as an SDK has read it, and all that was sent to it. */
 interface Read {
   readonly text: string
   /** The arguments of the tool, parsed. */
