@@ -5,6 +5,8 @@ import type { ThroughputRow } from './report.ts'
 const LABELS: Readonly<Record<string, string>> = {
   relay: '`relay`',
   portkey: 'Portkey 1.15.2, which only relays',
+  'express-floor': 'Express with one route, both bodies parsed',
+  libraries: '… with zod, rate-limiter-flexible and seven middlewares',
   chain: 'chain (key, body, routing, metering, call log)',
   'chain-redis': '… with limits in Redis',
   'whole-memory': 'whole chain in memory (billing too)',
