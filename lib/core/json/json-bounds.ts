@@ -113,6 +113,8 @@ export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
 const VALUE_BYTES = 64
 /** Shorter strings are taken for wide ones. */
 const LONG = 1024
+/** A shorter text is not worth being read once more: all its strings are taken for wide ones. */
+const SHORT_TEXT = 1024 * 1024
 
 /**
  * Returns the most memory that a JSON text takes when it is parsed. A string takes one byte for each of its own, as images in base64 do,
@@ -120,6 +122,7 @@ const LONG = 1024
  */
 export function parsedBytes(raw: Buffer, values: number): number {
   const bytes = VALUE_BYTES * values + raw.length
+  if (raw.length <= SHORT_TEXT) return bytes + raw.length
   if (isNarrow(raw)) return bytes
   let wide = raw.length
   for (let at = 0; at < raw.length; ) {

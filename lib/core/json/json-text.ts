@@ -37,40 +37,20 @@ export function endOfString(raw: Buffer, start: number): number {
 /** The longest notation of an ASCII character: a \\u and four digits. */
 const ESCAPED_LENGTH = 6
 
-/**
- * Iterates over the members of the object in a text without parsing their values. After each {@link next} that returns
- * true, it has the current member as byte offsets into the text.
- *
- * @example
- * const member = new MemberCursor(raw)
- * while (member.next()) if (member.is('model')) console.log(raw.toString('utf8', member.valueStart, member.valueEnd))
- */
-export class MemberCursor {
+/** A member of the object in a text, as byte offsets into the text. */
+class MemberText {
   readonly #raw: Buffer
-  #at: number
-  keyStart = 0
-  #keyEnd = 0
-  valueStart = 0
-  valueEnd = 0
+  readonly keyStart: number
+  readonly #keyEnd: number
+  readonly valueStart: number
+  readonly valueEnd: number
 
-  /** @param raw valid JSON whose top level is an object; `JSON.parse` must have accepted it. */
-  constructor(raw: Buffer) {
+  constructor(raw: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) {
     this.#raw = raw
-    this.#at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
-  }
-
-  /** Moves to the next member; returns false if there is none. */
-  next(): boolean {
-    const raw = this.#raw
-    if (raw[this.#at] !== QUOTE) return false
-    this.keyStart = this.#at
-    this.#keyEnd = endOfString(raw, this.keyStart)
-    // A colon stands between the two.
-    this.valueStart = skipSpace(raw, skipSpace(raw, this.#keyEnd) + 1)
-    this.valueEnd = endOfValue(raw, this.valueStart)
-    const behind = skipSpace(raw, this.valueEnd)
-    this.#at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
-    return true
+    this.keyStart = keyStart
+    this.#keyEnd = keyEnd
+    this.valueStart = valueStart
+    this.valueEnd = valueEnd
   }
 
   get key(): string {
@@ -102,6 +82,44 @@ export class MemberCursor {
     }
     return true
   }
+}
+
+/** The members of long texts: a request is asked for several of them, and edited for each line that it is sent to. */
+const membersOfLong = new WeakMap<Buffer, readonly MemberText[]>()
+const LONG_BYTES = 16 * 1024
+/** No request that makes sense has more, and what is kept of an object of very many would take more memory than its text. */
+const MOST_KEPT = 100
+
+/**
+ * Returns the members of the object in a text, without parsing their values.
+ *
+ * @param raw valid JSON whose top level is an object; `JSON.parse` must have accepted it.
+ * @example
+ * for (const member of membersOf(raw))
+ *   if (member.is('model')) console.log(raw.toString('utf8', member.valueStart, member.valueEnd))
+ */
+export function membersOf(raw: Buffer): readonly MemberText[] {
+  if (raw.length < LONG_BYTES) return foundMembers(raw)
+  const known = membersOfLong.get(raw)
+  if (known) return known
+  const members = foundMembers(raw)
+  if (members.length <= MOST_KEPT) membersOfLong.set(raw, members)
+  return members
+}
+
+function foundMembers(raw: Buffer): MemberText[] {
+  const members: MemberText[] = []
+  let at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
+  while (raw[at] === QUOTE) {
+    const keyEnd = endOfString(raw, at)
+    // A colon stands between the two.
+    const valueStart = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
+    const valueEnd = endOfValue(raw, valueStart)
+    members.push(new MemberText(raw, at, keyEnd, valueStart, valueEnd))
+    const behind = skipSpace(raw, valueEnd)
+    at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
+  }
+  return members
 }
 
 function skipSpace(raw: Buffer, from: number): number {
@@ -148,10 +166,8 @@ function endOfContainer(raw: Buffer, start: number): number {
 
 /** Returns the raw text of a top-level member's value. Of duplicates it returns the last, as `JSON.parse` does. */
 export function memberText(raw: Buffer, key: string): string | undefined {
-  const member = new MemberCursor(raw)
-  let [start, end] = [-1, -1]
-  while (member.next()) if (member.is(key)) [start, end] = [member.valueStart, member.valueEnd]
-  return start < 0 ? undefined : raw.toString('utf8', start, end)
+  const member = membersOf(raw).findLast((each) => each.is(key))
+  return member && raw.toString('utf8', member.valueStart, member.valueEnd)
 }
 
 /** Changes of an object's members: a new value as JSON text, or `null` to remove the member. */
@@ -169,8 +185,7 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   let keptEnd = -1
   let removedStart = -1
   let removedEnd = -1
-  const member = new MemberCursor(raw)
-  while (member.next()) {
+  for (const member of membersOf(raw)) {
     let name: string | undefined
     for (const edited in edits) if (member.is(edited)) name = edited
     const text = name === undefined ? undefined : edits[name]

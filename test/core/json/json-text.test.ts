@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { editMembers, memberText, parseJson, withoutMember } from '../../../lib/core/json/index.ts'
-import { MemberCursor } from '../../../lib/core/json/json-text.ts'
+import { membersOf } from '../../../lib/core/json/json-text.ts'
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 
@@ -113,9 +113,7 @@ describe('editing members of a JSON text', () => {
     fc.assert(
       fc.property(object, edits, (parts, changes) => {
         const edited = editMembers(Buffer.from(textOf(parts)), changes)
-        const found = new MemberCursor(edited)
-        while (found.next()) {
-          const { key, valueStart, valueEnd } = found
+        for (const { key, valueStart, valueEnd } of membersOf(edited)) {
           const change = Object.hasOwn(changes, key) ? changes[key] : undefined
           assert.notEqual(change, null)
           if (change !== undefined) assert.equal(edited.toString('utf8', valueStart, valueEnd), change)
@@ -123,6 +121,16 @@ describe('editing members of a JSON text', () => {
       }),
       { numRuns: 1000 },
     )
+  })
+
+  it('finds the same in a long text, however often that is asked and edited', () => {
+    const raw = Buffer.from(`{"pad":${JSON.stringify('x'.repeat(20_000))},"model":"a","n":1}`)
+    for (const model of ['"b"', '"longer"', null]) {
+      const edited = editMembers(raw, { model })
+      assert.equal(memberText(edited, 'model'), model ?? undefined)
+      assert.equal(memberText(edited, 'n'), '1')
+      assert.equal(memberText(raw, 'model'), '"a"')
+    }
   })
 
   it('keeps every byte of the other members, and all bytes when there is nothing to edit', () => {

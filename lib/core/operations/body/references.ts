@@ -25,6 +25,9 @@ const NAMELESS: ReadonlySet<string> = new Set([
   'model',
   'stream',
   'temperature',
+  'tool_call_id',
+  'tool_calls',
+  'tool_use_id',
 ])
 
 /** More than any endpoint takes. Each is looked up. */
