@@ -1,5 +1,6 @@
 import type { OpenCall } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
+import { BodyCollector } from './body-collector.ts'
 import { withinMemory } from './process-memory.ts'
 
 /** A body may come in this many pieces of any size. It may come in more if they have this many bytes on average. */
@@ -55,9 +56,6 @@ interface Share {
   readonly bodies: Set<HeldBody>
 }
 
-/** Small pieces are copied together: each alone would cost far more memory than its bytes. */
-const FIRST_CAPACITY = 1024
-
 const shares = new Map<string | undefined, Share>()
 let processBytes = 0
 
@@ -75,8 +73,7 @@ export class HeldBody {
   readonly #share: Share
   readonly #bounds: BudgetBounds
   #refuse: (error: GatewayError) => void
-  #bytes = Buffer.alloc(0)
-  #size = 0
+  #collected = new BodyCollector(Number.POSITIVE_INFINITY)
   readonly #pieces = new PieceCount()
   #counted = 0
 
@@ -96,19 +93,11 @@ export class HeldBody {
   }
 
   /** Adds a piece. The body may be refused because of it. */
-  add(piece: Buffer, expected = Number.POSITIVE_INFINITY): void {
-    const size = this.#size + piece.length
-    if (size > this.#bytes.length) {
-      const doubled = Math.max(size, FIRST_CAPACITY, this.#bytes.length * 2)
-      const grown = Buffer.allocUnsafeSlow(Math.max(size, Math.min(doubled, expected)))
-      this.#bytes.copy(grown, 0, 0, this.#size)
-      this.#bytes = grown
-    }
-    piece.copy(this.#bytes, this.#size)
-    this.#size = size
+  add(piece: Buffer): void {
+    this.#collected.push(piece)
     const refusal = this.#pieces.add(piece.length)
     if (refusal) this.#drop(refusal)
-    else this.count(this.#bytes.length - this.#counted)
+    else this.count(this.#collected.size - this.#counted)
   }
 
   /** Counts memory that the body takes elsewhere, as while it is decompressed. */
@@ -127,8 +116,11 @@ export class HeldBody {
     this.#refuse = refuse
   }
 
-  get bytes(): Buffer {
-    return this.#bytes.subarray(0, this.#size)
+  /** Returns what came. Its pieces are not kept beside it. */
+  take(): Buffer {
+    const bytes = this.#collected.take()
+    this.#collected = new BodyCollector(Number.POSITIVE_INFINITY)
+    return bytes
   }
 
   /** Gives the memory back to the budget. Further calls do nothing. */
@@ -142,8 +134,7 @@ export class HeldBody {
 
   #drop(error: GatewayError): void {
     this.release()
-    this.#bytes = Buffer.alloc(0)
-    this.#size = 0
+    this.#collected = new BodyCollector(Number.POSITIVE_INFINITY)
     this.#refuse(error)
   }
 

@@ -53,14 +53,14 @@ export function receiveBody(
       else if (piece.length === Number(length) || (size === piece.length && req.complete)) single = piece
       else {
         held ??= new HeldBody(call, budget, fail)
-        if (single) held.add(single, declared)
+        if (single) held.add(single)
         single = undefined
-        held.add(piece, declared)
+        held.add(piece)
       }
     }
     const onEnd = (): void => {
       stop()
-      resolve({ bytes: held?.bytes ?? single ?? Buffer.alloc(0), held })
+      resolve({ bytes: held?.take() ?? single ?? Buffer.alloc(0), held })
     }
     signal?.addEventListener('abort', onAbort)
     req.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)

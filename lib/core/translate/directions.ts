@@ -1,15 +1,16 @@
 import type { LineEndpoints } from '../catalog/index.ts'
+import { type JsonObject, objectsIn } from '../json/index.ts'
 import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
 import { chainTranslators } from './chain-translators.ts'
 import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
 import { chatRequestAsMessages } from './chat-as-messages/request.ts'
 import { MessageAsChatStream } from './chat-as-messages/stream.ts'
-import { chatWithoutForeign } from './chat-as-messages/thinking.ts'
+import { chatWithoutForeign, hasForeignThinking } from './chat-as-messages/thinking.ts'
 import { chatAnswerAsMessage } from './messages-as-chat/answer.ts'
 import { messagesWithoutForeign } from './messages-as-chat/messages.ts'
 import { messagesRequestAsChat } from './messages-as-chat/request.ts'
 import { ChatAsMessageStream } from './messages-as-chat/stream.ts'
-import { DETAIL_FORMAT, UNSIGNED } from './reasoning.ts'
+import { UNSIGNED } from './reasoning.ts'
 import { chatAnswerAsResponse } from './responses-as-chat/answer.ts'
 import { ITEM_MARK, responsesWithoutForeign } from './responses-as-chat/reasoning.ts'
 import { formatOf, responsesRequestAsChat } from './responses-as-chat/request.ts'
@@ -58,7 +59,7 @@ const TRANSLATIONS: readonly Translation[] = [
     request: chatRequestAsMessages,
     answer: messageAsChatAnswer,
     stream: (context) => new MessageAsChatStream(context),
-    foreign: [DETAIL_FORMAT],
+    mayHaveForeign: ({ messages }) => objectsIn(messages).some(hasForeignThinking),
     withoutForeign: chatWithoutForeign,
   },
   {
@@ -67,24 +68,29 @@ const TRANSLATIONS: readonly Translation[] = [
     request: messagesRequestAsChat,
     answer: chatAnswerAsMessage,
     stream: (context) => new ChatAsMessageStream(context),
-    foreign: [UNSIGNED, SEAL],
+    mayHaveForeign: (_json, raw) => raw.includes(UNSIGNED) || raw.includes(SEAL),
     withoutForeign: messagesWithoutForeign,
   },
   {
     from: responses,
     to: chatCompletions,
     ...responsesAsChat,
-    foreign: [ITEM_MARK, SEAL, CARRY],
+    mayHaveForeign: hasOwnIds,
     withoutForeign: responsesWithoutForeign,
   },
   {
     from: responses,
     to: messages,
     ...responsesAsMessages,
-    foreign: [ITEM_MARK, SEAL, CARRY],
+    mayHaveForeign: hasOwnIds,
     withoutForeign: responsesWithoutForeign,
   },
 ]
+
+/** Whether a request to `/v1/responses` may hold ids that the gateway made. */
+function hasOwnIds(_json: JsonObject, raw: Buffer): boolean {
+  return raw.includes(ITEM_MARK) || raw.includes(SEAL) || raw.includes(CARRY)
+}
 
 /**
  * Returns the translation for calls of `operation` on a line that has another endpoint; undefined if there is none.

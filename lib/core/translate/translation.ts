@@ -128,8 +128,8 @@ export interface Translation extends Translator {
   readonly from: Operation
   /** The endpoint that is called on the line. */
   readonly to: Operation
-  /** Texts by which a request is recognized whose conversation holds parts that only the translated lines accept. */
-  readonly foreign: readonly string[]
+  /** Whether the conversation of a request may hold parts that only the translated lines accept. */
+  mayHaveForeign(json: JsonObject, raw: Buffer): boolean
   /** Returns such a request, as a new object, without what lines of the caller's own protocol refuse. */
   withoutForeign(json: JsonObject): JsonObject
 }

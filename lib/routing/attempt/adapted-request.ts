@@ -117,8 +117,8 @@ export class RequestAdapter {
  */
 function withoutForeign(request: CallRequest): AdaptedRequest {
   const { operation, body } = request
-  const met = translationsOf(operation).filter(({ foreign }) =>
-    foreign.some((text) => body.raw.includes(text)),
+  const met = translationsOf(operation).filter((translation) =>
+    translation.mayHaveForeign(body.json, body.raw),
   )
   if (met.length === 0) return request
   const json = met.reduce((kept, translation) => translation.withoutForeign(kept), writableJson(body))

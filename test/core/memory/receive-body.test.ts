@@ -48,15 +48,12 @@ describe('a body that is received whole', () => {
     }
   })
 
-  it('takes the memory that it needs until it has come, and no more than it is said to be long', async () => {
-    for (const [headers, held] of [
-      [{ 'content-length': '900' }, 900],
-      [CHUNKED, 1024],
-    ] as const) {
+  it('takes the memory of what has come, until it is whole', async () => {
+    for (const headers of [{ 'content-length': '900' }, CHUNKED]) {
       const { req, leaving, receive } = receiving(headers)
       const received = receive()
       await send(req, 500)
-      assert.equal(heldBodyBytes(), held)
+      assert.equal(heldBodyBytes(), 500)
       await send(req, 400)
       req.end()
       assert.equal((await received).length, 900)

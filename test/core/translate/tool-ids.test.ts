@@ -243,10 +243,12 @@ describe('the data that a line wants back with a call', () => {
 })
 
 describe('the texts that a request is recognized by', () => {
+  const recognized = (translation: Translation | undefined, body: JsonObject) =>
+    translation?.mayHaveForeign(body, Buffer.from(JSON.stringify(body)))
+
   it('stand in what only another line accepts, of messages too', () => {
     const [translation] = translationsOf(messages)
-    const told = (block: object) =>
-      translation?.foreign.some((text) => JSON.stringify({ messages: [{ content: [block] }] }).includes(text))
+    const told = (block: object) => recognized(translation, { messages: [{ content: [block] }] })
     assert.equal(told({ type: 'tool_use', id: SEALED }), true)
     assert.equal(told({ type: 'thinking', signature: 'unsigned:openai-style-line:reasoning' }), true)
     assert.equal(told({ type: 'thinking', signature: 'EqQB' }), false)
@@ -254,8 +256,7 @@ describe('the texts that a request is recognized by', () => {
 
   it('stand in what only another line accepts', () => {
     for (const translation of translationsOf(responses)) {
-      const told = (body: JsonObject) =>
-        translation.foreign.some((text) => JSON.stringify(body).includes(text))
+      const told = (body: JsonObject) => recognized(translation, body)
       assert.equal(told({ input: [{ type: 'function_call', call_id: SEALED }] }), true)
       assert.equal(told({ input: [{ type: 'reasoning', id: 'rs_resp_c' }] }), true)
       assert.equal(

@@ -80,6 +80,11 @@ export function chatWithoutForeign(json: JsonObject): JsonObject {
 }
 
 function cleanMessage(message: JsonObject): JsonObject {
-  const { reasoning_details: details, reasoning_content: _, ...rest } = message
-  return objectsIn(details).some(isOwnDetail) ? rest : message
+  const { reasoning_details: _, reasoning_content: __, ...rest } = message
+  return hasForeignThinking(message) ? rest : message
+}
+
+/** Whether a message holds thinking of Anthropic-style lines. */
+export function hasForeignThinking({ reasoning_details: details }: JsonObject): boolean {
+  return objectsIn(details).some(isOwnDetail)
 }
