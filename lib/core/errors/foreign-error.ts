@@ -104,56 +104,118 @@ export function isUnforeseen(error: GatewayError): boolean {
   return error.code === 'internal_error' && !error.foreseen
 }
 
-/**
- * The names of our errors about a store, the codes of Node about a connection, those of Postgres that say that it cannot serve
- * now or serves others first, and what pg and pg-pool say of a connection.
- */
+/** The names, codes and messages of errors which say that a store or service is away, refuses the connection, or serves others first. */
 const NO_ANSWER: ReadonlySet<unknown> = new Set([
+  // Our own.
   'StoreAway',
   'DatabaseTimeout',
+  // Node's of a connection.
+  'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTDOWN',
   'EHOSTUNREACH',
+  'ENETDOWN',
   'ENETUNREACH',
+  'ENOTCONN',
   'ENOTFOUND',
   'EAI_AGAIN',
   'EPIPE',
+  'EPROTO',
   'ETIMEDOUT',
-  // Certificates.
+  'ERR_SOCKET_CLOSED',
+  'ERR_SOCKET_CONNECTION_TIMEOUT',
+  'ERR_STREAM_DESTROYED',
+  // Its of a certificate.
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
+  'CERT_REVOKED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_TLS_HANDSHAKE_TIMEOUT',
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // It takes no writes, has no room or no connections left, is going down or not up yet, or refuses the login.
-  '25006',
-  '53100',
-  '53200',
-  '53300',
-  '57P01',
-  '57P02',
-  '57P03',
-  '28000',
-  '28P01',
-  // Others had what the statement needed for too long.
-  '40001',
-  '40P01',
-  '55P03',
-  '57014',
-  'Connection terminated unexpectedly',
+  // pg's, pg-pool's and Kysely's. Their errors have no code.
+  'Cannot use a pool after calling end on the pool',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+  'Connection terminated',
   'Connection terminated due to connection timeout',
+  'Connection terminated unexpectedly',
+  'Query read timeout',
+  'The server does not support SSL connections',
+  'There was an error establishing an SSL connection',
+  'driver has already been destroyed',
   'timeout exceeded when trying to connect',
+  'timeout expired',
+  // ioredis's, which have no code either, and that of rate-limiter-flexible.
+  "Cluster isn't ready and enableOfflineQueue options is false",
+  'Cluster is disconnected.',
+  'Cluster is disconnecting.',
+  'Cluster is ended.',
+  'Command aborted due to connection close',
+  'Command timed out',
+  'Connection is aborted',
+  'Connection is closed.',
+  'Connection is discarded because a new connection is made',
+  'Failed to refresh slots cache.',
+  'No master node is available for the pipeline',
+  'No subscriber for the cluster',
+  'Node is disconnected',
+  'None of startup nodes is available',
+  'Redis connection is not ready',
+  "Stream isn't writeable and enableOfflineQueue options is false",
 ])
+
+/** The same of errors of which only the beginning is fixed. */
+const NO_ANSWER_BEGINS: readonly RegExp[] = [
+  // pg's about a login, and about a server that is none of Postgres.
+  /^(?:SASL\b|received invalid response: )/,
+  // ioredis's.
+  /^(?:All sentinels are unreachable|failed to connect to sentinel|No sharded subscriber for slot)/,
+  /^(?:Reached the max retries per request limit|Socket timeout\. |Too many Cluster redirections)/,
+  // Redis's: it takes no writes or no logins, has no room, waits for others, or its place has changed.
+  /^(?:ASK|BUSY|CLUSTERDOWN|DENIED|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED|WRONGPASS|ERR max number of clients reached)\b/,
+]
+
+/**
+ * The codes of Postgres, and of databases with its protocol. Of a whole class: there is no connection, no login, no room, or
+ * an operator or the system has intervened. Of others: it takes no writes, has ended an idle or long transaction, has no such
+ * database, served others first, or does not know whether it has committed.
+ */
+const POSTGRES_NO_ANSWER =
+  /^(?:(?:08|28|53|57|58)[0-9A-Z]{3}|25006|25P03|25P04|3D000|40000|40001|40003|40P01|55P03)$/
 
 /** The results of SQLite that say so: busy, read-only, a disk that fails or is full, a file that cannot be opened. */
 const SQLITE_NO_ANSWER: ReadonlySet<number> = new Set([5, 8, 10, 13, 14])
 
-/** Returns what an error says, if it is that a store or service gave no answer. A stack adds nothing to that. */
+/**
+ * Returns the message of an error, if it says that a store or service gave no answer. A stack adds nothing to that.
+ *
+ * @example
+ * const reason = noAnswerReason(error)
+ * if (reason !== undefined) logger.warn({ reason }, 'the database is away')
+ */
 export function noAnswerReason(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { name, code, message, errcode } = error as Error & { code?: unknown; errcode?: unknown }
-  if (typeof errcode === 'number' && SQLITE_NO_ANSWER.has(errcode & 0xff)) return message
-  return [name, code, message].some((word) => NO_ANSWER.has(word)) ? message : undefined
+  return saysNoAnswer(error) ? error.message : undefined
+}
+
+function saysNoAnswer(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false
+  const { name, code, message, errcode, previousErrors } = error as StoreError
+  if (typeof errcode === 'number' && SQLITE_NO_ANSWER.has(errcode & 0xff)) return true
+  if (typeof code === 'string' && POSTGRES_NO_ANSWER.test(code)) return true
+  if ([name, code, message].some((word) => NO_ANSWER.has(word))) return true
+  if (NO_ANSWER_BEGINS.some((begins) => begins.test(message))) return true
+  // A transaction of Redis says only that one of its commands was refused.
+  return Array.isArray(previousErrors) && previousErrors.length > 0 && previousErrors.every(saysNoAnswer)
+}
+
+interface StoreError extends Error {
+  code?: unknown
+  /** Of `node:sqlite`. */
+  errcode?: unknown
+  /** Of ioredis. */
+  previousErrors?: unknown
 }

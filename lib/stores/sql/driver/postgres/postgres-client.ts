@@ -11,7 +11,7 @@ import { encodeParameter } from './postgres-values.ts'
 /** The columns of a prepared statement have changed: "cached plan must not change result type", and others. */
 const NOT_SUPPORTED = '0A000'
 /** The server has become a standby. */
-const READ_ONLY = '25006'
+export const READ_ONLY = '25006'
 /** The server is going down, or is not up yet. */
 const SHUTTING_DOWN = ['57P01', '57P02', '57P03']
 

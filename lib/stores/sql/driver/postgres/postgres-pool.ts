@@ -2,7 +2,7 @@ import type { PostgresPool } from 'kysely'
 import type * as Pg from 'pg'
 import type { Logger } from '../../../../core/call/index.ts'
 import { timeLimit } from '../../../../core/timing/index.ts'
-import { PostgresClient } from './postgres-client.ts'
+import { PostgresClient, READ_ONLY } from './postgres-client.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { PostgresStatements } from './postgres-statements.ts'
 import { PARSERS } from './postgres-values.ts'
@@ -258,7 +258,9 @@ function preparing(
       const { rows } = await client.query(prepare)
       const [{ standby, session }] = rows as [{ standby: boolean; session: number }]
       sessions.set(client, session)
-      if (mustWrite && standby) throw new Error('the database is a standby, and takes no writes')
+      // With the code that a standby itself has for a write.
+      if (mustWrite && standby)
+        throw Object.assign(new Error('the database is a standby, and takes no writes'), { code: READ_ONLY })
     } finally {
       cancel()
     }
