@@ -1,9 +1,9 @@
-import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { type Logger, quietLogger } from '../../core/call/index.ts'
 import { LimiterStore, NEVER_REACHED } from '../../core/limit-store/index.ts'
 import { aFunction, aLogger, aWholeNumber, checkOptions, someMilliseconds } from '../../core/options/index.ts'
 import { BrokenRecord, StoreGuard } from '../../core/store-guard/index.ts'
 import { askSafely } from './cluster-asking.ts'
+import { RedisLimiter } from './redis-limiter.ts'
 import { aPrefix, aRedisClient, type RedisClient } from './redis-script.ts'
 import { RedisSlots } from './redis-slots.ts'
 
@@ -89,10 +89,10 @@ export class RedisLimitStore extends LimiterStore {
 }
 
 /** @throws TypeError if the windows are not whole seconds. */
-function limiterOf(redis: RedisClient, prefix: string, windowMs: number): RateLimiterRedis {
+function limiterOf(redis: RedisClient, prefix: string, windowMs: number): RedisLimiter {
   if (windowMs % 1000 !== 0)
     throw new TypeError(`RedisLimitStore: "windowMs" must be whole seconds, such as 1000, not ${windowMs}`)
-  return new RateLimiterRedis({
+  return new RedisLimiter({
     storeClient: redis,
     keyPrefix: prefix,
     points: NEVER_REACHED,
