@@ -13,6 +13,7 @@ import {
   type OptionRules,
   required,
 } from '../../core/options/index.ts'
+import { StoreAway } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
@@ -270,7 +271,7 @@ class CheckedDirectory implements KeyDirectory {
     const storeTimeoutMs = this.#storeTimeoutMs
     if (storeTimeoutMs === undefined) return found
     return within(storeTimeoutMs, found, () => {
-      throw new Error(`the key directory has not answered for ${storeTimeoutMs} ms`)
+      throw new StoreAway(`the key directory has not answered for ${storeTimeoutMs} ms`)
     })
   }
 }

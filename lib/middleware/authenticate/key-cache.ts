@@ -1,4 +1,5 @@
 import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
+import { StoreAway } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 
 export interface KeyCacheOptions {
@@ -70,7 +71,7 @@ export class KeyCache implements KeyDirectory {
       ? Math.min(storeTimeoutMs, STALE_AFTER_MS)
       : storeTimeoutMs
     const pending = within(timeoutMs, remembered, () => {
-      throw new Error(`the key directory has not answered for ${timeoutMs} ms`)
+      throw new StoreAway(`the key directory has not answered for ${timeoutMs} ms`)
     })
       .catch((error: unknown) => this.#useStale(last, askedAt, error))
       .finally(() => this.#pending.delete(secretHash))
