@@ -36,6 +36,14 @@ const DISTANCES = 5
 /** Ends an operation that has no answer yet: it has failed, or is late. */
 type GiveUp = (error: unknown, isLate?: boolean) => void
 
+/** How long an operation has run. */
+interface Running {
+  /** When it began, on the monotonic clock. */
+  readonly askedAt: number
+  /** How many slices of the time limit have passed for it. */
+  slices: number
+}
+
 /** Options of {@link StoreGuard}. */
 export interface StoreGuardOptions {
   /** The name of the store in the log. */
@@ -51,6 +59,11 @@ export interface StoreGuardOptions {
    * lately taken. Defaults to `timeoutMs`.
    */
   farTimeoutMs?: number
+  /**
+   * How long an operation may take while the store answers others, in milliseconds, before it counts as failed. Defaults to
+   * `timeoutMs`.
+   */
+  lateTimeoutMs?: number
   /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
   probeMs?: number
   /**
@@ -69,6 +82,7 @@ const RULES: OptionRules<StoreGuardOptions> = {
   logger: aLogger,
   timeoutMs: someMilliseconds,
   farTimeoutMs: someMilliseconds,
+  lateTimeoutMs: someMilliseconds,
   probeMs: aNumber('milliseconds from 0 on', 0),
   rejectsAlone: oneOf(true, false),
   onStoreChange: aFunction(),
@@ -88,6 +102,8 @@ export class StoreGuard {
   readonly #logger: Logger
   readonly #nearTimeoutMs: number
   readonly #farTimeoutMs: number
+  /** The slices that pass for an operation while the store answers others. */
+  readonly #lateSlices: number
   readonly #distance = new Distance()
   readonly #probeMs: number
   readonly #rejectsAlone: boolean
@@ -100,8 +116,8 @@ export class StoreGuard {
   /** When the store last answered an operation in time. */
   #answeredAt = Number.NEGATIVE_INFINITY
   #outages = 0
-  /** How to end each running operation, and how many slices of the time limit have passed for it. */
-  readonly #running = new Map<GiveUp, number>()
+  /** How to end each running operation, and how long it has run. */
+  readonly #running = new Map<GiveUp, Running>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: StoreGuardOptions) {
@@ -111,6 +127,7 @@ export class StoreGuard {
     this.#outage = new Outage({ store: this.#name, effect: options.effect, logger: this.#logger })
     this.#nearTimeoutMs = options.timeoutMs ?? 250
     this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
+    this.#lateSlices = (SLICES * (options.lateTimeoutMs ?? this.#nearTimeoutMs)) / this.#nearTimeoutMs
     this.#probeMs = options.probeMs ?? 500
     this.#rejectsAlone = options.rejectsAlone ?? false
     this.#onStoreChange = options.onStoreChange ?? (() => {})
@@ -199,7 +216,7 @@ export class StoreGuard {
         this.#back()
         resolve(answer)
       }
-      this.#running.set(fail, 0)
+      this.#running.set(fail, { askedAt, slices: 0 })
       if (this.#timer) this.#timer.ref()
       else this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
       try {
@@ -218,14 +235,17 @@ export class StoreGuard {
   /** Notes that one slice of the time limit has passed for every running operation. Runs while there are any. */
   readonly #passSlice = (): void => {
     this.#timer = undefined
-    for (const [giveUp, slices] of this.#running) {
+    for (const [giveUp, running] of this.#running) {
+      const slices = this.#answeredAt >= running.askedAt ? this.#lateSlices : SLICES
       // The slice in which an operation began was shorter than the others.
-      if (slices < SLICES) this.#running.set(giveUp, slices + 1)
+      if (running.slices < slices) running.slices++
       // The answer may have arrived and only not be read yet.
       else
         setImmediate(
           giveUp,
-          new StoreAway(`${this.#name} did not answer in ${Math.round(this.#timeoutMs)} ms`),
+          new StoreAway(
+            `${this.#name} did not answer in ${Math.round((this.#timeoutMs / SLICES) * slices)} ms`,
+          ),
           true,
         )
     }

@@ -15,7 +15,10 @@ export interface RedisLimitStoreOptions {
   prefix?: string
   /** How long a slot lasts without renewal, in milliseconds, at most 30000. Processes that share a Redis may differ. Defaults to 25000. */
   slotLeaseMs?: number
-  /** How long Redis may take to answer before it counts as away, in milliseconds. Defaults to 250. */
+  /**
+   * How long Redis may take to answer before it counts as away, in milliseconds; four times as long while it answers other
+   * requests. Defaults to 250.
+   */
   timeoutMs?: number
   /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
@@ -24,6 +27,8 @@ export interface RedisLimitStoreOptions {
 }
 
 const MAX_LEASE_MS = 30_000
+/** How many times as long an answer may take while others come. */
+const LATE_TIMES = 4
 
 /**
  * Limits that all processes on one Redis share, exact while it answers. Each limit is a key of its own. Windows are whole
@@ -53,6 +58,8 @@ export class RedisLimitStore extends LimiterStore {
       effect: 'each process counts by itself, or refuses limited calls, as onStoreError says',
       logger,
       timeoutMs,
+      // A process that counted by itself would exceed a limit while Redis, or another node of a cluster, answers.
+      lateTimeoutMs: LATE_TIMES * timeoutMs,
       onStoreChange: (away) => {
         onStoreChange?.(away)
         if (!away) slots.renew()

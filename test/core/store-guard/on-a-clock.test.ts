@@ -64,6 +64,22 @@ describe('a store', () => {
     ])
   })
 
+  it('has the longer time for an operation while it answers others, and only then', async (t) => {
+    const { guard, advance, logger } = guarded(t, { timeoutMs: 100, lateTimeoutMs: 400 })
+    const late = watched(guard.run(() => new Promise(() => {})))
+    await advance(50, 5)
+    assert.equal(await guard.run(answers), 'here')
+    await advance(355, 5)
+    assert.equal(late.state, 'running')
+    await advance(10, 5)
+    assert.match(`${late.state}`, /did not answer in 400 ms/)
+    assert.deepEqual([guard.away, logger.lines], [false, []])
+    const silent = watched(guard.run(() => new Promise(() => {})))
+    await advance(115, 5)
+    assert.match(`${silent.state}`, /did not answer in 100 ms/)
+    assert.equal(guard.away, true)
+  })
+
   it('has the time that it is given, each operation for itself', async (t) => {
     const { guard, advance } = guarded(t, { timeoutMs: 100 })
     const first = watched(guard.run(() => new Promise(() => {})))

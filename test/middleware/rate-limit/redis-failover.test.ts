@@ -9,6 +9,7 @@ import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
 import { demand, limit } from './demands.ts'
+import { limitedApp } from './limited-app.ts'
 
 const silent = { info() {}, warn() {}, error() {} }
 const SLOTS = 'gateway:limits:concurrency:key:s'
@@ -93,6 +94,24 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
     )
     await stores.limits.admit(demand([limit('rpm', 'new', 5)]))
     assert.equal(await successor.client().get('gateway:limits:rpm:key:new'), '1')
+  })
+
+  it('admits nothing beyond a limit while an answer is late and others come', async (t) => {
+    const held: { wait: Promise<void> | undefined } = { wait: undefined }
+    const go = Promise.withResolvers<void>()
+    const store = new RedisLimitStore({ redis: waiting(redis, 'rlflxIncr', held), logger: silent })
+    const app = await limitedApp(t, { store, keyRpm: 1 })
+    assert.equal((await app.ask()).status, 200)
+    held.wait = go.promise
+    const beyond = app.ask()
+    const until = performance.now() + 700
+    while (performance.now() < until) {
+      await store.ping()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    go.resolve()
+    assert.equal((await beyond).status, 429)
+    assert.equal(store.outages, 0)
   })
 
   for (const [script, runs] of [
