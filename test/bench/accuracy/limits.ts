@@ -2,7 +2,7 @@ import type { Send, Wanted } from './exchange.ts'
 import type { Member, Span } from './fleet.ts'
 import type { LimitedSubject } from './setting.ts'
 import type { BenchUpstream } from './upstream.ts'
-import { type Admission, mostWithLocal, windowsOf } from './windows.ts'
+import { type Admission, mostWithLocal, type Window, windowsOf } from './windows.ts'
 
 /** The result of one limit. All are shares of what is configured. */
 export interface LimitShare {
@@ -20,6 +20,8 @@ export interface LimitShare {
   readonly mostInFailover: number | null
   /** The same with all that processes counted by themselves while they took Redis for away; null: they did not. */
   readonly mostWithLocal: number | null
+  /** A note for each window that admitted more than the limit: how much, and which processes took Redis for away meanwhile. */
+  readonly exceeded: readonly string[]
 }
 
 /** The evidence by which limits are judged. Times are milliseconds since the epoch. */
@@ -56,7 +58,23 @@ export function shareOfLimit(subject: LimitedSubject, evidence: LimitEvidence): 
     most: most(calm),
     mostInFailover: inFailover.length > 0 ? most(inFailover) : null,
     mostWithLocal: withLocal === null ? null : withLocal / subject.most,
+    exceeded: windows
+      .filter(({ used }) => used > subject.most)
+      .map((window) => exceededNote(subject, window, evidence)),
   }
+}
+
+function exceededNote(
+  { name, most }: LimitedSubject,
+  { from, to, used }: Window,
+  { localSpans, load }: LimitEvidence,
+): string {
+  const away = [...localSpans].flatMap(([member, spans]) =>
+    spans.some((span) => span.from <= to && span.to >= from) ? [member.name] : [],
+  )
+  const seconds = (at: number) => `${((at - load.from) / 1000).toFixed(1)} s`
+  const whose = away.length > 0 ? `${away.join(', ')} took Redis for away` : 'no process took Redis for away'
+  return `${name} admitted ${used} of ${most} from ${seconds(from)} to ${seconds(to)}; meanwhile ${whose}`
 }
 
 function historyOf({ kind, keys }: LimitedSubject, evidence: LimitEvidence) {
@@ -105,6 +123,7 @@ function shareOfSlots(
     most: Math.max(mostAtOnce(before), mostAtOnce(behind)) / most,
     mostInFailover: null,
     mostWithLocal: outage ? mostAtOnce(met) / most : null,
+    exceeded: [],
   }
 }
 

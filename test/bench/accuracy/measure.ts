@@ -145,6 +145,7 @@ function judge(evidence: Evidence): Run {
       ...awayNotes(`${member.name} took Redis for away`, localSpans(member), loaded),
       ...awayNotes(`${member.name} took the ledger for away`, ledgerAwaySpans(member), loaded),
     ]),
+    ...limits.flatMap(({ exceeded }) => exceeded),
     `the account that runs dry spent ${(Number(poor.spent) / Number(poor.funds)).toFixed(4)} of what it had`,
     `leases of the dead returned: ${leases.swept}; claims of the dead that expire: ${claims.ofTheDead}`,
     `limits on the masters of Redis: ${byMaster.map(({ keys, scripts }) => `${keys} keys and ${scripts} scripts`).join(', ')}`,
