@@ -109,7 +109,7 @@ const NO_ANSWER: ReadonlySet<unknown> = new Set([
   // Our own.
   'StoreAway',
   'DatabaseTimeout',
-  // Node's of a connection.
+  // Node's about a connection.
   'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
@@ -126,7 +126,7 @@ const NO_ANSWER: ReadonlySet<unknown> = new Set([
   'ERR_SOCKET_CLOSED',
   'ERR_SOCKET_CONNECTION_TIMEOUT',
   'ERR_STREAM_DESTROYED',
-  // Its of a certificate.
+  // Node's about a certificate.
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'CERT_REVOKED',

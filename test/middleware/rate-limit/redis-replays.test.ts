@@ -58,7 +58,7 @@ describe('a connection to Redis that breaks', { skip: WITHOUT_REDIS }, () => {
       assert.equal(admitted, MAX)
       loseAnswer(lost)
       assert.equal((await ask()).refusedBy?.kind, 'rpm')
-      // What gives back may still be on its way.
+      // The points may still be on their way back.
       loseAnswer(0)
       assert.equal((await ask()).refusedBy?.kind, 'rpm')
       assert.ok(Number(await direct.get('gateway:limits:rpm:key:s')) >= MAX)
