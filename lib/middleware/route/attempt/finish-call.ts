@@ -1,5 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import { type AnswerBytes, type CallOutcome, joinedFilter, type OpenCall } from '../../../core/call/index.ts'
+import {
+  type AnswerBytes,
+  type CallOutcome,
+  joinedFilter,
+  type KeptAnswer,
+  type OpenCall,
+} from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import type { DecidingAttempt } from '../../../routing/try-candidates.ts'
@@ -29,7 +35,7 @@ export async function finishCall(
   if (end.kind === 'abandoned' && end.refusedHead) throw end.refusedHead.error
   meter(routed, end, candidate)
   warnBounded(call, candidate)
-  if (end.kind === 'served') {
+  if (end.kind === 'served' && isChecked(routed, end)) {
     try {
       end = await checked(routed, end)
     } catch (error) {
@@ -39,21 +45,29 @@ export async function finishCall(
       throw error
     }
   }
-  if (end.kind === 'served') await keepAnswer(call, end, candidate)
+  if (end.kind === 'served') {
+    const made = (end.stream?.reader ?? end.reading)?.kept ?? []
+    if (made.length > 0) await keepAnswer(call, end, candidate, made)
+  }
   await settle(call, end, res.headersSent)
   if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
   if (end.kind === 'served') send(routed, end)
   else if (end.endedBy) throw end.endedBy
 }
 
+/** Whether filters check the answer. Those that are no chat are vectors, images and ranks. */
+function isChecked({ call, request }: RoutedCall, { stream }: ServedEnd): boolean {
+  return stream
+    ? stream.checkEnd !== undefined
+    : call.answerFilters.length > 0 && request.model.kind === 'chat'
+}
+
 /** Passes the answer through the filters of the call. Throws if the caller must not have it. */
-async function checked({ call, request }: RoutedCall, end: ServedEnd): Promise<ServedEnd> {
-  if (end.stream)
-    return end.stream.checkEnd ? { ...end, unsent: await end.stream.checkEnd(bytesOf(end.unsent)) } : end
+async function checked({ call }: RoutedCall, end: ServedEnd): Promise<ServedEnd> {
+  const bytes = bytesOf(end.unsent)
+  if (end.stream?.checkEnd) return { ...end, unsent: await end.stream.checkEnd(bytes) }
   const filter = joinedFilter(call.answerFilters)
-  // Other answers are vectors, images and ranks.
-  if (!filter || request.model.kind !== 'chat') return end
-  return { ...end, unsent: await filter.whole(bytesOf(end.unsent).toString(), 'application/json') }
+  return filter ? { ...end, unsent: await filter.whole(bytes.toString(), 'application/json') } : end
 }
 
 function bytesOf(answer: AnswerBytes): Buffer {
@@ -95,11 +109,10 @@ function warnBounded({ id: requestId, usage, logger }: OpenCall, { line }: Candi
 /** Records what the line keeps of an answer. If that fails, the answer is neither sent nor charged. */
 async function keepAnswer(
   call: OpenCall,
-  { stream, reading }: ServedEnd,
+  { stream }: ServedEnd,
   { line }: Candidate,
+  made: KeptAnswer['made'],
 ): Promise<void> {
-  const made = (stream?.reader ?? reading)?.kept ?? []
-  if (made.length === 0) return
   const { usage } = call
   const tokens = usage ? usage.inputTokens + usage.outputTokens : 0
   const recording = call.keepAnswer?.({ made, line: line.id, tokens })
