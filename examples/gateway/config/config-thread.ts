@@ -10,7 +10,4 @@ const answer: ReadConfig = await readHere(workerData as ConfigPlace).then(
   },
 )
 const pages = 'config' in answer ? [...answer.config.accounts, ...answer.config.keys] : []
-parentPort?.postMessage(
-  answer,
-  pages.map(({ json }) => json.buffer),
-)
+parentPort?.postMessage(answer, [...new Set(pages.map(({ json }) => json.buffer))])

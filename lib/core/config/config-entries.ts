@@ -32,9 +32,10 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
       .toSorted((one, other) => (one.id < other.id ? -1 : Number(one.id > other.id)))
       .filter(({ id }, i, sorted) => id !== sorted[i + 1]?.id)
     const pages: EntryPage[] = []
+    const memory = new PageMemory()
     for (let at = 0; at < entries.length; at += PAGE) {
       const some = entries.slice(at, at + PAGE)
-      pages.push({ last: some.at(-1)?.id as string, json: new TextEncoder().encode(JSON.stringify(some)) })
+      pages.push({ last: some.at(-1)?.id as string, json: memory.encode(JSON.stringify(some)) })
     }
     return new ConfigEntries(pages)
   }
@@ -55,8 +56,12 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
   /** Returns at most `limit` entries whose ids are behind this one. */
   behind(id: string, limit: number): readonly Entry[] {
     const found: Entry[] = []
-    for (let at = this.#pageOf(id); at < this.pages.length && found.length < limit; at++)
-      for (const entry of entriesOf<Entry>(this.pages[at] as EntryPage)) if (entry.id > id) found.push(entry)
+    for (let at = this.#pageOf(id); at < this.pages.length && found.length < limit; at++) {
+      const page = this.pages[at] as EntryPage
+      // Batches are as long as pages: an id is often the last one of its page, which has nothing behind it.
+      if (page.last === id) continue
+      for (const entry of entriesOf<Entry>(page)) if (entry.id > id) found.push(entry)
+    }
     return found.slice(0, limit)
   }
 
@@ -69,6 +74,29 @@ export class ConfigEntries<Entry extends { readonly id: string }> {
       else to = middle
     }
     return from
+  }
+}
+
+const MEMORY_BYTES = 8 * 1024 * 1024
+
+/**
+ * Encodes pages into a few large buffers. They can grow, and therefore have memory of their own, which the system gets
+ * back as soon as a config is replaced. A buffer for each page would leave holes in the memory of the process.
+ */
+class PageMemory {
+  #buffer = new ArrayBuffer(0, { maxByteLength: MEMORY_BYTES })
+
+  encode(text: string): Uint8Array<ArrayBuffer> {
+    const bytes = Buffer.byteLength(text)
+    const at = this.#buffer.byteLength
+    if (at + bytes > this.#buffer.maxByteLength) {
+      this.#buffer = new ArrayBuffer(0, { maxByteLength: Math.max(bytes, MEMORY_BYTES) })
+      return this.encode(text)
+    }
+    this.#buffer.resize(at + bytes)
+    const encoded = new Uint8Array(this.#buffer, at, bytes)
+    new TextEncoder().encodeInto(text, encoded)
+    return encoded
   }
 }
 
