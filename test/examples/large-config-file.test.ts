@@ -59,6 +59,33 @@ describe('a large config file', () => {
     })
   }
 
+  const limits = { rpm: 60, tpm: 20_000 }
+  const note = 'a text\n- id: none\n  - id: of a list\n\nkeys:\n  - none'
+  const noted = { ...config, keys: config.keys.map((key) => ({ ...key, note, limits })) }
+  const apart = { ...noted, keys: noted.keys.map((key) => ({ ...key, limits: { ...limits } })) }
+  for (const [how, text] of [
+    ['with indented lists', dump(apart)],
+    ['with lists that are not indented', dump(apart, { seqNoIndent: true })],
+    ['with the line breaks of Windows', dump(apart).replaceAll('\n', '\r\n')],
+    ['with comments', dump(apart).replaceAll(/^ {2}- /gm, '# comment\n\n  # - comment\n$&')],
+    ['with lists in brackets', dump(apart, { flowLevel: 1 })],
+    ['with anchors', dump(noted)],
+  ] as const) {
+    it(`of YAML has the content that was written, ${how}`, async (t) => {
+      const written = await readHere(await placeOf(t, 'a.json', JSON.stringify(noted)))
+      assert.deepEqual(await readConfig(await placeOf(t, 'a.yaml', text)), written)
+    })
+  }
+
+  it('of YAML is refused with the line of the fault in the whole file', async (t) => {
+    const text = dump(config).replace('- id: key-8999\n', '$&    id: again\n')
+    const line = text.slice(0, text.indexOf('id: again')).split('\n').length
+    await assert.rejects(readConfig(await placeOf(t, 'a.yaml', text)), (error: Error) => {
+      assert.match(error.message, new RegExp(`has a member twice: look at line ${line}, column 5$`))
+      return true
+    })
+  })
+
   it('whose objects need far more memory than its text is read, too', async (t) => {
     const place = await placeOf(t, 'a.yaml', `odd: [${'1,'.repeat(1_000_000)}]\n${dump(config)}`)
     await assert.rejects(readConfig(place), { message: 'odd: is not a known member' })

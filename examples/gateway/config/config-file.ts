@@ -4,6 +4,7 @@ import { ConfigError } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import { lineAndColumn, placeOf, placesInJson, placesInYaml } from './config-places.ts'
 import type { ConfigOrigin } from './environment.ts'
+import { parseInParts } from './yaml-parts.ts'
 
 /**
  * Reads a config file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
@@ -81,10 +82,13 @@ export async function parseYaml(
   path: string,
   version: '1.1' | '1.2' = '1.2',
 ): Promise<unknown> {
-  const { CORE_SCHEMA, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
+  const { CORE_SCHEMA, load, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
   const schema = version === '1.1' ? YAML11_SCHEMA : CORE_SCHEMA.withTags(mergeTag)
+  const options = { schema, maxTotalMergeKeys: -1 }
+  const joined = parseInParts(text, (part) => load(part, options))
+  if (joined) return joined
   try {
-    const [value, ...more] = loadAll(text, { schema, maxTotalMergeKeys: -1 })
+    const [value, ...more] = loadAll(text, options)
     if (more.length === 0) return value
   } catch (error) {
     if (!(error instanceof YAMLException) || !error.mark) throw new Error(`${path} is not valid YAML`)
