@@ -32,7 +32,9 @@ const lib = defineConfig({
 })
 
 const gateway = defineConfig({
-  input: ['bin', 'index', 'start', 'config/config-thread'].map((name) => `examples/gateway/${name}.ts`),
+  input: ['bin.js', 'index.ts', 'start.ts', 'config/config-thread.ts'].map(
+    (name) => `examples/gateway/${name}`,
+  ),
   platform: 'node',
   // The toolkit stays outside: an app that embeds the gateway imports the same one. Zod is built in, as in the toolkit.
   external: /^(?!zod$)[^./]/,
