@@ -8,14 +8,18 @@ import { readConfig, readHere } from '../../examples/gateway/config/read-config.
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 /** The file has more than a megabyte then, and is read in a thread. */
-const KEYS = 9000
+const KEYS = 2500
 
 const config = {
   models: [{ id: 'm', kind: 'chat', price: { perRequest: '0.001' } }],
   lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1/v1', models: { m: 'u' } }],
   accounts: Array.from({ length: 900 }, (_, i) => ({ id: `account-${i}`, balance: '10' })),
   keys: Array.from({ length: KEYS }, (_, i) => ({
-    ...{ id: `key-${i}`, account: `account-${i % 900}`, secret: `sk-secret-of-a-key-${i}-${'x'.repeat(40)}` },
+    ...{
+      id: `key-${i}`,
+      account: `account-${i % 900}`,
+      secret: `sk-secret-of-a-key-${i}-${'x'.repeat(400)}`,
+    },
   })),
 }
 

@@ -1,47 +1,34 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import OpenAI from 'openai'
 import { createProvider } from '../../examples/new-provider/provider.ts'
 import { jsonOf } from '../support/answer-bodies.ts'
-import { cleaningUp } from '../support/clean-up.ts'
-import {
-  chat,
-  type GatewayProcess,
-  lookUp,
-  post,
-  startGatewayProcess,
-  temporaryFolder,
-} from '../support/gateway-process.ts'
+import { type AssembledGateway, assembledGateway } from '../support/assembled-gateway.ts'
+import { type CleanUp, cleaningUp } from '../support/clean-up.ts'
+import { chat, lookUp, post } from '../support/gateway-process.ts'
 
 const CONFIG = new URL('../../examples/new-provider/gateway.json', import.meta.url)
 const KEY = 'sk-acme-1'
 
 describe('a provider that the gateway has never heard of', () => {
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let provider: Server
-  let gateway: GatewayProcess
-  const start = async (orchardKey: string) => {
+  let gateway: AssembledGateway
+  const start = (t: CleanUp, orchardKey: string) => {
     const { port } = provider.address() as AddressInfo
-    const file = join(folder.path, 'gateway.json')
     // As it stands, but for the port.
-    await writeFile(file, readFileSync(CONFIG, 'utf8').replace('127.0.0.1:4000', `127.0.0.1:${port}`))
-    return startGatewayProcess({ GATEWAY_CONFIG: file, ORCHARD_KEY: orchardKey })
+    const config = readFileSync(CONFIG, 'utf8').replace('127.0.0.1:4000', `127.0.0.1:${port}`)
+    return assembledGateway(t, JSON.parse(config), { env: { ORCHARD_KEY: orchardKey } })
   }
   const cleanUp = cleaningUp()
   before(async () => {
-    folder = await temporaryFolder()
-    cleanUp.after(() => folder.remove())
     provider = createProvider({ key: 'orchard-secret', project: 'shop' })
     cleanUp.after(() => provider.closeAllConnections())
     cleanUp.after(() => provider.close())
     await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
-    gateway = await start('orchard-secret')
-    cleanUp.after(() => gateway.stop())
+    gateway = await start(cleanUp, 'orchard-secret')
   })
 
   const ask = (url: string) =>
@@ -87,8 +74,7 @@ describe('a provider that the gateway has never heard of', () => {
   })
 
   it('says in the trace, and not to the caller, that its key is wrong', async (t) => {
-    const wrong = await start('another-secret')
-    t.after(() => wrong.stop())
+    const wrong = await start(t, 'another-secret')
     const answer = await ask(wrong.url)
     assert.equal(answer.status, 502)
     assert.doesNotMatch(await answer.text(), /orchard|who are you/)

@@ -81,11 +81,12 @@ describe('a limit store in a file that processes share', () => {
     assert.equal((await store.admit(demand([slot]))).refusedBy, undefined)
   })
 
-  it('admits exactly as many as it may, of all that processes ask for at once', async () => {
+  it('opens in several processes at once, and admits exactly as many as it may of all that they ask', async () => {
+    const fresh = join(folder.path, 'fresh.db')
     const asks = Array.from({ length: 2 }, () =>
       runNode(
         `${IMPORT}
-         const store = new SqliteLimitStore({ file: ${JSON.stringify(file)} })
+         const store = new SqliteLimitStore({ file: ${JSON.stringify(fresh)} })
          const charges = ${JSON.stringify([limit('rpm', 'of many processes', 200)])}
          let admitted = 0
          for (let i = 0; i < 150; ) {
@@ -122,15 +123,6 @@ describe('a limit store in a file that processes share', () => {
     locked.exec('rollback')
     locked.close()
     assert.equal((await store.admit(demand([...asked.charges, ...asked.slots]))).refusedBy, undefined)
-  })
-
-  it('opens in several processes at once', async () => {
-    const fresh = join(folder.path, 'fresh.db')
-    const starts = Array.from({ length: 2 }, () =>
-      runNode(`${IMPORT}; new SqliteLimitStore({ file: ${JSON.stringify(fresh)} }).close()`),
-    )
-    const ends = await Promise.all(starts.map(async (start) => (await once(start, 'exit'))[0]))
-    assert.deepEqual(ends, [0, 0])
   })
 })
 

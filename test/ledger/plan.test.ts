@@ -431,7 +431,7 @@ describe('plans of any settlements', () => {
           found.assertSound()
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -458,7 +458,7 @@ describe('plans of any settlements', () => {
           if (result === 'fenced') assert.deepEqual([planned.draws, planned.charges], [[], []])
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -473,7 +473,7 @@ describe('plans of any settlements', () => {
           assert.deepEqual(together.found, alone.found)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 

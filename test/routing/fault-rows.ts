@@ -259,14 +259,12 @@ export const TABLE: readonly FaultRow[] = [
   ]),
 ]
 
-/** Errors that name their status under status 200: one for each status and code. The table covers the others. */
-export const NAMED: readonly FaultRow[] = [
-  ...new Map(
-    TABLE.filter(([, status]) => status !== 499 && status < 520).map(
-      ([what, status, error, ...rest]): [string, FaultRow] => [
-        `${status} ${rest[0]}`,
-        [what, status, { ...(error as object), status }, ...rest],
-      ],
-    ),
-  ).values(),
+/** An error for each status and code. The table covers the others. */
+export const DISTINCT: readonly FaultRow[] = [
+  ...new Map(TABLE.map((row): [string, FaultRow] => [`${row[1]} ${row[3]}`, row])).values(),
 ]
+
+/** Errors that name their status under status 200. */
+export const NAMED: readonly FaultRow[] = DISTINCT.filter(([, status]) => status !== 499 && status < 520).map(
+  ([what, status, error, ...rest]) => [what, status, { ...(error as object), status }, ...rest],
+)

@@ -7,7 +7,7 @@ import { closedPort } from '../support/scripted-upstream.ts'
 import { OTHER_KEY, startVideoGateway } from '../support/video-gateway.ts'
 import { errorOf, VIDEO_PROTOCOLS } from '../support/video-protocols.ts'
 import { json, startVideoUpstream } from '../support/video-upstream.ts'
-import { type Fault, type FaultRow, NAMED, TABLE } from './fault-rows.ts'
+import { DISTINCT, type Fault, type FaultRow, NAMED } from './fault-rows.ts'
 import { closedBy, restingOn, shutFor } from './line-states.ts'
 
 /** The fate of a create: another line gets it, nobody gets it, or nobody knows and its money stays held. */
@@ -84,8 +84,8 @@ describe('the answer of an upstream to the create of a video', async () => {
   const nowhere = `http://127.0.0.1:${await closedPort()}`
 
   for (const { kind, path, body } of VIDEO_PROTOCOLS) {
-    // What an answer says is judged alike, whichever protocol it came in.
-    const refusals = (kind === 'openai' ? TABLE : NAMED).map((row) => refusal(row, false))
+    // The words of an error are judged as those of an answer to a chat call.
+    const refusals = DISTINCT.map((row) => refusal(row, false))
     for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of [
       ...refusals,
       ...ROWS,

@@ -119,7 +119,7 @@ describe('the bounds of JSON', () => {
         const text = parts.join('')
         assert.equal(excess(text), jsonExcess(Buffer.from(text), newTally()), text)
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     )
   })
 })

@@ -81,7 +81,7 @@ describe('reading an event stream', () => {
         const bytes = Buffer.from(text + CLOSING)
         assert.deepEqual(ours(cut(bytes, at)), reference([text + CLOSING]))
       }),
-      { numRuns: 3000 },
+      { numRuns: 600 },
     )
   })
 
@@ -102,7 +102,7 @@ describe('reading an event stream', () => {
         const whole = reference([part.toString()])
         assert.ok(ours([part]).length <= whole.length)
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     )
   })
 
@@ -113,7 +113,7 @@ describe('reading an event stream', () => {
         const part = text.slice(0, at % (text.length + 1)).replace(/\r+$/, '')
         assert.deepEqual(ours([Buffer.from(part)]), reference([part]), JSON.stringify(part))
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     )
   })
 

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { chat, post, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
+import { assembledGateway } from '../../support/assembled-gateway.ts'
+import { chat } from '../../support/gateway-process.ts'
 import { answerJson, startUpstream } from '../../support/scripted-upstream.ts'
 import { convert } from './converted.ts'
 
 test('a converted config serves: the deployments of a model first, its fallbacks only after them', async (t) => {
-  const folder = await temporaryFolder()
-  t.after(() => folder.remove())
   const deployments = [await startUpstream(), await startUpstream()]
   const fallback = await startUpstream()
   for (const upstream of [...deployments, fallback]) t.after(() => upstream.close())
@@ -19,12 +16,10 @@ model_list:
   - { model_name: b, litellm_params: { model: openai/three, api_base: "${fallback.url}/v1", api_key: sk-3 } }
 router_settings: { fallbacks: [{ a: [b] }], model_group_alias: { alias: a } }
 general_settings: { master_key: sk-of-the-operator }`)
-  const file = join(folder.path, 'gateway.json')
-  await writeFile(file, JSON.stringify(config))
-  const gateway = await startGatewayProcess({ GATEWAY_CONFIG: file, DATABASE_URL: 'memory:' })
-  t.after(() => gateway.stop())
+  const { send } = await assembledGateway(t, config)
+  const headers = { authorization: 'Bearer sk-of-the-operator' }
   const ask = async (model: string): Promise<number> =>
-    (await post(gateway.url, chat(model), { authorization: 'Bearer sk-of-the-operator' })).status
+    (await send('/v1/chat/completions', chat(model), { headers })).status
 
   for (let i = 0; i < 30; i++) assert.equal(await ask(i % 2 ? 'a' : 'alias'), 200)
   assert.equal(fallback.requests.length, 0)

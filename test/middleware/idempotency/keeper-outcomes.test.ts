@@ -164,24 +164,6 @@ describe('a later call', () => {
     await assert.rejects(keeper.claim({ id: 'a', owner: 'd' }, 'f'), StoreAway)
     assert.equal(count('complete'), before[0]! + 1)
   })
-
-  it('asks for the completion of an earlier one from three quarters of its lease on', async (t) => {
-    for (const [ms, asks] of [
-      [LEASE_MS * 0.75 - 1, 0],
-      [LEASE_MS * 0.75, 1],
-    ] as const) {
-      const { keeper, claim, faults, pass, count } = keeperOf(t)
-      const held = await claim('a')
-      faults.add('complete')
-      await assert.rejects(keeper.complete(held), StoreAway)
-      await pass(ms)
-      const before = count('complete')
-      await keeper.claim({ id: 'a', owner: 'b' }, 'f').catch(() => {})
-      assert.equal(count('complete') - before, asks, `${ms}`)
-      t.mock.timers.reset()
-      t.mock.restoreAll()
-    }
-  })
 })
 
 describe('maintenance', () => {
@@ -192,25 +174,6 @@ describe('maintenance', () => {
     await pass(LEASE_MS / 4)
     await pass(1000)
     assert.deepEqual(messages(), ['store is away'])
-  })
-
-  it('of what is not settled goes on each second, and of what is held each quarter of a lease', async (t) => {
-    const { keeper, claim, faults, pass, count } = keeperOf(t)
-    const [freed] = [await claim('a'), await claim('b')]
-    faults.add('release')
-    await keeper.release(freed)
-    assert.equal(count('release'), 1)
-    await pass(999)
-    assert.equal(count('release'), 1)
-    await pass(1)
-    assert.deepEqual([count('release'), count('renew')], [2, 1])
-    faults.clear()
-    await pass(1000)
-    assert.deepEqual([count('release'), count('renew')], [3, 2])
-    await pass(LEASE_MS / 4 - 1)
-    assert.deepEqual([count('release'), count('renew')], [3, 2])
-    await pass(1)
-    assert.deepEqual([count('release'), count('renew')], [3, 3])
   })
 
   it('ends with the keeper, also for what fails then', async (t) => {

@@ -65,8 +65,8 @@ for (const { operation, request } of REQUESTS)
             const { value: usual } = await got(whole)
             const values = asks === gives && translation ? [7, { nonsense: 1 }] : [7]
             const all = memberFaults(whole, isFreeForm, values)
-            // A translation may read two events of one type in different ways.
-            for (const fault of translation ? all : oncePerPlace(all)) {
+            // A translation may read two events of one type in different ways: where the forms are the same, all are tried.
+            for (const fault of translation && asks === gives ? all : oncePerPlace(all)) {
               if (isWholeList(fault)) continue
               const { what, json } = fault
               const { end, value, finished } = await got(json)

@@ -9,6 +9,8 @@ const RUNS_ALONE = /^(?:(?:const|let) .*= )?await |^\/\/ Runs in a process of it
 const SETS_CLOCK = /\bmock\.method\(performance\b/
 /** No process gets more than this part of the files that are left, so that at the end none goes on alone for long. */
 const PART = 1 / 6
+/** Nor fewer than this: the start of a process takes as much time as some small files. */
+const FEWEST = 10
 
 /**
  * Divides files over processes, some of a folder in one: most of a small file's time is the start of a process, and the
@@ -39,6 +41,9 @@ export function processesOf(paths: readonly string[], most: number, oneFor?: str
 function divided(paths: readonly string[], most: number): string[][] {
   const left = [...paths]
   const processes: string[][] = []
-  while (left.length > 0) processes.push(left.splice(0, Math.min(most, Math.ceil(left.length * PART))))
+  while (left.length > 0) {
+    const part = Math.max(FEWEST, Math.ceil(left.length * PART))
+    processes.push(left.splice(0, Math.min(most, part)))
+  }
   return processes
 }

@@ -7,7 +7,7 @@ export const SUITES = {
     but: ['test/system/**'],
     limitMs: 240_000,
     testLimitMs: 60_000,
-    filesPerProcess: 30,
+    filesPerProcess: 60,
     repeatAlone: true,
   },
   system: {

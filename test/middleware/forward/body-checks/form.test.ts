@@ -571,7 +571,7 @@ describe('a body that upstreams could read in different ways', () => {
             }
           },
         ),
-        { numRuns: 600 },
+        { numRuns: 200 },
       )
       assert.ok(passed > 20, `only ${passed} bodies passed`)
     })

@@ -18,7 +18,7 @@ describe('a list of what lines keep', () => {
     const files = await new KeptFiles().start(t)
     const own: string[] = []
     for (let i = 0; i < 12; i++) {
-      for (let others = 0; others < 30; others++) await files.make('globex', others % 2 === 0 ? 0 : 1)
+      for (let others = 0; others < 9; others++) await files.make('globex', others % 2 === 0 ? 0 : 1)
       own.unshift(await files.make('acme', i % 3 === 0 ? 0 : 1))
     }
     files.reset()
@@ -51,7 +51,7 @@ describe('a list of what lines keep', () => {
       ['page', 'limit'],
       ['pageToken', 'pageSize'],
     ] as const) {
-      for (const size of [1, 7, 8, 9, 22, 23, 24]) {
+      for (const size of cursor === 'after' ? [1, 7, 8, 9, 22, 23, 24] : [9]) {
         const seen: string[] = []
         let query = `?${names}=${size}`
         for (;;) {
