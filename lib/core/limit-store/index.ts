@@ -1,3 +1,4 @@
+export { Gathered } from './gathered.ts'
 export {
   type Count,
   type Demand,

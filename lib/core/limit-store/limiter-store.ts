@@ -9,6 +9,7 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { StoreGuard } from '../store-guard/index.ts'
+import { Gathered } from './gathered.ts'
 import {
   type Count,
   type Demand,
@@ -41,6 +42,11 @@ export interface LimiterStoreOptions {
   guard?: StoreGuard | 'none'
   /** Returns the error to report for one of a key, such as a `BrokenRecord`. Defaults to the error itself. */
   faultOf?: (error: Error, key: string) => Error
+  /**
+   * Returns how many milliseconds a record of the limiter lasts, 0 or less if there is none. Each request asks it whether its
+   * sender has to wait. Defaults to `get` of the limiter.
+   */
+  msLeft?: (key: string) => Promise<number>
 }
 
 const aGuard = anObjectWith('a StoreGuard', 'run', 'retry')
@@ -52,7 +58,18 @@ const RULES: OptionRules<LimiterStoreOptions> = {
   slots: anObjectWith('a SlotStore', 'acquire', 'hold', 'release', 'isFull'),
   guard: { be: 'a StoreGuard, or "none"', accepts: (value) => value === 'none' || aGuard.accepts(value) },
   faultOf: aFunction(),
+  msLeft: aFunction(),
 }
+
+/** A limiter, and what is asked of it. */
+interface OpenLimiter {
+  readonly limiter: RateLimiterAbstract
+  readonly waits: Waits
+  /** A limiter whose own points are used up rejects with its answer. */
+  consume(key: string, cost: number): Promise<Consumed>
+}
+
+type Consumed = Pick<RateLimiterRes, 'consumedPoints' | 'msBeforeNext'>
 
 /** A charge that a limiter has counted. */
 interface Counted extends Count {
@@ -86,10 +103,11 @@ interface Refusal extends OwedWait {
 export class LimiterStore implements LimitStore {
   readonly keepsTime: boolean = true
   readonly #open: (windowMs: number) => RateLimiterAbstract
-  readonly #limiters = new Map<number, RateLimiterAbstract>()
+  readonly #limiters = new Map<number, OpenLimiter>()
   readonly #guard: StoreGuard | undefined
   readonly #slots: SlotStore
   readonly #faultOf: (error: Error, key: string) => Error
+  readonly #msLeft: LimiterStoreOptions['msLeft']
   /** The requests of admissions that got no answer in time. */
   readonly #unanswered = new WeakMap<Demand, readonly Promise<Counted>[]>()
 
@@ -98,10 +116,11 @@ export class LimiterStore implements LimitStore {
     options: LimiterStoreOptions = {},
   ) {
     checkOptions('LimiterStore', options, RULES)
-    const { slots = new MemorySlots(), guard, faultOf = (error) => error, ...guarded } = options
+    const { slots = new MemorySlots(), guard, faultOf = (error) => error, msLeft, ...guarded } = options
     this.#open = typeof limiter === 'function' ? limiter : onlyLimiter(limiter)
     this.#slots = slots
     this.#faultOf = faultOf
+    this.#msLeft = msLeft
     this.#guard = guard === 'none' ? undefined : (guard ?? new StoreGuard({ name: 'limiter', ...guarded }))
   }
 
@@ -120,15 +139,16 @@ export class LimiterStore implements LimitStore {
   }
 
   async admit(demand: Demand): Promise<Verdict> {
-    const limiter = this.#limiterFor(demand.windowMs)
+    const open = this.#limiterFor(demand.windowMs)
+    const { limiter } = open
     const asked: Promise<Counted>[] = []
     try {
       const found = await this.#run(() => {
-        for (const charge of demand.charges) asked.push(this.#consume(limiter, charge))
-        return withOwed(owedBy(limiter, demand), asked)
+        for (const charge of demand.charges) asked.push(this.#consume(open, charge))
+        return withOwed(owedBy(open, demand), asked)
       })
       const refusal = refusalOf(demand, found.owed, found.counts)
-      if (refusal) return await this.#refuse(limiter, demand, found.counts, refusal)
+      if (refusal) return await this.#refuse(open, demand, found.counts, refusal)
       if (demand.slots.length === 0) return { refusedBy: undefined, waitMs: 0, counts: found.counts }
       return await this.#takeSlots(limiter, demand, found.counts)
     } catch (error) {
@@ -139,11 +159,11 @@ export class LimiterStore implements LimitStore {
 
   async peek(demand: Demand): Promise<Verdict> {
     const { charges, slots, windowMs } = demand
-    const limiter = this.#limiterFor(windowMs)
+    const open = this.#limiterFor(windowMs)
     const found = await this.#retry(() =>
       withOwed(
-        owedBy(limiter, demand),
-        charges.map(({ key }) => limiter.get(key)),
+        owedBy(open, demand),
+        charges.map(({ key }) => open.limiter.get(key)),
       ),
     )
     const counts = found.counts.map((count) =>
@@ -167,7 +187,7 @@ export class LimiterStore implements LimitStore {
   release(demand: Demand): Promise<void> | undefined {
     const asked = this.#unanswered.get(demand)
     this.#unanswered.delete(demand)
-    const limiter = this.#limiterFor(demand.windowMs)
+    const { limiter } = this.#limiterFor(demand.windowMs)
     // Not through the guard, which may take the store for away although it has just answered.
     for (const each of asked ?? []) each.then((late) => giveBack(limiter, late)).catch(ignore)
     const waiting = demand.slots.map(({ key }) => this.#slots.release(key, demand.id))
@@ -176,35 +196,41 @@ export class LimiterStore implements LimitStore {
 
   /** @throws StoreAway, as a rejection. */
   async book(key: string, points: number, windowMs: number): Promise<void> {
-    const limiter = this.#limiterFor(windowMs)
+    const { limiter } = this.#limiterFor(windowMs)
     await this.#retry(() => (points > 0 ? limiter.penalty(key, points) : limiter.reward(key, -points)))
   }
 
-  #limiterFor(windowMs: number): RateLimiterAbstract {
-    let limiter = this.#limiters.get(windowMs)
-    if (!limiter) {
-      limiter = this.#open(windowMs)
-      this.#limiters.set(windowMs, limiter)
+  #limiterFor(windowMs: number): OpenLimiter {
+    let open = this.#limiters.get(windowMs)
+    if (!open) {
+      const limiter = this.#open(windowMs)
+      const together = new Gathered<number, Consumed>((key, costs) => consumeAll(limiter, key, costs))
+      open = {
+        limiter,
+        waits: new Waits(limiter, this.#msLeft),
+        // Memory answers at once.
+        consume: (key, cost) => (this.#guard ? together.ask(key, cost) : limiter.consume(key, cost)),
+      }
+      this.#limiters.set(windowMs, open)
     }
-    return limiter
+    return open
   }
 
   /** @throws an Error if the limiter fails. */
-  #consume(limiter: RateLimiterAbstract, charge: Limit): Promise<Counted> {
+  #consume({ limiter, consume }: OpenLimiter, charge: Limit): Promise<Counted> {
     const { key, cost } = charge
     const { msDuration } = limiter
-    return limiter.consume(key, cost).then(
+    return consume(key, cost).then(
       (answer) => countedIn(answer, charge, msDuration),
       (error: unknown) => {
         if (error instanceof Error) throw this.#faultOf(error, key)
-        // A limiter whose own points are used up rejects with its answer.
-        return countedIn(error as RateLimiterRes, charge, msDuration)
+        return countedIn(error as Consumed, charge, msDuration)
       },
     )
   }
 
   async #refuse(
-    limiter: RateLimiterAbstract,
+    { limiter, waits }: OpenLimiter,
     demand: Demand,
     counted: readonly Counted[],
     refusal: Refusal,
@@ -216,7 +242,7 @@ export class LimiterStore implements LimitStore {
     if (!isOwed && used + refusedBy.cost <= refusedBy.max) return { refusedBy, waitMs: SLOT_WAIT_MS, counts }
     let { waitMs } = refusal
     try {
-      waitMs = await this.#retry(() => new Waits(limiter).refused(demand.sender, refusal, isOwed))
+      waitMs = await this.#retry(() => waits.refused(demand.sender, refusal, isOwed))
     } catch {
       // The request stays refused. The guard logs the outage.
     }
@@ -272,11 +298,33 @@ function onlyLimiter(limiter: RateLimiterAbstract): (windowMs: number) => RateLi
   }
 }
 
-function owedBy(
+/**
+ * Consumes the costs of several requests at once. Returns what each of them would be answered if they came one after another.
+ *
+ * @throws an Error if the limiter fails.
+ */
+async function consumeAll(
   limiter: RateLimiterAbstract,
+  key: string,
+  costs: readonly number[],
+): Promise<Consumed[]> {
+  const total = costs.reduce((sum, cost) => sum + cost, 0)
+  const { consumedPoints, msBeforeNext } = await limiter.consume(key, total).catch((error: unknown) => {
+    if (error instanceof Error) throw error
+    return error as Consumed
+  })
+  let used = Number(consumedPoints) - total
+  return costs.map((cost) => {
+    used += cost
+    return { consumedPoints: used, msBeforeNext }
+  })
+}
+
+function owedBy(
+  { waits }: OpenLimiter,
   { sender, charges }: Demand,
 ): Promise<OwedWait | undefined> | undefined {
-  return charges.length > 0 ? new Waits(limiter).owedBy(sender) : undefined
+  return charges.length > 0 ? waits.owedBy(sender) : undefined
 }
 
 /** Waits for the wait that a sender owes, and for its counts. */
@@ -307,13 +355,13 @@ function refusalOf(
 }
 
 /** Reads numbers, which are texts with some clients. */
-function countIn({ consumedPoints, msBeforeNext }: RateLimiterRes, windowMs: number): Count {
+function countIn({ consumedPoints, msBeforeNext }: Consumed, windowMs: number): Count {
   const leftMs = Number(msBeforeNext)
   return { used: Number(consumedPoints), resetMs: leftMs > 0 ? leftMs : windowMs }
 }
 
 /** Returns what a limiter answered to a charge. */
-function countedIn(answer: RateLimiterRes, charge: Limit, windowMs: number): Counted {
+function countedIn(answer: Consumed, charge: Limit, windowMs: number): Counted {
   const { cost, max } = charge
   const { used, resetMs } = countIn(answer, windowMs)
   const isCounted = used >= cost

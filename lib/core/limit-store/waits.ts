@@ -18,14 +18,19 @@ export interface OwedWait {
  */
 export class Waits {
   readonly #limiter: RateLimiterAbstract
+  readonly #msLeft: ((key: string) => Promise<number>) | undefined
 
-  constructor(limiter: RateLimiterAbstract) {
+  /** @param msLeft returns how many milliseconds a record lasts: almost always there is none, which spares the `get`. */
+  constructor(limiter: RateLimiterAbstract, msLeft: ((key: string) => Promise<number>) | undefined) {
     this.#limiter = limiter
+    this.#msLeft = msLeft
   }
 
   /** Returns the wait of a sender that retried early; undefined if there is none. */
   async owedBy(sender: string): Promise<OwedWait | undefined> {
-    const penalty = await this.#limiter.get(penaltyKey(sender))
+    const key = penaltyKey(sender)
+    if (this.#msLeft && (await this.#msLeft(key)) <= 0) return undefined
+    const penalty = await this.#limiter.get(key)
     const waitMs = Number(penalty?.msBeforeNext ?? 0)
     return penalty && waitMs > 0 ? { waitMs, place: penalty.consumedPoints - 1 } : undefined
   }

@@ -1,33 +1,48 @@
-import { MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
+import { Gathered, MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
 import type { StoreGuard } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
 
 /**
- * Takes slots, or renews their leases, unless too many others are taken. Slots whose leases are over are free.
+ * Takes slots for some calls, or renews their leases. Slots whose leases are over are free.
  *
  * KEYS: a sorted set of the ids that hold a slot, each with the end of its lease by Redis's own clock, in milliseconds.
- * ARGV: the length of a lease, the most slots, then the ids. Returns 1 if all ids hold a slot.
+ * ARGV: the length of a lease, then for each call the most slots and its id. Returns 1 for each one that holds a slot, else 0.
  */
 const TAKE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local lease, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local lease = tonumber(ARGV[1])
 local taken = redis.call('ZCOUNT', KEYS[1], '(' .. now, '+inf')
-for i = 3, #ARGV do
-  local lease_end = redis.call('ZSCORE', KEYS[1], ARGV[i])
-  if not lease_end or tonumber(lease_end) <= now then taken = taken + 1 end
+local answers, is_any = {}, false
+for i = 2, #ARGV, 2 do
+  local most, id = tonumber(ARGV[i]), ARGV[i + 1]
+  local lease_end = redis.call('ZSCORE', KEYS[1], id)
+  local is_new = not lease_end or tonumber(lease_end) <= now
+  if is_new and taken >= most then
+    answers[#answers + 1] = 0
+  else
+    if is_new then taken = taken + 1 end
+    redis.call('ZADD', KEYS[1], now + lease, id)
+    answers[#answers + 1] = 1
+    is_any = true
+  end
 end
-if taken > most then return 0 end
-for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now + lease, ARGV[i]) end
+if not is_any then return answers end
 -- The removal comes last: behind one, a Redis that is full would take everything.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 -- Another process may have longer leases.
 redis.call('PEXPIRE', KEYS[1], math.max(lease, redis.call('PTTL', KEYS[1])))
-return 1`
+return answers`
 
 /** A maximum for slots that are taken in any case. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
+
+/** A call that asks for a slot. */
+interface Asked {
+  readonly id: string
+  readonly max: number
+}
 
 /** The parts that {@link RedisSlots} works with. */
 export interface RedisSlotsOptions {
@@ -48,6 +63,8 @@ export interface RedisSlotsOptions {
 export class RedisSlots implements SlotStore {
   readonly #options: RedisSlotsOptions
   readonly #take: RedisScript
+  readonly #taking: Gathered<Asked, boolean>
+  readonly #removing: Gathered<string, void>
   /** The slots of the calls that run in this process. */
   readonly #held = new MemorySlots()
   /** The slots that Redis has, or may have. */
@@ -60,16 +77,22 @@ export class RedisSlots implements SlotStore {
 
   constructor(options: RedisSlotsOptions) {
     this.#options = options
-    this.#take = redisScript(options.redis, 'gatewayTakeSlots', TAKE)
+    const { redis, slotLeaseMs } = options
+    this.#take = redisScript(redis, 'gatewayTakeSlots', TAKE)
+    this.#taking = new Gathered((key, asked) => this.#takeOf(key, slotLeaseMs, asked))
+    this.#removing = new Gathered(async (key, ids) => {
+      await redis.zrem(this.#keyOf(key), ...ids)
+      return ids.map(ignore)
+    })
   }
 
   /** @throws StoreAway. Redis may have given the slot nevertheless, so a {@link release} must follow. */
   async acquire(key: string, id: string, max: number): Promise<boolean> {
-    const { guard, slotLeaseMs } = this.#options
+    const { guard } = this.#options
     let isLate = false
     const take = async (): Promise<boolean> => {
       this.#known.hold(key, id)
-      const isTaken = await this.#takeOf(key, max, slotLeaseMs, [id])
+      const isTaken = await this.#taking.ask(key, { id, max })
       if (!isTaken) this.#known.release(key, id)
       else if (isLate && !this.#held.has(key, id)) {
         // A cluster repeats commands, so that this one can come after the release.
@@ -109,7 +132,7 @@ export class RedisSlots implements SlotStore {
   async probe(): Promise<void> {
     const { redis, guard } = this.#options
     await guard.run(async () => {
-      await this.#takeOf(PROBE, ANY_NUMBER, 1000, ['probe'])
+      await this.#takeOf(PROBE, 1000, [{ id: 'probe', max: ANY_NUMBER }])
       await redis.zrem(this.#keyOf(PROBE), 'probe')
     })
   }
@@ -122,7 +145,11 @@ export class RedisSlots implements SlotStore {
       const ids = [...holders]
       const renewing = guard.run(() => {
         for (const id of ids) this.#known.hold(key, id)
-        return this.#takeOf(key, ANY_NUMBER, slotLeaseMs, ids)
+        return this.#takeOf(
+          key,
+          slotLeaseMs,
+          ids.map((id) => ({ id, max: ANY_NUMBER })),
+        )
       })
       // The guard logs the outage, and the next renewal tries again.
       renewing.catch(ignore)
@@ -151,19 +178,22 @@ export class RedisSlots implements SlotStore {
    * this and no more.
    */
   #giveBack(key: string, id: string): Promise<void> {
-    const { redis, guard, timeoutMs } = this.#options
+    const { guard, timeoutMs } = this.#options
     this.#keepRenewing()
     if (guard.away) return Promise.resolve()
-    const removed = redis.zrem(this.#keyOf(key), id).then(() => this.#known.release(key, id), ignore)
+    const removed = this.#removing.ask(key, id).then(() => this.#known.release(key, id), ignore)
     const releasing = within(timeoutMs, removed, ignore).finally(() => this.#releasing.delete(releasing))
     this.#releasing.add(releasing)
     return releasing
   }
 
-  async #takeOf(key: string, max: number, slotLeaseMs: number, ids: readonly string[]): Promise<boolean> {
+  /** Returns for each call whether it holds a slot. */
+  async #takeOf(key: string, slotLeaseMs: number, asked: readonly Asked[]): Promise<boolean[]> {
     const name = this.#keyOf(key)
+    const calls = asked.flatMap(({ id, max }) => [max, id])
     try {
-      return Number(await this.#take([name], [slotLeaseMs, max, ...ids])) === 1
+      const answers = (await this.#take([name], [slotLeaseMs, ...calls])) as unknown[]
+      return answers.map((each) => Number(each) === 1)
     } catch (error) {
       throw error instanceof Error ? this.#options.faultOf(error, name) : error
     }
