@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { throughputSection, withSection } from './benchmarks-page.ts'
+import { throughputSection, withSection, workersSection } from './benchmarks-page.ts'
 import type { ThroughputRow } from './report.ts'
 
 const NOTHING: ThroughputRow = {
@@ -58,6 +58,21 @@ describe('the generated section of the benchmarks page', () => {
 | whole chain in memory (billing too) | 11,000 | 0.55 | 4.0 | 0.08 |  | 161 |`,
     )
     assert.equal(throughputSection({ ...RUN, rows: RUN.rows.toReversed() }), section)
+  })
+
+  test('has a row for each number of workers', () => {
+    const { date, machine, rounds, seconds } = RUN
+    assert.equal(
+      workersSection({
+        ...{ date, machine, rounds, seconds, stores: 'sqlite', connections: 64 },
+        rows: [{ shape: '4', perSecond: 3200.4, cpuMicros: 414.2, firstMicros: 25.4 }],
+      }),
+      `2026-01-31, A machine, 2 cores, Node 24.0.0, shared with the load. SQLite, 64 connections, medians of 5 rounds of 4 s:
+
+| \`WORKERS\` | calls/s | CPU µs a call | first process |
+| --- | --- | --- | --- |
+| 4 | 3,200 | 414 | 25 |`,
+    )
   })
 
   test('replaces its own text, leaves the rest of the page, and is the same when it is written again', () => {

@@ -1,4 +1,4 @@
-/** Writes the section of docs/benchmarks.md that a benchmark measures. The rest of the page is written by hand. */
+/** Writes the sections of docs/benchmarks.md that benchmarks measure. The rest of the page is written by hand. */
 import type { ThroughputRow } from './report.ts'
 
 /** The targets of the page, in its order. */
@@ -61,8 +61,46 @@ export function throughputSection({ date, machine, rounds, seconds, rows }: Thro
   return [
     `${date}, ${machine}. One core each, 32 connections (long prompts: 16), medians of ${rounds} rounds of ${seconds} s. ` +
       '`relay` only passes requests on; `added` is the p50 above it on one connection:',
-    [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
+    table(head, lines),
   ].join('\n\n')
+}
+
+/** The figures of a number of workers. */
+interface WorkersRow {
+  /** The value of `WORKERS`; `none` for one process without workers. */
+  readonly shape: string
+  readonly perSecond: number
+  /** Of the process that is started and its workers, in microseconds of a core per call. */
+  readonly cpuMicros: number
+  /** Of the process that is started. */
+  readonly firstMicros: number
+}
+
+/** The figures of a run with several numbers of workers, with its setting. */
+interface WorkersRun extends Omit<ThroughputRun, 'rows'> {
+  readonly stores: string
+  readonly connections: number
+  readonly rows: readonly WorkersRow[]
+}
+
+/** Returns the section of a run with several numbers of workers. */
+export function workersSection(run: WorkersRun): string {
+  const { date, machine, stores, connections, rounds, seconds } = run
+  const head = ['`WORKERS`', 'calls/s', 'CPU µs a call', 'first process']
+  const lines = run.rows.map(({ shape, perSecond, cpuMicros, firstMicros }) => [
+    shape,
+    whole(perSecond),
+    whole(cpuMicros),
+    whole(firstMicros),
+  ])
+  return [
+    `${date}, ${machine}, shared with the load. ${stores === 'sqlite' ? 'SQLite' : 'Redis and Postgres'}, ${connections} connections, medians of ${rounds} rounds of ${seconds} s:`,
+    table(head, lines),
+  ].join('\n\n')
+}
+
+function table(head: readonly string[], lines: readonly (readonly (string | undefined)[])[]): string {
+  return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
 function whole(value: number | undefined): string {

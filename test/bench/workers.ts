@@ -1,10 +1,12 @@
 // The throughput and the CPU time of a call with 1 to 8 workers: node test/bench/workers.ts --help
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../support/gateway-process.ts'
 import { descendantsOf } from '../support/processes.ts'
 import { checkedAnswerBytes } from './answer-check.ts'
+import { withSection, workersSection } from './benchmarks-page.ts'
 import { benchSource } from './chain.ts'
 import { Engines } from './fleet/engines.ts'
 import { generate } from './load.ts'
@@ -19,12 +21,13 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '8' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
+    write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 if (flags.help) {
   console.log(
-    '--stores sqlite or servers (Redis and Postgres), --workers none,1,2,4,8, --seconds, --rounds, --connections',
+    '--stores sqlite or servers (Redis and Postgres), --workers none,1,2,4,8, --seconds, --rounds, --connections, --write (into docs/benchmarks.md)',
   )
   process.exit()
 }
@@ -116,20 +119,28 @@ for (let round = 0; round < Number(flags.rounds); round++)
   }
 upstream.stop()
 
-const alone = figures.get(shapes[0] as string) ?? []
-console.log(`${flags.stores}, ${connections} connections, ${flags.rounds} rounds of ${seconds} s\n`)
-console.log(
-  '| WORKERS | calls/s | p50 ms | p99 ms | CPU µs per call | ratio | of it the first process | engines | MiB |',
-)
-console.log(`|${' --- |'.repeat(9)}`)
-for (const [shape, all] of figures) {
-  const of = (figure: keyof Figures, digits = 0) => median(all.map((each) => each[figure])).toFixed(digits)
-  const cpu = (each: Figures | undefined) => (each ? each.firstCpu + each.workersCpu : Number.NaN)
-  // Each round beside its own: the machine may have been slower then.
-  const ratio = median(all.map((each, i) => cpu(each) / cpu(alone[i]))).toFixed(2)
-  const latency = [of('p50Ms', 1), of('p99Ms', 1)]
-  const parts = [of('firstCpu'), of('enginesCpu'), of('mebibytes')]
-  console.log(
-    `| ${[shape, of('perSecond'), ...latency, median(all.map(cpu)).toFixed(0), ratio, ...parts].join(' | ')} |`,
-  )
+const rows = Array.from(figures, ([shape, all]) => {
+  const of = (figure: (each: Figures) => number) => median(all.map(figure))
+  return {
+    shape,
+    perSecond: of((each) => each.perSecond),
+    cpuMicros: of((each) => each.firstCpu + each.workersCpu),
+    firstMicros: of((each) => each.firstCpu),
+  }
+})
+const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Node ${process.versions.node}`
+const date = new Date().toISOString().slice(0, 10)
+const section = workersSection({
+  date,
+  machine,
+  stores: flags.stores,
+  connections,
+  seconds,
+  rounds: Number(flags.rounds),
+  rows,
+})
+console.log(section)
+if (flags.write) {
+  const page = join(import.meta.dirname, '../../docs/benchmarks.md')
+  writeFileSync(page, withSection(readFileSync(page, 'utf8'), `workers-${flags.stores}`, section))
 }
