@@ -58,11 +58,14 @@ export class RowStatement<Row = unknown> {
     const where = `where ${unless === undefined ? 'true' : `not exists (${unless})`}`
     // SQLite copies each page before a statement of several rows changes it, which one from a query may be to it, to
     // undo that statement alone. Nobody goes on after a failure.
-    const given = unless === undefined ? `values (${cells})` : `select ${cells} ${where}`
+    // Without numbers: to bind by them, node:sqlite looks each one up among all.
+    const values = [...names.map(() => '?'), ...Object.values(constants)].join()
+    const given =
+      unless === undefined ? `values (${values})` : parametersFor(columns, `select ${cells} ${where}`)
     const returned = returning === undefined ? '' : ` returning ${returning}`
     return new RowStatement(
       columns,
-      `insert or fail ${into} ${parametersFor(columns, given)} ${onConflict}${returned}`,
+      `insert or fail ${into} ${given} ${onConflict}${returned}`,
       `insert ${into} select ${cells} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}${returned}`,
       { loose, returns: returning !== undefined },
     )
