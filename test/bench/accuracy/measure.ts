@@ -127,6 +127,7 @@ function judge(evidence: Evidence): Run {
   const leases = leasesOf(books, provoked)
   const claims = claimsOf(books, wanted, provoked)
   const prepaid = [...books.wallets].filter(([id]) => id.startsWith('account:'))
+  const unforeseen = unforeseenErrors(stage)
   const remains = {
     slots,
     leasesLeft: leases.left,
@@ -134,6 +135,7 @@ function judge(evidence: Evidence): Run {
     claims: claims.leaked,
     violations: violations.length,
     overspent: prepaid.filter(([, { funds, spent }]) => spent > funds).length,
+    unforeseen: unforeseen.length,
     badExits: badExits.length,
     // The faults of a run kill processes.
     unanswered: stage.faults ? null : unanswered(load),
@@ -152,7 +154,7 @@ function judge(evidence: Evidence): Run {
     `starts that failed and were repeated: ${stage.fleet.failedStarts}`,
     `answers: ${statusesOf(load)}`,
     `told by the processes: ${logOf(stage) || 'nothing'}`,
-    ...unforeseenErrors(stage),
+    ...new Set(unforeseen),
     ...violations,
     ...badExits,
   ]
@@ -185,11 +187,10 @@ function logOf({ fleet }: Stage): string {
   return countsOf(fleet.members.flatMap(({ gateway }) => gateway.logged.map(({ msg }) => msg)))
 }
 
-/** Each unforeseen error once, with its stack: there must be none. */
+/** Returns the unforeseen errors of all processes, with their stacks: there must be none. */
 function unforeseenErrors({ fleet }: Stage): string[] {
   const lines = fleet.members.flatMap(({ gateway }) => gateway.logged)
-  const stacks = lines.flatMap(({ msg, err }) => (msg === UNFORESEEN ? [JSON.stringify(err)] : []))
-  return [...new Set(stacks)].map((stack) => `${UNFORESEEN}: ${stack}`)
+  return lines.flatMap(({ msg, err }) => (msg === UNFORESEEN ? [`${msg}: ${JSON.stringify(err)}`] : []))
 }
 
 const UNFORESEEN = 'unforeseen error'

@@ -21,6 +21,8 @@ export interface Remains {
   readonly violations: number
   /** Accounts that spent more than they have. */
   readonly overspent: number
+  /** Errors that the processes logged as unforeseen. */
+  readonly unforeseen: number
   /** Processes that did not end in good order. */
   readonly badExits: number
   /** Calls without an answer in a run in which no process is killed; null: some are. */
@@ -44,6 +46,7 @@ export function figuresOf(
     none('claims leaked', remains.claims, 'when all have ended'),
     none('violations', remains.violations, "of the ledger's own check"),
     none('accounts overspent', remains.overspent, 'prepaid'),
+    none('unforeseen errors', remains.unforeseen, 'in the logs'),
     none('bad exits', remains.badExits, 'after SIGTERM'),
     ...(remains.unanswered === null
       ? []
