@@ -66,7 +66,7 @@ export function shareOfLimit(subject: LimitedSubject, evidence: LimitEvidence): 
 
 function exceededNote(
   { name, most }: LimitedSubject,
-  { from, to, used }: Window,
+  { from, to, used, elsewhere }: Window,
   { localSpans, load }: LimitEvidence,
 ): string {
   const away = [...localSpans].flatMap(([member, spans]) =>
@@ -74,7 +74,7 @@ function exceededNote(
   )
   const seconds = (at: number) => `${((at - load.from) / 1000).toFixed(1)} s`
   const whose = away.length > 0 ? `${away.join(', ')} took Redis for away` : 'no process took Redis for away'
-  return `${name} admitted ${used} of ${most} from ${seconds(from)} to ${seconds(to)}; meanwhile ${whose}`
+  return `${name} admitted ${used} of ${most}, of which another counter ${elsewhere}, from ${seconds(from)} to ${seconds(to)}; meanwhile ${whose}`
 }
 
 function historyOf({ kind, keys }: LimitedSubject, evidence: LimitEvidence) {

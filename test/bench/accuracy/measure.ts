@@ -8,7 +8,15 @@ import { shareOfLimit } from './limits.ts'
 import { shareOfMoney } from './money.ts'
 import { type Figure, figuresOf } from './promises.ts'
 import { type Provoked, provoke, restartAll } from './provocations.ts'
-import { claimsOf, leakedSlots, leasesOf, limitsByMaster, openSlots, sweepOfTheDead } from './remains.ts'
+import {
+  claimsOf,
+  clusterEpoch,
+  leakedSlots,
+  leasesOf,
+  limitsByMaster,
+  openSlots,
+  sweepOfTheDead,
+} from './remains.ts'
 import { POOR } from './setting.ts'
 import { ADMIN_TOKEN, PROCESSES, type Stage } from './stage.ts'
 
@@ -41,6 +49,7 @@ export async function measure(
     wanted: [],
     crowd: false,
   }
+  const epoch = await clusterEpoch(redis)
   const from = Date.now()
   const calling = callAll(load, stage, seconds, callers)
   const [provoked] = await Promise.all([
@@ -49,6 +58,7 @@ export async function measure(
     sleep(seconds * 1000),
   ])
   const byMaster = await limitsByMaster(redis)
+  const takeovers = (await clusterEpoch(redis)) - epoch
   over.abort()
   await calling
   const loaded = { from, to: Date.now() }
@@ -61,7 +71,7 @@ export async function measure(
   const slots = Math.max(leaked, await openSlots(redis))
   violations.push(...(await violationsFound(postgres.url)))
   const books = await readBooks(postgres)
-  return judge({ stage, load, loaded, books, provoked, slots, violations, badExits, byMaster })
+  return judge({ stage, load, loaded, books, provoked, slots, violations, badExits, byMaster, takeovers })
 }
 
 async function callAll(load: Load, { subjects }: Stage, seconds: number, callers: number): Promise<void> {
@@ -108,10 +118,12 @@ interface Evidence {
   readonly violations: readonly string[]
   readonly badExits: readonly string[]
   readonly byMaster: Awaited<ReturnType<typeof limitsByMaster>>
+  /** Replicas of Redis that took over, and slots that moved. */
+  readonly takeovers: number
 }
 
 function judge(evidence: Evidence): Run {
-  const { stage, load, loaded, books, provoked, slots, violations, badExits, byMaster } = evidence
+  const { stage, load, loaded, books, provoked, slots, violations, badExits, byMaster, takeovers } = evidence
   const { wanted } = load
   const { served } = stage.upstream
   const spans = new Map(stage.fleet.members.map((member) => [member, localSpans(member)]))
@@ -151,6 +163,7 @@ function judge(evidence: Evidence): Run {
     `the account that runs dry spent ${(Number(poor.spent) / Number(poor.funds)).toFixed(4)} of what it had`,
     `leases of the dead returned: ${leases.swept}; claims of the dead that expire: ${claims.ofTheDead}`,
     `limits on the masters of Redis: ${byMaster.map(({ keys, scripts }) => `${keys} keys and ${scripts} scripts`).join(', ')}`,
+    `replicas of Redis that took over, and slots that moved: ${takeovers}`,
     `starts that failed and were repeated: ${stage.fleet.failedStarts}`,
     `answers: ${statusesOf(load)}`,
     `told by the processes: ${logOf(stage) || 'nothing'}`,

@@ -28,6 +28,12 @@ export async function limitsByMaster(redis: RedisCluster): Promise<{ keys: numbe
   )
 }
 
+/** Returns a number that grows with each replica that takes over, be it only because its master had no core for a while. */
+export async function clusterEpoch(redis: RedisCluster): Promise<number> {
+  const [master] = await redis.masters()
+  return Number(/cluster_current_epoch:(\d+)/.exec(`${await master?.call('CLUSTER', 'INFO')}`)?.[1])
+}
+
 /** Slots that Redis knows of and that have not run out. */
 export async function openSlots(redis: RedisCluster): Promise<number> {
   let open = 0

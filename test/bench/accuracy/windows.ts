@@ -17,6 +17,8 @@ export interface Admission {
 /** A window of a counter, and what was let through in it. */
 export interface Window extends Span {
   readonly used: number
+  /** The part of it that another counter let through: a process by itself, or a replica that did not have this window. */
+  readonly elsewhere: number
 }
 
 interface Told {
@@ -24,6 +26,7 @@ interface Told {
   from: number
   to: number
   used: number
+  elsewhere: number
 }
 
 const WINDOW_MS = 60_000
@@ -43,12 +46,14 @@ export function windowsOf(admitted: readonly Admission[], limit: number): Window
     if (last && from <= last.to) {
       last.from = Math.max(last.from, from)
       last.used += cost
-    } else if (last && to - last.from < WINDOW_MS) last.used += cost
-    else windows.push({ from, to, used: cost })
+    } else if (last && to - last.from < WINDOW_MS) {
+      last.used += cost
+      last.elsewhere += cost
+    } else windows.push({ from, to, used: cost, elsewhere: 0 })
   }
   // The calls whose callers left before the head, and who may have been counted any time until they were seen.
   for (const silent of admitted) if (!silent.windowEnds) place(silent, windows, limit)
-  return windows.map(({ from, to, used }) => ({ from: from - WINDOW_MS, to, used }))
+  return windows.map((window) => ({ ...window, from: window.from - WINDOW_MS }))
 }
 
 /** Around the border of two windows a call may have been counted in either, so it is in the one that has room for it. */
@@ -57,7 +62,7 @@ function place({ sentAt, at, cost }: Admission, windows: Told[], limit: number):
   const surelyIn = open.find(({ from, to }) => sentAt >= to - WINDOW_MS && at < from)
   const roomy = surelyIn ?? open.find(({ used }) => used + cost <= limit)
   if (roomy) roomy.used += cost
-  else windows.push({ from: sentAt + WINDOW_MS, to: at + WINDOW_MS, used: cost })
+  else windows.push({ from: sentAt + WINDOW_MS, to: at + WINDOW_MS, used: cost, elsewhere: 0 })
 }
 
 /** The most in any minute in which a process counted by itself, whoever counted it; null: none did. */
