@@ -45,7 +45,8 @@ testOutcomes('a line that answers 429', [
   },
 ])
 
-testOutcomes('a line that answers 429, in every notation', [
+// The fault table has senseless waits, and the test of `retryAfterOf` further notations.
+testOutcomes('a line that answers 429, in other notations', [
   ...(
     [
       {
@@ -54,23 +55,10 @@ testOutcomes('a line that answers 429, in every notation', [
         retryAfterMs: [28_000, 30_000],
       },
       {
-        does: 'says a date gone by',
-        script: says({ 'retry-after': date(-30_000) }),
-        retryAfterMs: [900, 1000],
-      },
-      { does: 'says zero', script: says({ 'retry-after': '0' }), retryAfterMs: [900, 1000] },
-      { does: 'says less than zero', script: says({ 'retry-after': '-5' }), retryAfterMs: [900, 1000] },
-      {
         does: 'says it in milliseconds too, which are finer',
         script: says({ 'retry-after': '3', 'retry-after-ms': '2345' }),
         retryAfterMs: [2000, 2345],
       },
-      {
-        does: 'says it in seconds, and nonsense in milliseconds',
-        script: says({ 'retry-after': '3', 'retry-after-ms': 'soon' }),
-        retryAfterMs: [2500, 3000],
-      },
-      { does: 'says nonsense', script: says({ 'retry-after': 'later' }), retryAfterMs: [900, 1000] },
       {
         does: 'says more than a minute',
         script: says({ 'retry-after': '3600' }),
@@ -81,16 +69,6 @@ testOutcomes('a line that answers 429, in every notation', [
         does: 'says it as RetryInfo in the body',
         script: says({}, google('34.4s')),
         retryAfterMs: [34_000, 34_400],
-      },
-      {
-        does: 'says it as RetryInfo in a list',
-        script: says({}, [google('7s')]),
-        retryAfterMs: [6500, 7000],
-      },
-      {
-        does: 'says it in the header and in the body',
-        script: says({ 'retry-after': '5' }, google('34.4s')),
-        retryAfterMs: [4500, 5000],
       },
     ] satisfies Partial<OutcomeRow>[]
   ).map((row) => ({ ...limited, modes: [OPENAI, OPENAI_STREAM], ...row }) as OutcomeRow),
