@@ -37,7 +37,7 @@ export async function readHere({ configFile, configOrigin, region, env }: Config
 
 /**
  * Returns the memory limits of the thread, in MiB. Without a limit V8 collects garbage later, and the process grows. YAML of 200,000
- * keys needs about twelve times the size of its file.
+ * keys that has anchors needs about twelve times the size of its file.
  */
 function limitsFor(bytes: number): ResourceLimits {
   return { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 64 + (12 * bytes) / MIB }
