@@ -32,9 +32,7 @@ const lib = defineConfig({
 })
 
 const gateway = defineConfig({
-  input: ['bin.js', 'index.ts', 'start.ts', 'config/config-thread.ts'].map(
-    (name) => `examples/gateway/${name}`,
-  ),
+  input: ['bin', 'index', 'start', 'config/config-thread'].map((name) => `examples/gateway/${name}.ts`),
   platform: 'node',
   // The toolkit stays outside: an app that embeds the gateway imports the same one. Zod is built in, as in the toolkit.
   external: /^(?!zod$)[^./]/,

@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 const subpaths = new Map(
   Object.entries(manifest.exports).flatMap(([subpath, { '@express-model-gateway/source': source }]) =>
     // A command has no exports.
-    typeof source === 'string' && !source.endsWith('/bin.js') ? [[join(ROOT, source), subpath] as const] : [],
+    typeof source === 'string' && !source.endsWith('/bin.ts') ? [[join(ROOT, source), subpath] as const] : [],
   ),
 )
 const pages = new Map(pagesOfPackage().map((page) => [join(ROOT, page.path), page] as const))

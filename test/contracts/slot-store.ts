@@ -43,8 +43,8 @@ export function slotStoreContract(
       const subject = fresh()
       const first = (await take(subject, 2)) as Demand
       await take(subject, 2)
-      for (let i = 0; i < 3; i++) opened.store.release(first)
-      opened.store.release(demand([limit('concurrency', subject, 2)]))
+      for (let i = 0; i < 3; i++) await opened.store.release(first)
+      await opened.store.release(demand([limit('concurrency', subject, 2)]))
       await settled()
       assert.ok(await take(subject, 2))
       assert.equal(await take(subject, 2), undefined)
@@ -56,7 +56,7 @@ export function slotStoreContract(
       for (const each of held) opened.store.hold(each)
       await renewed(opened)
       assert.equal(await take(subject, 3), undefined)
-      for (const each of held.slice(1)) opened.store.release(each)
+      await Promise.all(held.slice(1).map((each) => opened.store.release(each)))
       await settled()
       assert.ok(await take(subject, 2))
       assert.equal(await take(subject, 2), undefined)
@@ -104,11 +104,11 @@ export function slotStoreContract(
               running.push(held)
             } else {
               const [gone] = running.splice(each, 1)
-              if (gone) opened.store.release(gone)
+              if (gone) await opened.store.release(gone)
               await settled()
             }
           }
-          for (const each of running) opened.store.release(each)
+          await Promise.all(running.map((each) => opened.store.release(each)))
           await settled()
           for (let i = 0; i < 3; i++) assert.ok(await take(subject, 3))
           assert.equal(await take(subject, 3), undefined)

@@ -3,8 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { ConfigEntries, ConfigError } from 'express-model-gateway/config'
-import { dump } from 'js-yaml'
+import { dump, load } from 'js-yaml'
 import { readConfig, readHere } from '../../examples/gateway/config/read-config.ts'
+import { parseInParts } from '../../examples/gateway/config/yaml-parts.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 /** The file has more than a megabyte then, and is read in a thread. */
@@ -81,8 +82,25 @@ describe('a large config file', () => {
     })
   }
 
+  it('of YAML is never parsed as a whole, unless parts of it may need each other', () => {
+    for (const [text, isDivided] of [
+      [dump(apart), true],
+      [dump(apart, { seqNoIndent: true }).replaceAll('\n', '\r\n'), true],
+      [dump(noted), false],
+      [dump(apart, { flowLevel: 1 }), false],
+    ] as const) {
+      const sizes: number[] = []
+      const value = parseInParts(text, (part) => {
+        sizes.push(part.length)
+        return load(part)
+      })
+      assert.deepEqual(value, isDivided ? load(text) : undefined)
+      if (isDivided) assert.ok(Math.max(...sizes) < 200_000, `${sizes}`)
+    }
+  })
+
   it('of YAML is refused with the line of the fault in the whole file', async (t) => {
-    const text = dump(config).replace('- id: key-8999\n', '$&    id: again\n')
+    const text = dump(config).replace(`- id: key-${KEYS - 1}\n`, '$&    id: again\n')
     const line = text.slice(0, text.indexOf('id: again')).split('\n').length
     await assert.rejects(readConfig(await placeOf(t, 'a.yaml', text)), (error: Error) => {
       assert.match(error.message, new RegExp(`has a member twice: look at line ${line}, column 5$`))

@@ -10,7 +10,7 @@ import { jsonOf } from './answer-bodies.ts'
 import { BUILT_GATEWAY } from './built-gateway.ts'
 
 const SOURCE = fileURLToPath(new URL('../../examples/gateway/start.ts', import.meta.url))
-const BIN = fileURLToPath(new URL('../../examples/gateway/bin.js', import.meta.url))
+const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BUILT = join(ROOT, 'dist/gateway/start.js')
 const BUILT_BIN = join(ROOT, 'dist/gateway/bin.js')

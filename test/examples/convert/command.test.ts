@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { printConverted } from '../../../examples/gateway/commands/convert.ts'
 import { ConfigError } from '../../../lib/core/config/index.ts'
 
-const BIN = fileURLToPath(new URL('../../../examples/gateway/bin.js', import.meta.url))
+const BIN = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
 const CONDITION = '--conditions=@express-model-gateway/source'
 const { PATH, NODE_COMPILE_CACHE } = process.env
 const folder = mkdtempSync(join(tmpdir(), 'convert-'))

@@ -52,10 +52,8 @@ test('every subpath offers the source to this repository and the build to everyo
 })
 
 test('the assembled gateway and its program are subpaths too, of which this repository has the source in examples', () => {
-  for (const [file, name, entry] of [
-    ['./examples/gateway/index.ts', 'index', assembled],
-    ['./examples/gateway/bin.js', 'bin', program],
-  ] as const) {
+  for (const [name, entry] of Object.entries({ index: assembled, bin: program })) {
+    const file = `./examples/gateway/${name}.ts`
     const expected = {
       types: { [source]: file, default: `./dist/gateway/${name}.d.ts` },
       [source]: file,

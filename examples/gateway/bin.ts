@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-// JavaScript, because an older Node cannot read TypeScript. When all other files are in the cache, a start from source then
-// needs nothing that strips types, which takes 13 MB.
 import module from 'node:module'
 import { versions } from 'node:process'
 import { fileURLToPath } from 'node:url'
