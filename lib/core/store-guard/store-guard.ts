@@ -235,8 +235,10 @@ export class StoreGuard {
   /** Notes that one slice of the time limit has passed for every running operation. Runs while there are any. */
   readonly #passSlice = (): void => {
     this.#timer = undefined
+    // A store that freezes has answered others just before.
+    const isAnswering = performance.now() - this.#answeredAt < this.#timeoutMs
     for (const [giveUp, running] of this.#running) {
-      const slices = this.#answeredAt >= running.askedAt ? this.#lateSlices : SLICES
+      const slices = isAnswering && this.#answeredAt >= running.askedAt ? this.#lateSlices : SLICES
       // The slice in which an operation began was shorter than the others.
       if (running.slices < slices) running.slices++
       // The answer may have arrived and only not be read yet.
