@@ -60,19 +60,25 @@ it('a Postgres that is restored under two gateways has all of their charges agai
   assert.equal(before.restored, undefined)
 
   await command('restore')
+  let served = 0
   await untilAsync(
     async () => {
       await sleep(500)
       // A process that has no call renews no lease.
-      for (const { url } of gateways) await (await post(url, chat())).arrayBuffer()
-      return (await check()).restored?.charges_written_again === 6
+      for (const { url } of gateways) {
+        const answer = await post(url, chat())
+        await answer.arrayBuffer()
+        if (answer.status === 200) served++
+      }
+      // Or more: a call may have been charged while the database was being restored.
+      return Number((await check()).restored?.charges_written_again) >= 6
     },
     'the charges are written again',
     60_000,
   )
   const after = await check()
   assert.deepEqual(after.violations, [])
-  assert.ok(after.charges > before.charges)
+  assert.equal(after.charges, before.charges + served)
   for (const { logged } of gateways)
     assert.equal(logged.filter(({ msg }) => /has lost charges/.test(msg)).length, 1)
 })
