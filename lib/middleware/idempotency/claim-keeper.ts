@@ -110,6 +110,23 @@ export class ClaimKeeper {
     fingerprint: string,
   ): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleEarlier(claim.id)
+    const first = await this.#claimOnce(claim, fingerprint)
+    const left = first instanceof HeldClaim ? undefined : this.#leftBy(first)
+    if (!left) return first
+    await this.#retry(left)
+    return this.#unconfirmed.has(left) ? first : this.#claimOnce(claim, fingerprint)
+  }
+
+  /** Returns the claim of a call that is over, if a record is its: the store got it, and has not confirmed its release. */
+  #leftBy({ owner }: IdempotencyRecord): HeldClaim | undefined {
+    for (const left of this.#unconfirmed) if (left.owner === owner && left.state === 'releasing') return left
+    return undefined
+  }
+
+  async #claimOnce(
+    claim: Pick<ClaimRequest, 'id' | 'owner' | 'scope'>,
+    fingerprint: string,
+  ): Promise<HeldClaim | IdempotencyRecord> {
     const askedAt = momentNow()
     const held = new HeldClaim(claim, this.#keepRecordsMs, askedAt)
     const { wall: now } = askedAt

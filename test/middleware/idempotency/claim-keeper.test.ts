@@ -199,6 +199,19 @@ describe('a store that fails', () => {
     assert.deepEqual(only('renew').slice(1), ['16500 renew a until 60000'])
   })
 
+  it('lets a later call have the key of one that never heard of its claim, without waiting for its turn', async (t) => {
+    const { keeper, claim, only } = keeperOf(t)
+    const made = store.claim.bind(store)
+    store.claim = async (request) => {
+      await made(request)
+      throw new Error('the answer is lost')
+    }
+    await assert.rejects(keeper.claim({ id: 'a', owner: 'req_unheard' }, 'f'), StoreAway)
+    store.claim = made
+    await claim('a')
+    assert.equal(only('release').length, 1)
+  })
+
   it('lets a later call have the key of one that has run no sooner than that is recorded', async (t) => {
     const { keeper, claim, pass, only } = keeperOf(t)
     const held = await claim('a')

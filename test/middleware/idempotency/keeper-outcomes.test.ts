@@ -150,7 +150,7 @@ describe('the completion of a claim', () => {
 })
 
 describe('a later call', () => {
-  it('waits for no completion and no release of another key, and for no release of its own', async (t) => {
+  it('waits for no completion and no release of another key, and has its own only if that is free again', async (t) => {
     const { keeper, claim, faults, pass, count } = keeperOf(t)
     const [completed, released] = [await claim('a'), await claim('b')]
     faults.add('complete').add('release').add('renew')
@@ -159,8 +159,10 @@ describe('a later call', () => {
     await pass(LEASE_MS * 0.75)
     const before = [count('complete'), count('release')]
     assert.ok((await keeper.claim({ id: 'c', owner: 'c' }, 'f')) instanceof HeldClaim)
-    await keeper.claim({ id: 'b', owner: 'd' }, 'f')
     assert.deepEqual([count('complete'), count('release')], before)
+    const other = await keeper.claim({ id: 'b', owner: 'd' }, 'f')
+    assert.equal(other.owner, released.owner)
+    assert.deepEqual([count('complete'), count('release')], [before[0], before[1]! + 1])
     await assert.rejects(keeper.claim({ id: 'a', owner: 'd' }, 'f'), StoreAway)
     assert.equal(count('complete'), before[0]! + 1)
   })
