@@ -44,6 +44,6 @@ test('from its second start on, the command finds its code compiled in all threa
   assert.ok(second[0]?.cache)
   assert.ok(second.some(({ thread }) => thread === 'other'))
   assert.equal(new Set(second.map(({ cache }) => cache)).size, 1, JSON.stringify(second))
-  // What is in the cache has no types to strip.
+  // Code from the cache has no types to strip.
   assert.ok(second.every(({ thread, stripsTypes }) => thread === 'main' || !stripsTypes))
 })
