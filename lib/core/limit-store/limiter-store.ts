@@ -140,17 +140,22 @@ export class LimiterStore implements LimitStore {
 
   async admit(demand: Demand): Promise<Verdict> {
     const open = this.#limiterFor(demand.windowMs)
-    const { limiter } = open
     const asked: Promise<Counted>[] = []
     try {
-      const found = await this.#run(() => {
+      const [owed, ...counts] = await this.#run(() => {
         for (const charge of demand.charges) asked.push(this.#consume(open, charge))
-        return withOwed(owedBy(open, demand), asked)
+        // All are awaited together, so that the failure of one does not leave another one unhandled.
+        return Promise.all([owedBy(open, demand), ...asked])
       })
-      const refusal = refusalOf(demand, found.owed, found.counts)
-      if (refusal) return await this.#refuse(open, demand, found.counts, refusal)
-      if (demand.slots.length === 0) return { refusedBy: undefined, waitMs: 0, counts: found.counts }
-      return await this.#takeSlots(limiter, demand, found.counts)
+      const refusal = refusalOf(demand, owed, counts)
+      if (refusal) return await this.#refuse(open, demand, counts, refusal)
+      const full = demand.slots.length > 0 ? await this.#takeSlots(demand) : undefined
+      if (!full) return { refusedBy: undefined, waitMs: 0, counts }
+      return {
+        refusedBy: full,
+        waitMs: SLOT_WAIT_MS,
+        counts: await this.#giveAllBack(open.limiter, counts),
+      }
     } catch (error) {
       this.#unanswered.set(demand, asked)
       throw error
@@ -160,20 +165,17 @@ export class LimiterStore implements LimitStore {
   async peek(demand: Demand): Promise<Verdict> {
     const { charges, slots, windowMs } = demand
     const open = this.#limiterFor(windowMs)
-    const found = await this.#retry(() =>
-      withOwed(
-        owedBy(open, demand),
-        charges.map(({ key }) => open.limiter.get(key)),
-      ),
+    const [owed, ...found] = await this.#retry(() =>
+      Promise.all([owedBy(open, demand), ...charges.map(({ key }) => open.limiter.get(key))]),
     )
-    const counts = found.counts.map((count) =>
+    const counts = found.map((count) =>
       count && Number(count.msBeforeNext) > 0 ? countIn(count, windowMs) : { used: 0, resetMs: windowMs },
     )
     const withCosts = counts.map(({ used, resetMs }, i) => ({
       used: used + (charges[i] as Limit).cost,
       resetMs,
     }))
-    const refusal = refusalOf(demand, found.owed, withCosts)
+    const refusal = refusalOf(demand, owed, withCosts)
     if (refusal) return { refusedBy: refusal.refusedBy, waitMs: refusal.waitMs, counts }
     const full = slots.find(({ key, max }) => this.#slots.isFull(key, max))
     return { refusedBy: full, waitMs: full ? SLOT_WAIT_MS : 0, counts }
@@ -259,18 +261,12 @@ export class LimiterStore implements LimitStore {
     }
   }
 
-  /** Takes all slots or none. If none is free of one, the charges are given back. */
-  async #takeSlots(
-    limiter: RateLimiterAbstract,
-    { id, slots }: Demand,
-    counted: readonly Counted[],
-  ): Promise<Verdict> {
+  /** Takes all slots or none. Returns the limit that has none free. */
+  async #takeSlots({ id, slots }: Demand): Promise<Limit | undefined> {
     const taken = await Promise.all(slots.map(({ key, max }) => this.#slots.acquire(key, id, max)))
     const full = slots.find((_, i) => !taken[i])
-    if (!full) return { refusedBy: undefined, waitMs: 0, counts: counted }
-    await Promise.all(slots.map(({ key }, i) => taken[i] && this.#slots.release(key, id)))
-    const counts = await this.#giveAllBack(limiter, counted)
-    return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
+    if (full) await Promise.all(slots.map(({ key }, i) => taken[i] && this.#slots.release(key, id)))
+    return full
   }
 
   #run<T>(operation: () => Promise<T>): Promise<T> {
@@ -325,16 +321,6 @@ function owedBy(
   { sender, charges }: Demand,
 ): Promise<OwedWait | undefined> | undefined {
   return charges.length > 0 ? waits.owedBy(sender) : undefined
-}
-
-/** Waits for the wait that a sender owes, and for its counts. */
-async function withOwed<Counts>(
-  owed: Promise<OwedWait | undefined> | undefined,
-  counts: readonly Promise<Counts>[],
-): Promise<{ readonly owed: OwedWait | undefined; readonly counts: readonly Counts[] }> {
-  // All are awaited together, so that the failure of one does not leave another one unhandled.
-  const all = await Promise.all([owed, ...counts])
-  return { owed: all[0] as OwedWait | undefined, counts: all.slice(1) as Counts[] }
 }
 
 /** Returns the refusal with the longest wait; after a shorter wait, that limit would still refuse. */

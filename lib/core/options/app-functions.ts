@@ -29,7 +29,13 @@ export function settled<T>(what: string, ask: () => T | PromiseLike<T>): MaybePr
   }
 }
 
-async function inTime<T>(what: string, answer: PromiseLike<T>): Promise<T> {
+/**
+ * Awaits the answer of a function of the app.
+ *
+ * @param what names the function in errors.
+ * @throws what the promise rejects with, or an error if it does not settle in time.
+ */
+export async function inTime<T>(what: string, answer: PromiseLike<T>): Promise<T> {
   try {
     return await within(SETTLES_MS, Promise.resolve(answer), () => {
       throw new Error(`${what} did not answer in ${SETTLES_MS} ms`)

@@ -1,4 +1,4 @@
-export { catchRejection, checkedFunction, errorOf, notify, settled } from './app-functions.ts'
+export { catchRejection, checkedFunction, errorOf, inTime, notify, settled } from './app-functions.ts'
 export { aCatalog, type CatalogSource, catalogFrom, neededCatalog } from './catalog-source.ts'
 export { didYouMean } from './did-you-mean.ts'
 export {

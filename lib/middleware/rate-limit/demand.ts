@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import type { Call, OpenCall } from '../../core/call/index.ts'
 import type { Demand, Limit, LimitKind } from '../../core/limit-store/index.ts'
-import { kindOf } from '../../core/options/index.ts'
-import { inOrder, type MaybePromise, then } from '../../core/timing/index.ts'
+import { inTime, kindOf } from '../../core/options/index.ts'
+import { isPromise } from '../../core/timing/index.ts'
 
 /** A value, or a function of the request and its call that returns one or a promise of one. */
 export type OfRequest<T> = T | ((req: Request, call: Call) => T | Promise<T>)
@@ -12,6 +12,9 @@ export type OfRequest<T> = T | ((req: Request, call: Call) => T | Promise<T>)
 export type LimitValue = number | null | undefined
 
 type Subjected = string | null | undefined
+
+/** Names the functions of the options in errors. */
+export const OWN = 'rateLimit: a function of its options'
 
 /** A subject to limit, with its limits. */
 export interface LimitLevel {
@@ -51,11 +54,19 @@ export const accountLevel: LimitLevel = {
   concurrency: (_req, { principal }) => principal?.accountLimits.concurrency,
 }
 
-/** A level whose limits have one name each. */
-export type PlannedLevel = Omit<LimitLevel, 'rpm' | 'tpm'>
+/** A level with the limits that it has, by their kinds. */
+export interface PlannedLevel extends Pick<LimitLevel, 'name' | 'by'> {
+  readonly limits: readonly (readonly [LimitKind, OfRequest<LimitValue>])[]
+}
 
-export function plannedLevel({ rpm, tpm, requests = rpm, tokens = tpm, ...level }: LimitLevel): PlannedLevel {
-  return { ...level, requests, tokens }
+export function plannedLevel({ name, by, rpm, tpm, concurrency, ...level }: LimitLevel): PlannedLevel {
+  const { requests = rpm, tokens = tpm } = level
+  const limits = [
+    ['rpm', requests],
+    ['tpm', tokens],
+    ['concurrency', concurrency],
+  ] as const
+  return { name, by, limits: limits.filter(([, limit]) => limit !== undefined) }
 }
 
 /** The settings that all demands of one `rateLimit` share. */
@@ -67,80 +78,40 @@ export interface DemandPlan {
 }
 
 /**
- * Returns what a request asks of its limits; undefined if no limit applies. Returns a promise only if a function of the plan
- * does.
+ * Returns what a request asks of its limits; undefined if no limit applies.
  *
  * @throws TypeError if a function of the plan returns something unusable; also the error of such a function.
  */
-export function demandOf(
+export async function demandOf(
   { levels, windowMs, tokens }: DemandPlan,
   req: Request,
   call: OpenCall,
-): MaybePromise<Demand | undefined> {
-  const asked = inOrder(levels, (level) => askLevel(level, req, call))
-  return then(asked, (answers) => {
-    const applying = answers.filter((each) => each !== undefined)
-    if (applying.every(({ requests, tokens, slots }) => (requests ?? tokens ?? slots) === undefined))
-      return undefined
-    const countsTokens = applying.some((level) => level.tokens !== undefined)
-    return then(countsTokens ? tokens(req, call) : 0, (cost) =>
-      demandFor(applying, whole(cost), windowMs, call),
-    )
-  })
-}
-
-/** A level that applies to a request: its subject and its maxima. */
-interface ApplyingLevel {
-  readonly level: string
-  readonly subject: string
-  readonly requests: number | undefined
-  readonly tokens: number | undefined
-  readonly slots: number | undefined
-}
-
-function askLevel(
-  level: PlannedLevel,
-  req: Request,
-  call: OpenCall,
-): MaybePromise<ApplyingLevel | undefined> {
-  const { name, by, requests, tokens, concurrency } = level
-  return then(by(req, call), (given) => {
-    if (given === null || given === undefined) return undefined
-    const subject = shortened(given, name)
-    const limits = inOrder([requests, tokens, concurrency], (limit) =>
-      typeof limit === 'function' ? limit(req, call) : limit,
-    )
-    return then(limits, ([requests, tokens, slots]) => {
-      return {
-        level: name,
-        subject,
-        requests: maxOf(requests),
-        tokens: maxOf(tokens),
-        slots: maxOf(slots),
-      }
-    })
-  })
-}
-
-function demandFor(
-  applying: readonly ApplyingLevel[],
-  tokens: number,
-  windowMs: number,
-  { id }: OpenCall,
-): Demand {
+): Promise<Demand | undefined> {
   const charges: Limit[] = []
   const slots: Limit[] = []
-  for (const each of applying) {
-    if (each.requests !== undefined) charges.push(limitOn(each, 'rpm', each.requests, 1))
-    if (each.tokens !== undefined) charges.push(limitOn(each, 'tpm', each.tokens, tokens))
-    if (each.slots !== undefined) slots.push(limitOn(each, 'concurrency', each.slots, 1))
+  const senders: string[] = []
+  let tokenCost: number | undefined
+  for (const { name: level, by, limits } of levels) {
+    const asked = by(req, call)
+    const given = isPromise(asked) ? await inTime(OWN, asked) : asked
+    if (given === null || given === undefined) continue
+    const subject = shortened(given, level)
+    senders.push(`${level}:${subject}`)
+    for (const [kind, limit] of limits) {
+      const asked = typeof limit === 'function' ? limit(req, call) : limit
+      const max = maxOf(isPromise(asked) ? await inTime(OWN, asked) : asked)
+      if (max === undefined) continue
+      if (kind === 'tpm' && tokenCost === undefined) {
+        const asked = tokens(req, call)
+        tokenCost = whole(isPromise(asked) ? await inTime(OWN, asked) : asked)
+      }
+      const cost = kind === 'tpm' ? (tokenCost as number) : 1
+      const limits = kind === 'concurrency' ? slots : charges
+      limits.push({ kind, level, subject, max, cost, key: `${kind}:${level}:${subject}` })
+    }
   }
-  const sender = applying.map(({ level, subject }) => `${level}:${subject}`).join(' ')
-  return { id, sender, windowMs, charges, slots }
-}
-
-function limitOn({ level, subject }: ApplyingLevel, kind: LimitKind, max: number, cost: number): Limit {
-  return { kind, level, subject, max, cost, key: `${kind}:${level}:${subject}` }
+  if (charges.length === 0 && slots.length === 0) return undefined
+  return { id: call.id, sender: senders.join(' '), windowMs, charges, slots }
 }
 
 /** Returns a limit that the demand can never pass, however long it waits. */

@@ -27,15 +27,16 @@ import {
   aString,
   aWholeNumber,
   checkOptions,
+  errorOf,
+  inTime,
   kindOf,
   type OptionRule,
   type OptionRules,
   oneOf,
   required,
-  settled,
 } from '../../core/options/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
-import { isPromise, type MaybePromise, then } from '../../core/timing/index.ts'
+import { isPromise } from '../../core/timing/index.ts'
 import {
   accountLevel,
   type DemandPlan,
@@ -45,6 +46,7 @@ import {
   type LimitLevel,
   type LimitValue,
   type OfRequest,
+  OWN,
   plannedLevel,
 } from './demand.ts'
 import { GuardedLimitStore } from './guarded-limit-store.ts'
@@ -126,8 +128,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   /** Returns the error that refuses the request; undefined for one that goes on. */
   async function limit(req: Request, res: Response, next: NextFunction): Promise<GatewayError | undefined> {
     const call = callOf(req)
-    const asked = settled(OWN, () => demandUnlessSkipped(plan, req, call))
-    const demand = isPromise(asked) ? await asked : asked
+    const demand = await wantedBy(req, call, plan)
     if (demand === 'skipped') return undefined
     notice.note(call, demand)
     if (!demand) return undefined
@@ -154,17 +155,20 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     return undefined
   }
 
-  function demandUnlessSkipped(
-    plan: DemandPlan,
+  async function wantedBy(
     req: Request,
     call: OpenCall,
-  ): MaybePromise<Demand | 'skipped' | undefined> {
-    return then(skip?.(req, call), (answer): MaybePromise<Demand | 'skipped' | undefined> => {
-      const skipped = answer ?? false
+    plan: DemandPlan,
+  ): Promise<Demand | 'skipped' | undefined> {
+    try {
+      const asked = skip?.(req, call)
+      const skipped = (isPromise(asked) ? await inTime(OWN, asked) : asked) ?? false
       if (typeof skipped !== 'boolean')
         throw new TypeError(`rateLimit: "skip" must return true or false, not ${kindOf(skipped)}`)
-      return skipped ? 'skipped' : demandOf(plan, req, call)
-    })
+      return skipped ? 'skipped' : await demandOf(plan, req, call)
+    } catch (error) {
+      throw errorOf(OWN, error)
+    }
   }
 
   /** @throws the error of the store, unless it is away and the memory of this process counts meanwhile. */
@@ -242,7 +246,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
 
   /** The tokens of a body that was not read are unknown. It has at least one. */
   async function refuseEarly(req: Request, call: OpenCall): Promise<GatewayError | undefined> {
-    const demand = await settled(OWN, () => demandUnlessSkipped({ ...plan, tokens: () => 1 }, req, call))
+    const demand = await wantedBy(req, call, { ...plan, tokens: () => 1 })
     if (!demand || demand === 'skipped') return undefined
     const impossible = impossibleLimit(demand)
     if (impossible) return refuseForGood(call, impossible, demand)
@@ -264,8 +268,6 @@ interface Admission {
   readonly verdict: Verdict
   readonly countedBy: LimitStore
 }
-
-const OWN = 'rateLimit: a function of its options'
 
 /** A store that fails causes no 429. */
 function storeFailure(call: OpenCall, error: unknown): GatewayError {
