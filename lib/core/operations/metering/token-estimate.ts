@@ -135,8 +135,9 @@ const SHORT = 16
 const SHORT_ROUND_UP_FROM = 0.7
 
 // The text is read in windows: typed-array reads are faster than charCodeAt, and the copy stays small and in cache.
+// Behind the text stands a zero, a symbol: runs of all other characters end there without a look at the length.
 const WINDOW = 32_768
-const units = new Uint16Array(WINDOW)
+const units = new Uint16Array(WINDOW + 1)
 const bytes = Buffer.from(units.buffer)
 
 /**
@@ -158,7 +159,8 @@ export function tokensIn(text: string): number {
   for (let start = 0; start < text.length; start += WINDOW) {
     const window = text.length > WINDOW ? text.slice(start, start + WINDOW) : text
     bytes.write(window, 'utf16le')
-    tokens += scanTokens(units, window.length)
+    units[window.length] = 0
+    tokens += scanTokens(window.length)
   }
   return tokens
 }
@@ -209,8 +211,6 @@ const SURROGATE = 14
 const JOINER = 15
 // Most vocabularies encode these as bytes: two or three tokens.
 const RARE = 16
-// Not the class of a code unit: it marks the end of the text.
-const END = 17
 
 // First and last code unit, and the class. A code unit without a row is a SYMBOL; a later row overrides earlier ones.
 // biome-ignore format: rows grouped by script
@@ -246,11 +246,11 @@ const TAB = 9
 const PIECES_OF_A_PLAIN_RUN = 5
 
 /**
- * Returns the cost in tokens, with a fraction, of the first `length` code units. It splits the text as tokenizers do (a
- * word with the one character before it, digits by three, punctuation with the line break behind it, white space up to
- * the blank before a word) and charges each piece its average cost.
+ * Returns the cost in tokens, with a fraction, of the first `length` code units of the window. It splits the text as
+ * tokenizers do (a word with the one character before it, digits by three, punctuation with the line break behind it,
+ * white space up to the blank before a word) and charges each piece its average cost.
  */
-export function scanTokens(units: Uint16Array, length: number): number {
+function scanTokens(length: number): number {
   let tokens = 0
   let lead = NO_LEAD
   // The unbroken run of letters and digits that the last piece belongs to.
@@ -259,23 +259,23 @@ export function scanTokens(units: Uint16Array, length: number): number {
   let runPieces = 0
   let runTokens = 0
   let i = 0
-  let kind = kindAt(units, 0, length)
+  let kind = CHAR_CLASS[units[0] as number] as number
 
-  while (kind !== END) {
+  while (i < length) {
     const start = i
     let next = kind
     if (kind >= DIGIT && kind <= ACCENTED) {
       let cost: number
       if (kind === DIGIT) {
-        while (next === DIGIT) next = kindAt(units, ++i, length)
+        while (next === DIGIT) next = CHAR_CLASS[units[++i] as number] as number
         cost = Math.ceil((i - start) / 3)
       } else {
-        while (next === UPPER) next = kindAt(units, ++i, length)
+        while (next === UPPER) next = CHAR_CLASS[units[++i] as number] as number
         const row = i - start > 1 ? lead + CAPITALS : lead
         let accents = 0
         while (next === LOWER || next === ACCENTED) {
           if (next === ACCENTED) accents++
-          next = kindAt(units, ++i, length)
+          next = CHAR_CLASS[units[++i] as number] as number
         }
         const letters = i - start
         cost = letters > MAX_WORD_LENGTH ? longWord(units, start, i) : (WORD_COST[row * ROW + letters] ?? 1)
@@ -298,31 +298,31 @@ export function scanTokens(units: Uint16Array, length: number): number {
       while (next <= NEWLINE) {
         i++
         if (next === NEWLINE) blanksFrom = i
-        next = kindAt(units, i, length)
+        next = CHAR_CLASS[units[i] as number] as number
       }
       if (blanksFrom > start) tokens += lineBreaks(blanksFrom - start)
       const blanks = i - blanksFrom
       // The last blank belongs to the next word or punctuation; the blanks before it are a token of their own.
       if (blanks > 1) tokens += blanksRun(blanks - 1, units[blanksFrom] === TAB)
-      if (blanks > 0 && next !== DIGIT && next !== END) lead = SPACE_LEAD
+      if (blanks > 0 && next !== DIGIT && i < length) lead = SPACE_LEAD
       else {
         lead = NO_LEAD
         if (next === DIGIT ? blanks > 0 : blanks === 1) tokens += 1
       }
     } else if (kind === PUNCTUATION) {
-      next = kindAt(units, ++i, length)
+      next = CHAR_CLASS[units[++i] as number] as number
       if (lead === NO_LEAD && next >= LOWER && next <= KANA) {
         lead = PUNCTUATION_LEAD
         // 's, 't, 're: half of them are part of the word before.
         if (runEnd === start && units[start] === APOSTROPHE) tokens -= 0.5
       } else {
-        while (next === PUNCTUATION) next = kindAt(units, ++i, length)
+        while (next === PUNCTUATION) next = CHAR_CLASS[units[++i] as number] as number
         tokens += i - start > 3 ? punctuationRun(units, start, i) : 1
-        while (next === NEWLINE) next = kindAt(units, ++i, length)
+        while (next === NEWLINE) next = CHAR_CLASS[units[++i] as number] as number
         lead = NO_LEAD
       }
     } else if (kind === CYRILLIC || kind === HANGUL || kind === SCRIPT) {
-      while (next === kind) next = kindAt(units, ++i, length)
+      while (next === kind) next = CHAR_CLASS[units[++i] as number] as number
       const letters = i - start
       if (kind === CYRILLIC) tokens += cyrillicWord(letters)
       else tokens += kind === HANGUL ? hangulWord(letters) : otherScriptWord(letters)
@@ -334,19 +334,19 @@ export function scanTokens(units: Uint16Array, length: number): number {
       while (next >= HAN && next <= WIDE) {
         if (next === KANA) kana++
         else if (next === WIDE) wide++
-        next = kindAt(units, ++i, length)
+        next = CHAR_CLASS[units[++i] as number] as number
       }
       tokens += eastAsianStretch(i - start - kana - wide, kana, wide) + (lead === PUNCTUATION_LEAD ? 0.8 : 0)
       lead = NO_LEAD
     } else {
       const unit = units[start]
-      next = kindAt(units, ++i, length)
+      next = CHAR_CLASS[units[++i] as number] as number
       if (kind === SURROGATE || kind === RARE) {
         tokens += 2
-        if (kind === SURROGATE && next === JOINER) next = kindAt(units, ++i, length)
+        if (kind === SURROGATE && next === JOINER) next = CHAR_CLASS[units[++i] as number] as number
       } else if (kind === JOINER) tokens += 0.6
       else {
-        while (next === kind && units[i] === unit) next = kindAt(units, ++i, length)
+        while (i < length && units[i] === unit) next = CHAR_CLASS[units[++i] as number] as number
         tokens += symbolRun(i - start)
       }
       lead = NO_LEAD
@@ -356,8 +356,4 @@ export function scanTokens(units: Uint16Array, length: number): number {
   if (runPieces > PIECES_OF_A_PLAIN_RUN)
     tokens += encodedRun(runEnd - runStart, runPieces, runTokens) - runTokens
   return tokens
-}
-
-function kindAt(units: Uint16Array, i: number, length: number): number {
-  return i < length ? (CHAR_CLASS[units[i] ?? 0] ?? SYMBOL) : END
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { estimateTokens } from '../../../../lib/core/operations/metering/token-estimate.ts'
-import { assertCosts, costOf } from './cost-of.ts'
+import { estimateTokens, tokensIn } from '../../../../lib/core/operations/metering/token-estimate.ts'
+import { assertCosts } from './cost-of.ts'
 
 describe('a word costs one token while it is short, and more per letter from where words get rare', () => {
   const small = 'abcdefghijklmnopqrstuvwx'
@@ -475,7 +475,7 @@ describe('each code unit counts as its script', () => {
 
   /** Costs that distinguish the kinds. */
   const probed = (char: string) =>
-    [char, char.repeat(4), `a${char}`, `(${char}`, `${char}b`, `${char}\ude00`].map(costOf).join()
+    [char, char.repeat(4), `a${char}`, `(${char}`, `${char}b`, `${char}\ude00`].map(tokensIn).join()
 
   it('tells the kinds apart', () => {
     const kinds = Object.values(SAMPLES)
