@@ -10,6 +10,7 @@ import { http } from './node-http.ts'
  */
 
 type EndArguments = Parameters<ServerResponse['end']>
+type WriteArguments = Parameters<ServerResponse['write']>
 
 /** Runs before the last byte of an answer goes out. Returns what it waits for, which never rejects; undefined if nothing. */
 type BeforeLastByte = () => Promise<void> | undefined
@@ -18,7 +19,7 @@ type BeforeLastByte = () => Promise<void> | undefined
 interface SharedState {
   /** Whether an answer has been given whose end is held back. */
   isHeldBack: boolean
-  /** Whether a holder receives what is sent: then the end of a declared length is the end of the answer to all holders. */
+  /** Whether the end of a declared length is the end of the answer to all holders: one receives what is sent, or its last byte. */
   isWatched: boolean
   beforeLastByte: BeforeLastByte | undefined
   /** Checks what is sent before any holder receives it; undefined if nothing does. */
@@ -40,9 +41,25 @@ export function isHeldBack(res: HeldAnswer): boolean {
 /** Holds back the end of an answer. */
 export interface EndHolder {
   /** Returns what the end has to wait for; undefined if nothing. If it throws or rejects, the error is answered instead. */
-  beforeEnd(): Promise<void> | undefined
+  beforeEnd?(): Promise<void> | undefined
   /** Receives what is sent. */
   onSend?(chunk: unknown, encoding: unknown): void
+}
+
+/** The end of an answer, as one holder holds it back. */
+interface HeldEnd {
+  readonly res: ServerResponse
+  readonly shared: SharedState
+  readonly write: ServerResponse['write']
+  readonly end: ServerResponse['end']
+  /** Receives the error that is answered instead. */
+  readonly next: (error: unknown) => void
+  /** Whether it reaches the answer itself, behind all other holders. */
+  readonly isFirst: boolean
+  state: 'open' | 'waiting' | 'released'
+  sentBytes: number
+  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
+  byLength: 'open' | 'ended' | undefined
 }
 
 /**
@@ -53,7 +70,6 @@ export interface EndHolder {
  */
 export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknown) => void): void {
   const { end, write } = res
-  // Only the first holder reaches the answer itself, behind all others.
   const isFirst = res[SHARED] === undefined
   const shared: SharedState = res[SHARED] ?? {
     isHeldBack: false,
@@ -65,73 +81,24 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
   res[SHARED] = shared
   shared.outermost = holder
   if (holder.onSend) shared.isWatched = true
-  let state: 'open' | 'waiting' | 'released' = 'open'
-  let sentBytes = 0
-  /** Set once the answer is whole by the length that it declared: before its end, or `ended` behind it. */
-  let byLength: 'open' | 'ended' | undefined
-
-  const fail = (error: unknown): void => {
-    byLength = undefined
-    next(error)
+  const held: HeldEnd = {
+    res,
+    shared,
+    write,
+    end,
+    next,
+    isFirst,
+    state: 'open',
+    sentBytes: 0,
+    byLength: undefined,
   }
 
-  /** Passes the last bytes on. Of a declared length they are a write, and the handler ends the answer. */
-  const finish = (given: EndArguments): void => {
-    if (!byLength) {
-      end.apply(res, given)
-      return
-    }
-    write.apply(res, given as Parameters<ServerResponse['write']>)
-    if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
-  }
-
-  const passOn = (given: EndArguments): void => {
-    const { beforeLastByte } = shared
-    if (!isFirst || (!byLength && !beforeLastByte)) {
-      finish(given)
-      return
-    }
-    const { rest, drained } = sendMost(res, write, given)
-    const waiting = drained ? drained.then(beforeLastByte) : beforeLastByte?.()
-    const last = (): void => finish(rest)
-    if (waiting) waitFor(waiting, last, last)
-    else last()
-  }
-
-  const waitFor = (waiting: Promise<void>, then: () => void, otherwise: (error: unknown) => void): void => {
-    state = 'waiting'
-    shared.isHeldBack = true
-    const head = freezeHead(res)
-    const openWrite = res.write
-    res.write = ignoreWrite as ServerResponse['write']
-    const release = (): void => {
-      state = 'released'
-      shared.isHeldBack = false
-      res.write = openWrite
-    }
-    waiting.then(
-      () => {
-        release()
-        head.restore()
-        try {
-          then()
-        } catch (error) {
-          // The function that ended the answer has returned long ago.
-          fail(error)
-        }
-      },
-      (error: unknown) => {
-        head.melt()
-        release()
-        otherwise(error)
-      },
-    )
-  }
-
+  // They are not assigned as literals: V8 allocates those as old objects, which keep the whole call alive until the next full
+  // collection.
   const heldEnd = (...given: EndArguments): ServerResponse => {
-    if (state !== 'open') {
-      if (state === 'released') end.apply(res, given)
-      else if (byLength) byLength = 'ended'
+    if (held.state !== 'open') {
+      if (held.state === 'released') end.apply(res, given)
+      else if (held.byLength) held.byLength = 'ended'
       return res
     }
     const [chunk] = given as readonly unknown[]
@@ -142,28 +109,33 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     if (!isChunk || !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999)))
       return http.ServerResponse.prototype.end.apply(res, given)
     holder.onSend?.(chunk, given[1])
-    state = 'released'
+    held.state = 'released'
     let waiting: Promise<void> | undefined
     try {
-      waiting = holder.beforeEnd()
+      waiting = holder.beforeEnd?.()
     } catch (error) {
-      fail(error)
+      fail(held, error)
       return res
     }
-    if (waiting) waitFor(waiting, () => passOn(given), fail)
-    else passOn(given)
+    if (waiting)
+      waitFor(
+        held,
+        waiting,
+        () => passOn(held, given),
+        (error) => fail(held, error),
+      )
+    else passOn(held, given)
     return res
   }
-
-  const heldWrite = (...given: Parameters<ServerResponse['write']>): boolean => {
+  const heldWrite = (...given: WriteArguments): boolean => {
     // Bytes behind the declared length are not part of the answer.
-    if (byLength) return true
-    if (state !== 'open') return write.apply(res, given)
+    if (held.byLength) return true
+    if (held.state !== 'open') return write.apply(res, given)
     const length = shared.isWatched ? res.getHeader('content-length') : undefined
-    if (length !== undefined) sentBytes += bytesOf(given).byteLength
+    if (length !== undefined) held.sentBytes += bytesOf(given).byteLength
     // The caller has the whole answer with these bytes, although its end is still to come.
-    if (sentBytes > 0 && sentBytes >= Number(length)) {
-      byLength = 'open'
+    if (held.sentBytes > 0 && held.sentBytes >= Number(length)) {
+      held.byLength = 'open'
       // Not res.end(): another library in between may take that for the end itself.
       heldEnd(...(given as EndArguments))
       return true
@@ -172,29 +144,100 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) holder.onSend?.(chunk, given[1])
     return write.apply(res, given)
   }
+  res.write = heldWrite as ServerResponse['write']
+  res.end = heldEnd as ServerResponse['end']
+  if (shared.filtered) filterFirst(res, shared)
+}
 
+function fail(held: HeldEnd, error: unknown): void {
+  held.byLength = undefined
+  held.next(error)
+}
+
+function passOn(held: HeldEnd, given: EndArguments): void {
+  const { beforeLastByte } = held.shared
+  if (!held.isFirst || (!held.byLength && !beforeLastByte)) {
+    finish(held, given)
+    return
+  }
+  const { rest, drained } = sendMost(held.res, held.write, given)
+  const waiting = drained ? drained.then(beforeLastByte) : beforeLastByte?.()
+  const last = (): void => finish(held, rest)
+  if (waiting) waitFor(held, waiting, last, last)
+  else last()
+}
+
+/** Passes the last bytes on. Of a declared length they are a write, and the handler ends the answer. */
+function finish({ res, write, end, byLength }: HeldEnd, given: EndArguments): void {
+  if (!byLength) {
+    end.apply(res, given)
+    return
+  }
+  write.apply(res, given as WriteArguments)
+  if (byLength === 'ended') end.apply(res, [] as unknown as EndArguments)
+}
+
+function waitFor(
+  held: HeldEnd,
+  waiting: Promise<void>,
+  then: () => void,
+  otherwise: (error: unknown) => void,
+): void {
+  const { res, shared } = held
+  held.state = 'waiting'
+  shared.isHeldBack = true
+  const head = freezeHead(res)
+  const openWrite = res.write
+  res.write = ignoreWrite as ServerResponse['write']
+  const release = (): void => {
+    held.state = 'released'
+    shared.isHeldBack = false
+    res.write = openWrite
+  }
+  waiting.then(
+    () => {
+      release()
+      head.restore()
+      try {
+        then()
+      } catch (error) {
+        // The function that ended the answer has returned long ago.
+        fail(held, error)
+      }
+    },
+    (error: unknown) => {
+      head.melt()
+      release()
+      otherwise(error)
+    },
+  )
+}
+
+/** Passes what is written through the filter of an answer, before its outermost holder receives it. */
+function filterFirst(res: HeldAnswer, shared: SharedState): void {
+  const { write, end } = res
+  const { outermost } = shared
   const filtering = (): FilteredAnswer | undefined =>
-    shared.outermost === holder && shared.filtered?.isOpen ? shared.filtered : undefined
-  const writeBytes = (bytes: Buffer): boolean => heldWrite(bytes, 'utf8')
-  const endWith = (bytes?: Buffer): unknown => (bytes ? heldEnd(bytes, 'utf8') : (heldEnd as () => unknown)())
-  // They are not assigned as literals: V8 allocates those as old objects, which keep the whole call alive until the next full
-  // collection.
-  const writeOfAnswer = (...given: Parameters<ServerResponse['write']>): boolean => {
+    shared.outermost === outermost && shared.filtered?.isOpen ? shared.filtered : undefined
+  const writeBytes = (bytes: Buffer): boolean => write.call(res, bytes, 'utf8')
+  const endWith = (bytes?: Buffer): unknown =>
+    end.apply(res, (bytes ? [bytes, 'utf8'] : []) as unknown as EndArguments)
+  const filteredWrite = (...given: WriteArguments): boolean => {
     const filtered = filtering()
-    if (!filtered) return heldWrite(...given)
+    if (!filtered) return write.apply(res, given)
     const callback = given.findLast((each: unknown) => typeof each === 'function')
     if (callback) queueMicrotask(callback as () => void)
     return filtered.write(bytesOf(given), writeBytes)
   }
-  const endOfAnswer = (...given: EndArguments): unknown => {
+  const filteredEnd = (...given: EndArguments): unknown => {
     const filtered = filtering()
-    if (!filtered) return heldEnd(...given)
+    if (!filtered) return end.apply(res, given)
     const callback = (given as unknown[]).findLast((each) => typeof each === 'function')
     if (callback) res.once('finish', callback as () => void)
     return filtered.end(bytesOf(given), writeBytes, endWith)
   }
-  res.write = writeOfAnswer as ServerResponse['write']
-  res.end = endOfAnswer as ServerResponse['end']
+  res.write = filteredWrite as ServerResponse['write']
+  res.end = filteredEnd as ServerResponse['end']
 }
 
 /**
@@ -208,9 +251,11 @@ export function filterAnswer(
   next: (error: unknown) => void,
 ): void {
   if (res[SHARED]?.filtered) return
-  holdEnd(res, { beforeEnd: () => undefined }, next)
+  holdEnd(res, {}, next)
   const { writeHead, flushHeaders } = res
-  ;(res[SHARED] as SharedState).filtered = new FilteredAnswer(res, filter, next)
+  const shared = res[SHARED] as SharedState
+  shared.filtered = new FilteredAnswer(res, filter, next)
+  filterFirst(res, shared)
   const isOpen = (): boolean => res[SHARED]?.filtered?.isOpen === true
   // The head waits for the first bytes that may go out.
   res.writeHead = ((...given: unknown[]) => {
@@ -250,10 +295,10 @@ function headerPairs(headers: unknown): readonly [string, string | number | stri
  * @param next receives the error if the answer cannot be sent: Express's `next`.
  */
 export function holdLastByte(res: HeldAnswer, run: BeforeLastByte, next: (error: unknown) => void): void {
-  const none = (): undefined => undefined
-  // A holder that receives what is sent watches for the last byte of a declared length.
-  holdEnd(res, { beforeEnd: none, onSend: none }, next)
-  ;(res[SHARED] as SharedState).beforeLastByte = run
+  holdEnd(res, {}, next)
+  const shared = res[SHARED] as SharedState
+  shared.isWatched = true
+  shared.beforeLastByte = run
 }
 
 /** The same for a connection in another protocol. */

@@ -130,22 +130,23 @@ export class OpenCall implements Call {
 
   /** When the call was made durable; null if nothing had to be. */
   settling: SettlingTrace | null = null
+  ended = false
+  left = false
 
   readonly #target: CallTarget
   /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
-  #failListeners: (() => void)[] = []
-  #leaveListeners: (() => void)[] = []
-  readonly #endListeners: { readonly name: string; readonly run: EndListener }[] = []
-  #settlers: Settler[] = []
+  readonly #failListeners: (() => void)[] = []
+  #leaveListeners: readonly (() => void)[] = []
+  /** The one that was registered last is the first. */
+  #endListeners: readonly { readonly name: string; readonly run: EndListener }[] = []
+  #settlers: readonly Settler[] = []
   readonly #claimChecks: (() => void)[] = []
-  #lastByteWork: (() => Promise<void> | undefined)[] = []
+  #lastByteWork: readonly (() => Promise<void> | undefined)[] = []
   #lastByteReady: Promise<void> | undefined
   #holds = 0
   #failed = false
   #closed = false
-  #aborted = false
-  #ended = false
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
     this.#target = target
@@ -216,8 +217,7 @@ export class OpenCall implements Call {
       response.on('close', () => response.req.destroy())
       writeRefusal(response, this, error)
     }
-    this.#aborted = true
-    this.#callLeaveListeners()
+    this.#leave()
   }
 
   #noteFailure(error: GatewayError): void {
@@ -231,16 +231,8 @@ export class OpenCall implements Call {
     this.outcome = { status: sent ? response.statusCode : error.status, errorCode: error.code, finish }
   }
 
-  get ended(): boolean {
-    return this.#ended
-  }
-
-  get left(): boolean {
-    return this.#aborted || (this.#closed && !this.#target.writableFinished)
-  }
-
   onSettle(run: Settler): void {
-    this.#settlers.push(run)
+    this.#settlers = [...this.#settlers, run]
   }
 
   settle(ending: CallEnding): Promise<void> | undefined {
@@ -267,7 +259,7 @@ export class OpenCall implements Call {
 
   /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
   onLastByte(run: () => Promise<void> | undefined): void {
-    this.#lastByteWork.push(run)
+    this.#lastByteWork = [...this.#lastByteWork, run]
   }
 
   /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
@@ -275,7 +267,7 @@ export class OpenCall implements Call {
     const work = this.#lastByteWork
     if (work.length === 0) return this.#lastByteReady
     this.#lastByteWork = []
-    const running = work.map((run) => run()).filter((each) => each !== undefined)
+    const running = work.flatMap((run) => run() ?? [])
     this.#lastByteReady = running.length > 0 ? Promise.all(running).then(() => {}) : undefined
     return this.#lastByteReady
   }
@@ -295,13 +287,13 @@ export class OpenCall implements Call {
   }
 
   onEnd(name: string, run: EndListener): void {
-    if (this.#ended) this.#run(name, run)
-    else this.#endListeners.push({ name, run })
+    if (this.ended) this.#run(name, run)
+    else this.#endListeners = [{ name, run }, ...this.#endListeners]
   }
 
   onLeave(listener: () => void): void {
     if (this.left) listener()
-    else this.#leaveListeners.push(listener)
+    else this.#leaveListeners = [...this.#leaveListeners, listener]
   }
 
   offLeave(listener: () => void): void {
@@ -322,23 +314,25 @@ export class OpenCall implements Call {
   #close(): void {
     if (this.#closed) return
     this.#closed = true
-    if (this.left) this.#callLeaveListeners()
+    if (!this.#target.writableFinished) this.#leave()
     this.#endIfDone()
   }
 
-  #callLeaveListeners(): void {
+  #leave(): void {
+    this.left = true
     const listeners = this.#leaveListeners
     this.#leaveListeners = []
     for (const listener of listeners) this.#run('onLeave', listener)
   }
 
   #endIfDone(): void {
-    if (!this.#closed || this.#holds > 0 || this.#ended) return
-    this.#ended = true
+    if (!this.#closed || this.#holds > 0 || this.ended) return
+    this.ended = true
     this.#leaveListeners = []
     this.#noteOutcome(this.#target.writableFinished)
-    for (let next = this.#endListeners.pop(); next; next = this.#endListeners.pop())
-      this.#run(next.name, next.run)
+    const listeners = this.#endListeners
+    this.#endListeners = []
+    for (const { name, run } of listeners) this.#run(name, run)
   }
 
   /** @param whole whether the whole answer was handed over. */
@@ -354,13 +348,15 @@ export class OpenCall implements Call {
 
   /** Runs one function. Its failure does not stop the others. */
   #run(name: string, run: EndListener): void {
-    const logFailure = (error: unknown): void =>
-      this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
     try {
-      void run(this)?.catch(logFailure)
+      void run(this)?.catch((error) => this.#logFailure(name, error))
     } catch (error) {
-      logFailure(error)
+      this.#logFailure(name, error)
     }
+  }
+
+  #logFailure(name: string, error: unknown): void {
+    this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
   }
 }
 
