@@ -206,12 +206,11 @@ export class LimiterStore implements LimitStore {
     let open = this.#limiters.get(windowMs)
     if (!open) {
       const limiter = this.#open(windowMs)
-      const together = new Gathered<number, Consumed>((key, costs) => consumeAll(limiter, key, costs))
       open = {
         limiter,
         waits: new Waits(limiter, this.#msLeft),
         // Memory answers at once.
-        consume: (key, cost) => (this.#guard ? together.ask(key, cost) : limiter.consume(key, cost)),
+        consume: this.#guard ? consumeTogether(limiter) : (key, cost) => limiter.consume(key, cost),
       }
       this.#limiters.set(windowMs, open)
     }
@@ -292,6 +291,12 @@ function onlyLimiter(limiter: RateLimiterAbstract): (windowMs: number) => RateLi
       `LimiterStore: the limiter counts in windows of ${limiter.msDuration} ms, so the "rateLimit" over it must have a "windowMs" of ${limiter.msDuration}, not ${windowMs}`,
     )
   }
+}
+
+/** Returns a function that consumes from a limiter, for requests about a busy key together. */
+function consumeTogether(limiter: RateLimiterAbstract): OpenLimiter['consume'] {
+  const together = new Gathered<number, Consumed>((key, costs) => consumeAll(limiter, key, costs))
+  return (key, cost) => together.ask(key, cost)
 }
 
 /**
