@@ -32,6 +32,8 @@ export class BrokenRecord extends Error {
 const SLICES = 10
 /** How often an operation may take what the store takes at the least. */
 const DISTANCES = 5
+/** A part of a store is back when no operation has been late for so long, in milliseconds. */
+const PART_IS_BACK_MS = 60_000
 
 /** Ends an operation that has no answer yet: it has failed, or is late. */
 type GiveUp = (error: unknown, isLate?: boolean) => void
@@ -60,8 +62,8 @@ export interface StoreGuardOptions {
    */
   farTimeoutMs?: number
   /**
-   * How long an operation may take while the store answers others, in milliseconds, before it counts as failed. Defaults to
-   * `timeoutMs`.
+   * How long an operation may take while the store answers others, in milliseconds, before it counts as failed. That is logged
+   * as an outage of a part of the store, such as a node of a cluster that hangs. Defaults to `timeoutMs`, and no such line.
    */
   lateTimeoutMs?: number
   /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
@@ -99,6 +101,8 @@ const RULES: OptionRules<StoreGuardOptions> = {
 export class StoreGuard {
   readonly #name: string
   readonly #outage: Outage
+  /** The outage of a part of the store, while other parts answer. */
+  readonly #partOutage: Outage
   readonly #logger: Logger
   readonly #nearTimeoutMs: number
   readonly #farTimeoutMs: number
@@ -115,6 +119,8 @@ export class StoreGuard {
   #rejectsSince: number | undefined
   /** When the store last answered an operation in time. */
   #answeredAt = Number.NEGATIVE_INFINITY
+  /** When an operation was last late although the store answered others. */
+  #lateAt = Number.NEGATIVE_INFINITY
   #outages = 0
   /** How to end each running operation, and how long it has run. */
   readonly #running = new Map<GiveUp, Running>()
@@ -124,13 +130,20 @@ export class StoreGuard {
     checkOptions('StoreGuard', options, RULES)
     this.#name = options.name
     this.#logger = quietLogger(options.logger)
-    this.#outage = new Outage({ store: this.#name, effect: options.effect, logger: this.#logger })
+    const { effect } = options
+    this.#outage = new Outage({ store: this.#name, effect, logger: this.#logger })
+    this.#partOutage = new Outage({ store: `a part of ${this.#name}`, effect, logger: this.#logger })
     this.#nearTimeoutMs = options.timeoutMs ?? 250
     this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
     this.#lateSlices = (SLICES * (options.lateTimeoutMs ?? this.#nearTimeoutMs)) / this.#nearTimeoutMs
     this.#probeMs = options.probeMs ?? 500
     this.#rejectsAlone = options.rejectsAlone ?? false
     this.#onStoreChange = options.onStoreChange ?? (() => {})
+  }
+
+  /** Whether the store still answers operations. One that freezes has answered some just before. */
+  get #isAnswering(): boolean {
+    return performance.now() - this.#answeredAt < this.#timeoutMs
   }
 
   /** How long an operation may take, in milliseconds. */
@@ -202,6 +215,7 @@ export class StoreGuard {
         const answers =
           error instanceof BrokenRecord || (error instanceof StoreAway && this.#answeredAt >= askedAt)
         reject(error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error }))
+        if (answers && isLate && this.#isAnswering) this.#partGone(error)
         if (beginsOutage && !answers) this.#failed(error, isLate)
       }
       const succeed = (answer: T): void => {
@@ -235,8 +249,7 @@ export class StoreGuard {
   /** Notes that one slice of the time limit has passed for every running operation. Runs while there are any. */
   readonly #passSlice = (): void => {
     this.#timer = undefined
-    // A store that freezes has answered others just before.
-    const isAnswering = performance.now() - this.#answeredAt < this.#timeoutMs
+    const isAnswering = this.#isAnswering
     for (const [giveUp, running] of this.#running) {
       const slices = isAnswering && this.#answeredAt >= running.askedAt ? this.#lateSlices : SLICES
       // The slice in which an operation began was shorter than the others.
@@ -272,9 +285,16 @@ export class StoreGuard {
     this.#announce(true)
   }
 
+  #partGone(error: unknown): void {
+    if (this.#lateSlices === SLICES) return
+    this.#lateAt = performance.now()
+    this.#partOutage.begins(error)
+  }
+
   #back(): void {
     this.#rejectsSince = undefined
     this.#isSilent = false
+    if (this.#partOutage.isOn && this.#answeredAt - this.#lateAt >= PART_IS_BACK_MS) this.#partOutage.ends()
     if (!this.away) return
     this.#outage.ends()
     this.#announce(false)
