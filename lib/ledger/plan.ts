@@ -2,7 +2,7 @@ import type { CallLogEntry, IdempotencyClaim } from '../core/call/index.ts'
 import { assertAmount, MAX_AMOUNT } from '../core/catalog/money.ts'
 import { shareOfEntry, type UsageShare } from '../core/usage/index.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
-import type { ChargeRecord, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
+import type { ChargeRecord, Draw, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
 import { accountWallet, type Spender, type WalletId, walletsOf } from './wallet.ts'
 
 /*
@@ -81,7 +81,7 @@ export interface SettlementPlan {
   readonly openedWallets: readonly WalletId[]
   readonly wallets: readonly WalletChange[]
   /** The amounts to take out of leases. */
-  readonly draws: readonly { readonly lease: string; readonly wallet: WalletId; readonly amount: bigint }[]
+  readonly draws: readonly Draw[]
   readonly charges: readonly ChargeRecord[]
   readonly voids: readonly PlannedVoid[]
   readonly completedClaims: readonly SettledClaim[]
@@ -89,8 +89,6 @@ export interface SettlementPlan {
   readonly entries: readonly PlannedEntry[]
   /** The request ids whose holds end. */
   readonly closedHolds: readonly string[]
-  /** The wallets of budgets that written charges count against, and when. */
-  readonly chargedBudgets: ReadonlyMap<WalletId, number>
   readonly usage: {
     /** The part of `charges` whose usage is added: the others are undone at once. */
     readonly charged: readonly ChargeRecord[]
@@ -141,32 +139,29 @@ export function usualRows(settlements: readonly Settlement[]): SettlementRows {
   }
 }
 
-interface ChangedWallet {
-  readonly found: SpentFigures
-  readonly now: { spent: bigint; leased: bigint; overrun: bigint }
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+/** A request id: what the rows have of it, and how the settlements so far leave it. */
+interface DraftCall {
+  readonly found: StandingCharge | undefined
+  standing: StandingCharge | undefined
+  charge: ChargeRecord | undefined
+  entry: PlannedEntry | undefined
 }
 
-interface ChangedLease {
-  readonly wallet: WalletId
-  readonly found: bigint
-  held: bigint
-}
-
-/** The rows as the settlements so far leave them. */
+/** The writes of the settlements so far. */
 class Draft {
   readonly #rows: SettlementRows
   readonly #opened: WalletId[] = []
-  readonly #wallets = new Map<WalletId, ChangedWallet>()
-  readonly #leases = new Map<string, ChangedLease>()
-  readonly #standing = new Map<string, StandingCharge>()
-  readonly #charges = new Map<string, ChargeRecord>()
-  readonly #voids: PlannedVoid[] = []
+  readonly #wallets = new Map<WalletId, Writable<WalletChange>>()
+  /** By lease. */
+  readonly #draws = new Map<string, Writable<Draw>>()
+  /** By request id. */
+  readonly #calls = new Map<string, DraftCall>()
   /** By {@link claimName}. */
-  readonly #completed = new Map<string, SettledClaim>()
-  readonly #freed = new Map<string, IdempotencyClaim>()
-  readonly #entries = new Map<string, PlannedEntry>()
-  readonly #closedHolds = new Set<string>()
-  readonly #budgets = new Map<WalletId, number>()
+  readonly #claims = new Map<string, { readonly claim: SettledClaim; readonly isFreed: boolean }>()
+  readonly #voids: PlannedVoid[] = []
+  readonly #closedHolds: string[] = []
   readonly #undone: UsageShare[] = []
   readonly #uncharged: UsageShare[] = []
 
@@ -192,87 +187,81 @@ class Draft {
   }
 
   finish(results: readonly SettlementResult[]): SettlementPlan {
-    const isUndone = ({ requestId }: ChargeRecord) => this.#standing.get(requestId)?.voided === true
-    const charges = [...this.#charges.values()]
+    const [charges, charged]: [ChargeRecord[], ChargeRecord[]] = [[], []]
+    const entries: PlannedEntry[] = []
+    for (const { charge, standing, entry } of this.#calls.values()) {
+      if (charge) charges.push(charge)
+      if (charge && !standing?.voided) charged.push(charge)
+      if (entry) entries.push(entry)
+    }
+    const [completedClaims, freedClaims]: [SettledClaim[], SettledClaim[]] = [[], []]
+    for (const { claim, isFreed } of this.#claims.values())
+      (isFreed ? freedClaims : completedClaims).push(claim)
     return {
       results,
       openedWallets: this.#opened,
-      wallets: Array.from(this.#wallets, ([id, { found, now }]) => ({
-        id,
-        spent: now.spent - found.spent,
-        leased: now.leased - found.leased,
-        overrun: now.overrun - found.overrun,
-      })),
-      draws: Array.from(this.#leases, ([lease, { wallet, found, held }]) => ({
-        lease,
-        wallet,
-        amount: found - held,
-      })).filter(({ amount }) => amount !== 0n),
+      wallets: [...this.#wallets.values()],
+      draws: [...this.#draws.values()],
       charges,
       voids: this.#voids,
-      completedClaims: [...this.#completed.values()],
-      freedClaims: [...this.#freed.values()],
-      entries: [...this.#entries.values()],
-      closedHolds: [...this.#closedHolds],
-      chargedBudgets: this.#budgets,
-      usage: {
-        charged: charges.filter((charge) => !isUndone(charge)),
-        undone: this.#undone,
-        uncharged: this.#uncharged,
-      },
+      completedClaims,
+      freedClaims,
+      entries,
+      closedHolds: this.#closedHolds,
+      usage: { charged, undone: this.#undone, uncharged: this.#uncharged },
     }
   }
 
   #charge(settlement: Settlement): SettlementResult {
     const { requestId, claim } = settlement
     const isOwned = claim === null || this.#completeClaim(claim)
-    const standing = this.#find(requestId)
+    const call = this.#call(requestId)
+    const { standing } = call
     if (!isOwned && (standing?.account ?? null) === null) return 'fenced'
     if (!standing) {
-      this.#write(settlement)
+      this.#write(settlement, call)
       return 'written'
     }
     this.#closeHold(settlement)
-    const { entry } = settlement
     // A charge that a void has undone stays undone, and the entry of the void stays. A claim that was still there is freed.
-    if (standing.voided) {
-      if (claim) this.#freeClaim(claim)
-    } else if (entry) this.#log(entry)
+    if (!standing.voided) this.#log(settlement.entry, call)
+    else if (claim) this.#freeClaim(claim)
     return 'known'
   }
 
-  #write(settlement: Settlement): void {
-    const { requestId, account, key, amount, budgets = [], draws, at } = settlement
-    this.#charges.set(requestId, settlement)
-    this.#standing.set(requestId, { account, key, amount, budgets, voided: false, usage: null })
-    for (const budget of budgets) this.#budgets.set(budget, at)
-    this.#spend(settlement, amount)
+  #write(settlement: Settlement, call: DraftCall): void {
+    const { account, key, amount, budgets, draws } = settlement
+    call.charge = settlement
+    call.standing = { account, key, amount, budgets, voided: false, usage: null }
     const held = this.#closeHold(settlement)
-    if (held !== undefined && amount > held)
-      for (const wallet of this.#payersOf(settlement)) wallet.overrun += amount - held
-    for (const { lease, wallet, amount: part } of draws) this.#draw(lease, wallet, part)
-    const { entry } = settlement
-    if (entry) this.#log(entry)
+    const overrun = held !== undefined && amount > held ? amount - held : 0n
+    for (const id of walletsOf(settlement)) {
+      const wallet = this.#payer(id)
+      wallet.spent += amount
+      wallet.overrun += overrun
+    }
+    for (const draw of draws) this.#draw(draw)
+    this.#log(settlement.entry, call)
   }
 
-  #void(settlement: Settlement): SettlementResult {
-    const { requestId, account, key, at, claim, entry } = settlement
-    const standing = this.#find(requestId)
+  #void({ requestId, account, key, at, claim, entry }: Settlement): SettlementResult {
+    const call = this.#call(requestId)
+    const { standing } = call
     const isKnown = standing?.voided === true
     if (!isKnown) {
       if (standing && standing.account !== null) {
         this.#undo(requestId, standing as StandingCharge & { account: string }, at)
+        call.standing = { ...standing, voided: true, usage: null }
       } else {
         // Spends nothing, but locks the wallet: a charge that is written at the same time comes before or after it.
         this.#wallet(accountWallet(account))
         this.#voids.push({ requestId, account, key, amount: 0n, at, isFirst: true })
-        const nothing = { account: null, key: null, amount: 0n, usage: null }
-        this.#standing.set(requestId, { ...nothing, voided: true })
+        call.standing = { account: null, key: null, amount: 0n, voided: true, usage: null }
       }
       const uncharged = entry && shareOfEntry(entry)
       if (uncharged) this.#uncharged.push(uncharged)
     }
-    if (entry) this.#log(entry)
+    this.#log(entry, call)
     if (claim) this.#freeClaim(claim)
     return isKnown ? 'known' : 'written'
   }
@@ -280,99 +269,82 @@ class Draft {
   #undo(requestId: string, standing: StandingCharge & { account: string }, at: number): void {
     const { account, key, amount, usage } = standing
     this.#voids.push({ requestId, account, key, amount, at, isFirst: false })
-    this.#standing.set(requestId, { ...standing, voided: true, usage: null })
     if (usage) this.#undone.push(usage)
-    this.#spend(standing, -amount)
+    for (const id of walletsOf(standing)) this.#payer(id).spent -= amount
   }
 
   /** Returns what was held; undefined if there is no hold. */
   #closeHold(hold: Spender & { readonly requestId: string }): bigint | undefined {
     const { requestId } = hold
-    const held = this.#closedHolds.has(requestId) ? undefined : this.#rows.holds.get(requestId)
+    const held = this.#closedHolds.includes(requestId) ? undefined : this.#rows.holds.get(requestId)
     if (held === undefined || held === 0n) return held
-    this.#closedHolds.add(requestId)
-    for (const wallet of this.#payersOf(hold)) wallet.leased -= held
+    this.#closedHolds.push(requestId)
+    for (const id of walletsOf(hold)) this.#payer(id).leased -= held
     return held
   }
 
   /** Takes a part of a charge out of its lease. A part that the lease does not hold is an overrun of the wallet. */
-  #draw(id: string, wallet: WalletId, amount: bigint): void {
-    const figures = this.#wallet(wallet)
-    if (!figures) return
-    const lease = this.#lease(id)
-    let drawn = 0n
-    if (lease && lease.wallet === wallet && lease.held > 0n) {
-      drawn = amount < lease.held ? amount : lease.held
-      lease.held -= drawn
-    }
-    figures.leased -= drawn
-    figures.overrun += amount - drawn
+  #draw({ lease, wallet: id, amount }: Draw): void {
+    const wallet = this.#wallet(id)
+    if (!wallet) return
+    const found = this.#rows.leases.get(lease)
+    const draw = this.#draws.get(lease) ?? { lease, wallet: id, amount: 0n }
+    const left = found?.wallet === id && found.held > draw.amount ? found.held - draw.amount : 0n
+    const drawn = amount < left ? amount : left
+    wallet.leased -= drawn
+    wallet.overrun += amount - drawn
+    if (drawn === 0n) return
+    draw.amount += drawn
+    this.#draws.set(lease, draw)
   }
 
-  #spend(spender: Spender, amount: bigint): void {
-    for (const wallet of this.#payersOf(spender)) wallet.spent += amount
-  }
-
-  /** Returns the wallets that pay. Missing ones are opened. */
-  #payersOf(spender: Spender): ChangedWallet['now'][] {
-    return walletsOf(spender).map((id) => this.#walletOrNew(id))
-  }
-
-  #walletOrNew(id: WalletId): ChangedWallet['now'] {
+  /** Returns the change of a wallet that pays. A missing wallet is opened. */
+  #payer(id: WalletId): Writable<WalletChange> {
     const known = this.#wallet(id)
     if (known) return known
     this.#opened.push(id)
-    return this.#keepWallet(id, NOTHING_SPENT)
+    return this.#change(id)
   }
 
-  #wallet(id: WalletId): ChangedWallet['now'] | undefined {
-    const changed = this.#wallets.get(id)
-    if (changed) return changed.now
-    const found = this.#rows.wallets.get(id)
-    return found && this.#keepWallet(id, found)
+  /** Returns the change of a wallet; undefined for a missing one. */
+  #wallet(id: WalletId): Writable<WalletChange> | undefined {
+    return this.#wallets.get(id) ?? (this.#rows.wallets.get(id) && this.#change(id))
   }
 
-  #keepWallet(id: WalletId, { spent, leased, overrun }: SpentFigures): ChangedWallet['now'] {
-    const now = { spent, leased, overrun }
-    this.#wallets.set(id, { found: { ...now }, now })
-    return now
+  #change(id: WalletId): Writable<WalletChange> {
+    const change = { id, spent: 0n, leased: 0n, overrun: 0n }
+    this.#wallets.set(id, change)
+    return change
   }
 
-  #lease(id: string): ChangedLease | undefined {
-    const changed = this.#leases.get(id)
-    if (changed) return changed
-    const found = this.#rows.leases.get(id)
-    if (!found) return undefined
-    const lease = { wallet: found.wallet, found: found.held, held: found.held }
-    this.#leases.set(id, lease)
-    return lease
-  }
-
-  #find(requestId: string): StandingCharge | undefined {
-    return this.#standing.get(requestId) ?? this.#rows.charges.get(requestId)
+  #call(requestId: string): DraftCall {
+    const known = this.#calls.get(requestId)
+    if (known) return known
+    const found = this.#rows.charges.get(requestId)
+    const call = { found, standing: found, charge: undefined, entry: undefined }
+    this.#calls.set(requestId, call)
+    return call
   }
 
   /** Completes the record of an Idempotency-Key; returns false if its owner has lost it. */
   #completeClaim(claim: SettledClaim): boolean {
     const name = claimName(claim)
-    if (this.#freed.has(name) || !this.#rows.owns(claim)) return false
-    this.#completed.set(name, claim)
+    if (this.#claims.get(name)?.isFreed || !this.#rows.owns(claim)) return false
+    this.#claims.set(name, { claim, isFreed: false })
     return true
   }
 
-  #freeClaim(claim: IdempotencyClaim): void {
-    const name = claimName(claim)
-    this.#completed.delete(name)
-    this.#freed.set(name, claim)
+  #freeClaim(claim: SettledClaim): void {
+    this.#claims.set(claimName(claim), { claim, isFreed: true })
   }
 
-  #log(entry: CallLogEntry): void {
-    const { id } = entry
-    const account = this.#rows.charges.get(id)?.account
-    const unlessVoided = account != null && !this.#find(id)?.voided
+  #log(entry: CallLogEntry | null, call: DraftCall): void {
+    if (!entry) return
+    const account = call.found?.account
+    const unlessVoided = account != null && !call.standing?.voided
     // Spends nothing, but locks the wallet: a void that is written at the same time comes before or after it.
     if (unlessVoided) this.#wallet(accountWallet(account))
-    this.#entries.set(id, { entry, unlessVoided })
+    call.entry = { entry, unlessVoided }
   }
 }
 

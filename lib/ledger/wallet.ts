@@ -28,8 +28,8 @@ export interface Spender {
 
 /** Returns the wallets that a charge or a hold counts on. */
 export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
-  const own = [accountWallet(account), ...budgets]
-  return key === null ? own : [...own, keyWallet(key)]
+  if (key === null) return [accountWallet(account), ...budgets]
+  return [accountWallet(account), ...budgets, keyWallet(key)]
 }
 
 /** The sums of a wallet without deposits and charges. */

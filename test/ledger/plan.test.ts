@@ -171,14 +171,6 @@ describe('the plan of a charge', () => {
     assert.deepEqual([...found.claims.values(), ...found.entries.values()], [true, ENTRY])
   })
 
-  it('reports the budgets that it counts against, and one that is not written none', () => {
-    const found = tables()
-    const { chargedBudgets } = plan([ONCE], found.rows)
-    assert.deepEqual([...chargedBudgets], [[BUDGET, ONCE.at]])
-    found.settle(ONCE)
-    assert.equal(plan([ONCE], found.rows).chargedBudgets.size, 0)
-  })
-
   it('opens the wallets that are missing, and no others', () => {
     const found = tables()
     found.wallet(KEY)
@@ -201,11 +193,8 @@ describe('the plan of a charge', () => {
     found.lease('l', ACME, 50n)
     const { results, ...writes } = plan([{ ...ONCE, draws: [draw('l', ACME, 20n)] }], found.rows)
     assert.deepEqual(results, ['fenced'])
-    const { usage, chargedBudgets, ...lists } = writes
-    assert.deepEqual(
-      [Object.values(lists).flat(), Object.values(usage).flat(), chargedBudgets.size],
-      [[], [], 0],
-    )
+    const { usage, ...lists } = writes
+    assert.deepEqual([Object.values(lists).flat(), Object.values(usage).flat()], [[], []])
   })
 
   it('is known if it stands although its claim is lost, and fenced if only a void stands', () => {

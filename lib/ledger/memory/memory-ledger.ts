@@ -23,7 +23,7 @@ import type {
   SettlementResult,
   WalletStatement,
 } from '../ledger.ts'
-import { assertSettlement, type HoldRelease, plan, type Rows, type SettlementRows } from '../plan.ts'
+import { assertSettlement, type HoldRelease, plan, type SettlementRows } from '../plan.ts'
 import { accountWallet, assertLimit, keyWallet, type WalletId } from '../wallet.ts'
 import { MemoryHolds } from './memory-holds.ts'
 import { MemoryCharges, MemoryWallets } from './memory-records.ts'
@@ -75,6 +75,8 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
+  /** The rows of settlements that end no hold. */
+  readonly #rows: SettlementRows
 
   constructor(options: MemoryLedgerOptions = {}) {
     // It takes a whole config, too.
@@ -82,11 +84,19 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 20_000 } = options
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges)
+    this.#rows = {
+      wallets: this.#wallets,
+      leases: this.#leases,
+      charges: this.#charges,
+      holds: new Map(),
+      // Claims and log entries are stored elsewhere.
+      owns: () => true,
+    }
     this.holds = new MemoryHolds(this.#wallets, {
       opensUnknown: this.#postpaid,
       isCharged: (requestId) => this.#charges.get(requestId) !== undefined,
       settle: (settlement, held) => {
-        this.#settle([settlement], new Map([[settlement.requestId, held]]))
+        this.#settle([settlement], { ...this.#rows, holds: new Map([[settlement.requestId, held]]) })
       },
     })
     for (const { id, balance } of accounts) {
@@ -173,17 +183,9 @@ export class MemoryLedger implements Ledger, LedgerBooks {
 
   #settle(
     settlements: readonly (Settlement | HoldRelease)[],
-    holds: Rows<string, bigint> = NO_HOLDS,
+    rows = this.#rows,
   ): readonly SettlementResult[] {
-    const rows: SettlementRows = {
-      wallets: this.#wallets,
-      leases: this.#leases,
-      charges: this.#charges,
-      holds,
-      // Claims and log entries are stored elsewhere.
-      owns: () => true,
-    }
-    const { results, usage, ...writes } = plan(settlements, rows)
+    const writes = plan(settlements, rows)
     for (const id of writes.openedWallets) this.#wallets.open(id)
     for (const { id, spent, leased, overrun } of writes.wallets) {
       const wallet = this.#wallets.open(id)
@@ -197,9 +199,10 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     }
     for (const charge of writes.charges) this.#charges.add(charge)
     for (const { requestId } of writes.voids) this.#charges.void(requestId)
-    for (const charge of usage.charged) this.usage.add(charge)
-    for (const share of usage.undone) this.usage.add({ ...share, amount: share.charged, usage: share }, -1)
-    return results
+    for (const charge of writes.usage.charged) this.usage.add(charge)
+    for (const share of writes.usage.undone)
+      this.usage.add({ ...share, amount: share.charged, usage: share }, -1)
+    return writes.results
   }
 
   /** Leases are in the order in which they were opened, not ended. */
@@ -208,7 +211,5 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       if (endedAt !== null && endedAt < before) this.#leases.delete(id)
   }
 }
-
-const NO_HOLDS: Rows<string, bigint> = new Map()
 
 const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }

@@ -1,6 +1,8 @@
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
 import { shareOfCharge } from '../../../core/usage/index.ts'
+import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import type { PlannedVoid, SettlementPlan } from '../../../ledger/plan.ts'
+import type { WalletId } from '../../../ledger/wallet.ts'
 import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { type Cell, cellsOf, typesOf } from '../driver/columns.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
@@ -110,7 +112,8 @@ export function settlementWrites(plan: SettlementPlan, usage: UsageTally, logged
     entries
       .filter(({ unlessVoided }) => unlessVoided === isOne)
       .map(({ entry }) => cellsOf(CALL_COLUMNS, entry))
-  const [budgets, holds] = [[...plan.chargedBudgets], plan.closedHolds.map((id) => [id])]
+  const holds = plan.closedHolds.map((id) => [id])
+  const budgets = [...chargedBudgets(plan.charges)]
   return [
     { statement: OPEN_WALLETS, rows: plan.openedWallets.map((id) => [id]) },
     {
@@ -137,6 +140,11 @@ export function settlementWrites(plan: SettlementPlan, usage: UsageTally, logged
     { statement: WRITE_CALLS_UNLESS_VOIDED, rows: callsOf(true) },
     { statement: WRITE_LABELS, rows: labelRows(entries.map(({ entry }) => entry)) },
   ]
+}
+
+/** Returns the wallets of budgets that charges count against, and when. */
+function chargedBudgets(charges: readonly ChargeRecord[]): Map<WalletId, number> {
+  return new Map(charges.flatMap(({ budgets = [], at }) => budgets.map((wallet) => [wallet, at] as const)))
 }
 
 function voidRow({ requestId, account, key, amount, at }: PlannedVoid): Cell[] {
