@@ -6,7 +6,6 @@ import {
   type Charged,
   countedAt,
   HOUR_MS,
-  type HourlyUsage,
   isOf,
   MINUTE_MS,
   MINUTES_KEPT_MS,
@@ -24,9 +23,12 @@ const SHARE = 4
 /** The most sums of minutes. Of more, those of the earliest hours are forgotten. */
 const MAX_MINUTES = 200_000
 
-/** The calls of an hour that have the same dimensions, and by its minutes, as long as these are kept. */
-interface MemoryRow extends HourlyUsage {
+/** The calls of an hour that have the same dimensions: by minutes, as long as these are kept, and together later. */
+interface MemoryRow {
+  readonly hour: number
+  readonly of: UsageDimensions
   minutes: Map<number, UsageSums> | null
+  sums: UsageSums
 }
 
 /** The part of a row that a query reads: all of it, or a minute. */
@@ -65,8 +67,7 @@ export class MemoryUsageStore implements UsageStore {
       row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
       this.#last.set(key, row)
     }
-    row.sums.add(usage, amount, cost ?? 0n, sign)
-    this.#minuteOf(row, at)?.add(usage, amount, cost ?? 0n, sign)
+    this.#sumsAt(row, at).add(usage, amount, cost ?? 0n, sign)
   }
 
   /** Adds a call that has no charge. */
@@ -101,10 +102,10 @@ export class MemoryUsageStore implements UsageStore {
 
   /** Returns what the charges of accounts and keys come to. */
   charged(): { account: string; key: string | null; charged: bigint }[] {
-    return Array.from(this.#rows.values(), ({ of: { account, key }, sums }) => ({
-      account: account ?? '',
-      key,
-      charged: sums.charged,
+    return Array.from(this.#rows.values(), (row) => ({
+      account: row.of.account ?? '',
+      key: row.of.key,
+      charged: sumsOf(row).charged,
     }))
   }
 
@@ -129,16 +130,19 @@ export class MemoryUsageStore implements UsageStore {
     return row
   }
 
-  /** Returns the sums of a minute of a row, if the row still has minutes. */
-  #minuteOf({ minutes }: MemoryRow, at: number): UsageSums | undefined {
+  /** Returns the sums that a time of a row counts in. */
+  #sumsAt(row: MemoryRow, at: number): UsageSums {
+    const { minutes } = row
+    if (!minutes) return row.sums
     const minute = at - (at % MINUTE_MS)
-    const known = minutes?.get(minute)
-    if (known || minutes === null) return known
+    const known = minutes.get(minute)
+    if (known) return known
     const sums = new UsageSums()
     minutes.set(minute, sums)
     this.#minutes++
     this.#forgetMinutes()
-    return sums
+    // Its minutes may be among those that are forgotten.
+    return row.minutes ? sums : row.sums
   }
 
   #forgetMinutes(): void {
@@ -148,10 +152,19 @@ export class MemoryUsageStore implements UsageStore {
       this.#recent.delete(hour)
       for (const row of rows) {
         this.#minutes -= row.minutes?.size ?? 0
+        row.sums = sumsOf(row)
         row.minutes = null
       }
     }
   }
+}
+
+/** Returns the sums of the whole hour of a row. */
+function sumsOf({ minutes, sums }: MemoryRow): UsageSums {
+  if (!minutes) return sums
+  const whole = new UsageSums()
+  for (const minute of minutes.values()) whole.merge(minute)
+  return whole
 }
 
 function hourOf(at: number): number {
@@ -169,16 +182,16 @@ function nameOf(
 
 /** Yields the parts of a row that a query asks for: the minutes where it does not want the whole hour. */
 function* piecesOf(row: MemoryRow, query: UsageQuery): Iterable<UsagePiece> {
-  const { hour, of, sums, minutes } = row
+  const { hour, of, minutes } = row
   const { from, to, groupBy } = query
   if (hour + HOUR_MS <= from || hour >= to || !isAsked(row, query)) return
   // The future is empty: the present hour is read as if it were over.
   const isWhole = hour >= from && (hour + HOUR_MS <= to || to > Date.now())
-  if (isWhole && !groupBy.includes('minute')) yield { of, at: hour, sums }
+  if (isWhole && !groupBy.includes('minute')) yield { of, at: hour, sums: sumsOf(row) }
   else for (const [at, minute] of minutes ?? []) if (at >= from && at < to) yield { of, at, sums: minute }
 }
 
-function isAsked({ of }: HourlyUsage, query: UsageQuery): boolean {
+function isAsked({ of }: MemoryRow, query: UsageQuery): boolean {
   const { account, key, model, line, user, tags = NO_TAGS } = query
   return (
     (account === undefined || (of.account ?? '') === account) &&

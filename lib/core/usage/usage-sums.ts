@@ -125,13 +125,6 @@ export class UsageSums {
   }
 }
 
-/** The sums of the calls of an hour that have the same dimensions. */
-export interface HourlyUsage {
-  readonly hour: number
-  readonly of: UsageDimensions
-  readonly sums: UsageSums
-}
-
 /** Rounds a count: lines report what they like. */
 function whole(count: number): number {
   return Number.isFinite(count) ? Math.round(count) : 0
@@ -280,9 +273,10 @@ export const CALL_COUNTS = ['requests', 'refused', 'failed'] as const
 
 /** Returns the counts that have a call. Look-ups are in none. */
 export function countsOf(entry: CallLogEntry): readonly (typeof CALL_COUNTS)[number][] {
+  const { outcome, error_code: code } = entry
   if (isLookUp(entry)) return []
-  const usage = usageOfEntry(entry)
-  return CALL_COUNTS.filter((count) => usage[count] > 0)
+  if (outcome === 'refused') return ['requests', 'refused']
+  return isFailed(outcome, code) ? ['requests', 'failed'] : ['requests']
 }
 
 /** Whether a call neither runs a model nor is passed on. */
