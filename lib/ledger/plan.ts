@@ -54,6 +54,13 @@ export interface WalletChange extends SpentFigures {
   readonly id: WalletId
 }
 
+/** A charge to be written. */
+export interface PlannedCharge {
+  readonly charge: ChargeRecord
+  /** Whether it is undone at once, and adds no usage. */
+  readonly isUndone: boolean
+}
+
 /** A void to be written. */
 export interface PlannedVoid {
   readonly requestId: string
@@ -82,7 +89,7 @@ export interface SettlementPlan {
   readonly wallets: readonly WalletChange[]
   /** The amounts to take out of leases. */
   readonly draws: readonly Draw[]
-  readonly charges: readonly ChargeRecord[]
+  readonly charges: readonly PlannedCharge[]
   readonly voids: readonly PlannedVoid[]
   readonly completedClaims: readonly SettledClaim[]
   readonly freedClaims: readonly IdempotencyClaim[]
@@ -90,9 +97,7 @@ export interface SettlementPlan {
   /** The request ids whose holds end. */
   readonly closedHolds: readonly string[]
   readonly usage: {
-    /** The part of `charges` whose usage is added: the others are undone at once. */
-    readonly charged: readonly ChargeRecord[]
-    /** The usage of undone charges, which is taken away. */
+    /** The usage of undone charges of the rows, which is taken away. */
     readonly undone: readonly UsageShare[]
     /** Calls that are counted without a charge, because that was undone. */
     readonly uncharged: readonly UsageShare[]
@@ -144,8 +149,9 @@ type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 /** A request id: what the rows have of it, and how the settlements so far leave it. */
 interface DraftCall {
   readonly found: StandingCharge | undefined
-  standing: StandingCharge | undefined
+  /** The charge that is written. */
   charge: ChargeRecord | undefined
+  isVoided: boolean
   entry: PlannedEntry | undefined
 }
 
@@ -187,11 +193,10 @@ class Draft {
   }
 
   finish(results: readonly SettlementResult[]): SettlementPlan {
-    const [charges, charged]: [ChargeRecord[], ChargeRecord[]] = [[], []]
+    const charges: PlannedCharge[] = []
     const entries: PlannedEntry[] = []
-    for (const { charge, standing, entry } of this.#calls.values()) {
-      if (charge) charges.push(charge)
-      if (charge && !standing?.voided) charged.push(charge)
+    for (const { charge, isVoided, entry } of this.#calls.values()) {
+      if (charge) charges.push({ charge, isUndone: isVoided })
       if (entry) entries.push(entry)
     }
     const [completedClaims, freedClaims]: [SettledClaim[], SettledClaim[]] = [[], []]
@@ -208,7 +213,7 @@ class Draft {
       freedClaims,
       entries,
       closedHolds: this.#closedHolds,
-      usage: { charged, undone: this.#undone, uncharged: this.#uncharged },
+      usage: { undone: this.#undone, uncharged: this.#uncharged },
     }
   }
 
@@ -216,23 +221,22 @@ class Draft {
     const { requestId, claim } = settlement
     const isOwned = claim === null || this.#completeClaim(claim)
     const call = this.#call(requestId)
-    const { standing } = call
-    if (!isOwned && (standing?.account ?? null) === null) return 'fenced'
-    if (!standing) {
+    const isCharged = chargeOf(call) !== undefined
+    if (!isOwned && !isCharged) return 'fenced'
+    if (!isCharged && !call.isVoided) {
       this.#write(settlement, call)
       return 'written'
     }
     this.#closeHold(settlement)
     // A charge that a void has undone stays undone, and the entry of the void stays. A claim that was still there is freed.
-    if (!standing.voided) this.#log(settlement.entry, call)
+    if (!call.isVoided) this.#log(settlement.entry, call)
     else if (claim) this.#freeClaim(claim)
     return 'known'
   }
 
   #write(settlement: Settlement, call: DraftCall): void {
-    const { account, key, amount, budgets, draws } = settlement
+    const { amount, draws } = settlement
     call.charge = settlement
-    call.standing = { account, key, amount, budgets, voided: false, usage: null }
     const held = this.#closeHold(settlement)
     const overrun = held !== undefined && amount > held ? amount - held : 0n
     for (const id of walletsOf(settlement)) {
@@ -246,31 +250,29 @@ class Draft {
 
   #void({ requestId, account, key, at, claim, entry }: Settlement): SettlementResult {
     const call = this.#call(requestId)
-    const { standing } = call
-    const isKnown = standing?.voided === true
+    const isKnown = call.isVoided
     if (!isKnown) {
-      if (standing && standing.account !== null) {
-        this.#undo(requestId, standing as StandingCharge & { account: string }, at)
-        call.standing = { ...standing, voided: true, usage: null }
-      } else {
+      const charge = chargeOf(call)
+      if (charge) this.#undo(requestId, charge, at)
+      else {
         // Spends nothing, but locks the wallet: a charge that is written at the same time comes before or after it.
         this.#wallet(accountWallet(account))
         this.#voids.push({ requestId, account, key, amount: 0n, at, isFirst: true })
-        call.standing = { account: null, key: null, amount: 0n, voided: true, usage: null }
       }
+      if (call.found?.usage) this.#undone.push(call.found.usage)
       const uncharged = entry && shareOfEntry(entry)
       if (uncharged) this.#uncharged.push(uncharged)
+      call.isVoided = true
     }
     this.#log(entry, call)
     if (claim) this.#freeClaim(claim)
     return isKnown ? 'known' : 'written'
   }
 
-  #undo(requestId: string, standing: StandingCharge & { account: string }, at: number): void {
-    const { account, key, amount, usage } = standing
+  #undo(requestId: string, charge: Spender & { readonly amount: bigint }, at: number): void {
+    const { account, key, amount } = charge
     this.#voids.push({ requestId, account, key, amount, at, isFirst: false })
-    if (usage) this.#undone.push(usage)
-    for (const id of walletsOf(standing)) this.#payer(id).spent -= amount
+    for (const id of walletsOf(charge)) this.#payer(id).spent -= amount
   }
 
   /** Returns what was held; undefined if there is no hold. */
@@ -321,7 +323,7 @@ class Draft {
     const known = this.#calls.get(requestId)
     if (known) return known
     const found = this.#rows.charges.get(requestId)
-    const call = { found, standing: found, charge: undefined, entry: undefined }
+    const call = { found, charge: undefined, isVoided: found?.voided === true, entry: undefined }
     this.#calls.set(requestId, call)
     return call
   }
@@ -341,11 +343,17 @@ class Draft {
   #log(entry: CallLogEntry | null, call: DraftCall): void {
     if (!entry) return
     const account = call.found?.account
-    const unlessVoided = account != null && !call.standing?.voided
+    const unlessVoided = account != null && !call.isVoided
     // Spends nothing, but locks the wallet: a void that is written at the same time comes before or after it.
     if (unlessVoided) this.#wallet(accountWallet(account))
     call.entry = { entry, unlessVoided }
   }
+}
+
+/** Returns the charge of a request id, undone or not; undefined if there is none. */
+function chargeOf({ charge, found }: DraftCall): (Spender & { readonly amount: bigint }) | undefined {
+  if (charge || !found || found.account === null) return charge
+  return { ...found, account: found.account }
 }
 
 /** Returns a name for the record of an Idempotency-Key together with its owner. */

@@ -88,9 +88,10 @@ class Tables {
       assert.ok(lease && lease.wallet === wallet && lease.held >= amount, `${id} does not hold ${amount}`)
       lease.held -= amount
     }
-    for (const each of planned.charges) {
+    for (const { charge: each, isUndone } of planned.charges) {
       assert.ok(!this.charges.has(each.requestId) && !this.voids.has(each.requestId), 'is charged once')
       this.charges.set(each.requestId, each)
+      if (!isUndone) this.used += each.amount
     }
     for (const { requestId, amount, isFirst } of planned.voids) {
       assert.ok(!this.voids.has(requestId), 'is voided once')
@@ -106,7 +107,6 @@ class Tables {
     for (const claim of planned.freedClaims) this.claims.delete(claimName(claim))
     for (const { entry } of planned.entries) this.entries.set(entry.id, entry)
     for (const id of planned.closedHolds) assert.ok(this.holds.delete(id))
-    for (const { amount } of planned.usage.charged) this.used += amount
     for (const { charged } of planned.usage.undone) this.used -= charged
   }
 
@@ -182,7 +182,7 @@ describe('the plan of a charge', () => {
     found.settle(ONCE)
     const again = plan([{ ...ONCE, amount: 99n }], found.rows)
     assert.deepEqual(again.results, ['known'])
-    assert.deepEqual([again.charges, again.voids, again.draws, again.usage.charged], [[], [], [], []])
+    assert.deepEqual([again.charges, again.voids, again.draws], [[], [], []])
     assert.deepEqual(again.entries, [{ entry: ENTRY, unlessVoided: true }])
     // The account is locked, so that a void that is written at the same time comes before or after it.
     assert.deepEqual(again.wallets, [{ id: ACME, spent: 0n, leased: 0n, overrun: 0n }])
@@ -280,7 +280,7 @@ describe('the plan of a revoked charge', () => {
   it('draws, is undone at once, adds nothing to usage, and frees its claim; again, it changes nothing', () => {
     const found = tables()
     found.lease('l', ACME, 50n)
-    assert.deepEqual(plan([REVOKED], found.rows).usage.charged, [])
+    assert.deepEqual(plan([REVOKED], found.rows).charges, [{ charge: REVOKED, isUndone: true }])
     assert.deepEqual(found.settle(REVOKED), ['written'])
     assert.deepEqual([held(found), found.claims.size], [[30n, 0n, 30n, 0n], 0])
     assert.deepEqual([found.settle(REVOKED), held(found)], [['known'], [30n, 0n, 30n, 0n]])

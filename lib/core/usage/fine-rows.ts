@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { NO_TAGS } from '../catalog/index.ts'
-import { HOUR_MS, type UsageShare } from './usage-sums.ts'
+import { HOUR_MS, type UsageDimensions } from './usage-sums.ts'
 
 /** How many rows with users and tags the calls of one account in one hour may have, by what one process sees. */
 export const MAX_FINE_ROWS = 2000
@@ -10,6 +10,12 @@ const MAX_MODELS = 2000
 
 /** How many rows are remembered. Beyond that the earliest hours are forgotten; their calls may make new rows. */
 const MAX_REMEMBERED = 200_000
+
+/** The dimensions of a call, and when it counts. */
+interface Counted extends UsageDimensions {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
 
 /**
  * Bounds the number of users, tags and models that are counted separately, because callers can make up any number of them:
@@ -32,7 +38,7 @@ export class FineRows {
    * Returns what is to be counted: the share, without its model, or its user and tags, if the hour of its account has too many
    * others.
    */
-  bounded(share: UsageShare): UsageShare {
+  bounded<Share extends Counted>(share: Share): Share {
     const { account, at, model } = share
     const hour = `${account}\n${Math.floor(at / HOUR_MS)}`
     if (model === null) return this.#withinRows(share, hour)
@@ -43,7 +49,7 @@ export class FineRows {
     return this.#withinRows(share, hour)
   }
 
-  #withinRows(share: UsageShare, hour: string): UsageShare {
+  #withinRows<Share extends Counted>(share: Share, hour: string): Share {
     const { key, model, line, user, tags } = share
     if (user === null && (tags === NO_TAGS || Object.keys(tags).length === 0)) return share
     const named = this.#setOf(this.#named, hour)

@@ -4,6 +4,7 @@ export { isFine, type UsageGroup, type UsageQuery, type UsageRow, type UsageStor
 export {
   CALL_COUNTS,
   type CallUsage,
+  countedAt,
   countsOf,
   durationOf,
   HOUR_MS,

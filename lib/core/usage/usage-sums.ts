@@ -121,7 +121,7 @@ export class UsageSums {
     this.milliseconds += other.milliseconds
     this.charged += other.charged
     this.cost += other.cost
-    for (const [i, count] of other.durations.entries()) (this.durations[i] as number) += count
+    for (let i = 0; i < this.durations.length; i++) (this.durations[i] as number) += other.durations[i] as number
   }
 }
 

@@ -197,9 +197,11 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       const lease = this.#leases.get(id)
       if (lease) lease.held -= amount
     }
-    for (const charge of writes.charges) this.#charges.add(charge)
+    for (const { charge, isUndone } of writes.charges) {
+      this.#charges.add(charge)
+      if (!isUndone) this.usage.add(charge)
+    }
     for (const { requestId } of writes.voids) this.#charges.void(requestId)
-    for (const charge of writes.usage.charged) this.usage.add(charge)
     for (const share of writes.usage.undone)
       this.usage.add({ ...share, amount: share.charged, usage: share }, -1)
     return writes.results

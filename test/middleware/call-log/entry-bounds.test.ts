@@ -105,7 +105,7 @@ describe('the log entry of a refused call', () => {
     for (const provider of [undefined, { only: ['nobody'] }, { only: Array(20).fill('"'.repeat(90)) }]) {
       const { answer, entry } = await entryOfCall(provider, headers)
       assert.equal(Object.keys(entry.tags ?? {}).length, 16)
-      const labels = labelRows([entry]).reduce((sum, row) => sum + row.join('').length, 0)
+      const labels = labelRows(entry).reduce((sum, row) => sum + row.join('').length, 0)
       const bytes = Buffer.byteLength(JSON.stringify(entry)) + labels
       assert.ok(bytes <= MAX_ENTRY_BYTES, `${answer.status}: ${bytes} bytes`)
     }

@@ -141,8 +141,8 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
       )
       // One that waits in a circle is ended.
       await Promise.all([
-        WRITE_LABELS.run(db, labelRows(entries.slice(0, 350))),
-        WRITE_LABELS.run(other, labelRows(entries.slice(37))),
+        WRITE_LABELS.run(db, entries.slice(0, 350).flatMap(labelRows)),
+        WRITE_LABELS.run(other, entries.slice(37).flatMap(labelRows)),
       ])
     }
   })

@@ -43,21 +43,16 @@ export const TOOK_MS = [
 /** From this duration on a call has a label within its account too. Shorter ones are many. */
 export const OWN_TOOK_MS = 10_000
 
-export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
-  const rows: Cell[][] = []
-  for (const entry of entries) for (const label of labelsOf(entry)) rows.push([label, entry.id])
-  return rows
-}
-
-function labelsOf(entry: CallLogEntry): string[] {
-  const { account, key, model, user, tags, status, duration_ms: duration, error_code: code } = entry
+/** Returns the rows of the labels of a call. */
+export function labelRows(entry: CallLogEntry): Cell[][] {
+  const { id, account, key, model, user, tags, status, duration_ms: duration, error_code: code } = entry
   const { client_request_id: clientId, outcome } = entry
   const line = lineOf(entry)
-  const labels: string[] = []
-  const add = (kind: string, value: string | number) => void labels.push(labelOf(kind, value))
+  const rows: Cell[][] = []
+  const add = (kind: string, value: string | number) => void rows.push([labelOf(kind, value), id])
   const addScoped = (kind: string, value: string | number) => {
     add(kind, value)
-    if (account !== null) labels.push(ofAccount(account, labelOf(kind, value)))
+    if (account !== null) rows.push([ofAccount(account, labelOf(kind, value)), id])
   }
   if (key !== null) add('key', key)
   if (model !== null) add('model', model)
@@ -66,16 +61,26 @@ function labelsOf(entry: CallLogEntry): string[] {
   if (code !== null) add('code', code)
   if (outcome !== 'completed') addScoped('outcome', outcome)
   const counts = countsOf(entry)
-  if (counts.length === 0) labels.push(LOOK_UP)
+  if (counts.length === 0) rows.push([LOOK_UP, id])
   for (const count of counts) if (count !== 'requests') addScoped('counted', count)
   if (clientId !== null) addScoped('client', clientId)
   if (typeof user === 'string') addScoped('user', user)
   for (const name in tags) addScoped('tag', `${name}=${tags[name]}`)
   const statusClass = Math.floor(status / 100)
   if (statusClass >= LABELLED_CLASS) addScoped('status', statusClass)
-  const took = TOOK_MS.findLast((ms) => ms <= duration)
+  const took = tookOf(duration)
   if (took !== undefined) (took >= OWN_TOOK_MS ? addScoped : add)('took', took)
-  return labels
+  return rows
+}
+
+/** Returns the last of the labelled durations that a call reached. */
+function tookOf(duration: number): number | undefined {
+  let reached: number | undefined
+  for (const ms of TOOK_MS) {
+    if (ms > duration) break
+    reached = ms
+  }
+  return reached
 }
 
 export function labelOf(kind: string, value: string | number): string {

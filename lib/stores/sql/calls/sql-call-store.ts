@@ -110,7 +110,7 @@ export class SqlCallStore implements CallStore {
         .where('id', 'in', lockFreeRows(trx, oldest))
         .returning('entry')
         .execute()
-      await DELETE_LABELS.run(trx, labelRows(deleted.map(({ entry }) => toEntry(entry).entry)))
+      await DELETE_LABELS.run(trx, deleted.flatMap(({ entry }) => labelRows(toEntry(entry).entry)))
       return deleted.length
     })
     await this.#pruneAnswers(before)
@@ -132,7 +132,7 @@ function appended(entries: readonly CallLogEntry[]): RowWrite[] {
   const shares = entries.map(shareOfEntry).filter((share) => share !== undefined)
   return [
     { statement: APPEND, rows: entries.map((entry) => cellsOf(CALL_COLUMNS, entry)) },
-    { statement: WRITE_LABELS, rows: labelRows(entries) },
+    { statement: WRITE_LABELS, rows: entries.flatMap(labelRows) },
     new UsageTally(shares).write(),
   ]
 }

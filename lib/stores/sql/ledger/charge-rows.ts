@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
+import { NO_TAGS } from '../../../core/catalog/index.ts'
 import { type CallUsage, NOT_KNOWN, shareOfCharge, type UsageShare } from '../../../core/usage/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
@@ -54,11 +55,12 @@ export const CALL_COLUMNS = {
 
 /** Returns the usage of a charge as its row keeps it, so that it can be taken away again. */
 function writeUsage(usage: CallUsage): string {
-  const written: Record<string, unknown> = {}
-  for (const name in usage) {
-    const value = usage[name as keyof CallUsage]
+  const written: Record<string, unknown> = { ...usage }
+  for (const name in written) {
+    const value = written[name]
     // A duration of 0 is counted; without a duration nothing is.
-    if (value !== null && (value !== 0 || name === 'durationMs')) written[name] = value
+    const isNothing = value === null || value === NO_TAGS || (value === 0 && name !== 'durationMs')
+    if (isNothing) written[name] = undefined
   }
   return JSON.stringify(written)
 }

@@ -1,6 +1,4 @@
 import { MAX_AMOUNT } from '../../../core/catalog/money.ts'
-import { shareOfCharge } from '../../../core/usage/index.ts'
-import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import type { PlannedVoid, SettlementPlan } from '../../../ledger/plan.ts'
 import type { WalletId } from '../../../ledger/wallet.ts'
 import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
@@ -103,48 +101,45 @@ const WRITE_CALLS_UNLESS_VOIDED = RowStatement.insert('calls', typesOf(CALL_COLU
  * @param logged whether the log entries are written, too.
  */
 export function settlementWrites(plan: SettlementPlan, usage: UsageTally, logged = true): RowWrite[] {
-  const counted = new Map(plan.charges.map((charge) => [charge, asCounted(charge)]))
-  for (const charge of plan.usage.charged) usage.add(shareOfCharge(counted.get(charge) ?? charge))
+  const [charges, calls, repeatedCalls, labels]: [Cell[][], Cell[][], Cell[][], Cell[][]] = [[], [], [], []]
+  const budgets = new Map<WalletId, number>()
+  for (const { charge, isUndone } of plan.charges) {
+    const counted = asCounted(charge)
+    if (!isUndone) usage.addCharge(counted)
+    charges.push(cellsOf(CHARGE_COLUMNS, counted))
+    for (const wallet of charge.budgets ?? []) budgets.set(wallet, charge.at)
+  }
   for (const share of plan.usage.undone) usage.takeAway(share)
   for (const share of plan.usage.uncharged) usage.add(share)
-  const entries = logged ? plan.entries : []
-  const callsOf = (isOne: boolean) =>
-    entries
-      .filter(({ unlessVoided }) => unlessVoided === isOne)
-      .map(({ entry }) => cellsOf(CALL_COLUMNS, entry))
+  for (const { entry, unlessVoided } of logged ? plan.entries : []) {
+    const rows = unlessVoided ? repeatedCalls : calls
+    rows.push(cellsOf(CALL_COLUMNS, entry))
+    labels.push(...labelRows(entry))
+  }
   const holds = plan.closedHolds.map((id) => [id])
-  const budgets = [...chargedBudgets(plan.charges)]
   return [
     { statement: OPEN_WALLETS, rows: plan.openedWallets.map((id) => [id]) },
     {
       statement: SPEND,
       rows: plan.wallets.map(({ id, spent, leased, overrun }) => [id, spent, leased, overrun]),
     },
-    { statement: TELL_REACHED, rows: budgets },
-    { statement: MARK_TOLD, rows: budgets.map(([id]) => [id]) },
+    { statement: TELL_REACHED, rows: [...budgets] },
+    { statement: MARK_TOLD, rows: Array.from(budgets.keys(), (id) => [id]) },
     {
       statement: COMPLETE_CLAIMS,
       rows: plan.completedClaims.map(({ id, owner, keepUntil }) => [id, owner, keepUntil]),
     },
     { statement: FREE_CLAIMS, rows: plan.freedClaims.map(({ id, owner }) => [id, owner]) },
-    {
-      statement: WRITE_CHARGES,
-      rows: Array.from(counted.values(), (charge) => cellsOf(CHARGE_COLUMNS, charge)),
-    },
+    { statement: WRITE_CHARGES, rows: charges },
     { statement: WRITE_VOIDS, rows: plan.voids.filter(({ isFirst }) => !isFirst).map(voidRow) },
     { statement: WRITE_FIRST_VOIDS, rows: plan.voids.filter(({ isFirst }) => isFirst).map(voidRow) },
     { statement: CLOSE_HOLDS, rows: holds },
     { statement: CLOSE_BUDGET_HOLDS, rows: holds },
     { statement: DRAW, rows: plan.draws.map(({ lease, wallet, amount }) => [lease, wallet, amount]) },
-    { statement: WRITE_CALLS, rows: callsOf(false) },
-    { statement: WRITE_CALLS_UNLESS_VOIDED, rows: callsOf(true) },
-    { statement: WRITE_LABELS, rows: labelRows(entries.map(({ entry }) => entry)) },
+    { statement: WRITE_CALLS, rows: calls },
+    { statement: WRITE_CALLS_UNLESS_VOIDED, rows: repeatedCalls },
+    { statement: WRITE_LABELS, rows: labels },
   ]
-}
-
-/** Returns the wallets of budgets that charges count against, and when. */
-function chargedBudgets(charges: readonly ChargeRecord[]): Map<WalletId, number> {
-  return new Map(charges.flatMap(({ budgets = [], at }) => budgets.map((wallet) => [wallet, at] as const)))
 }
 
 function voidRow({ requestId, account, key, amount, at }: PlannedVoid): Cell[] {

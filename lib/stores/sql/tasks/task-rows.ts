@@ -272,7 +272,7 @@ export class TaskRows {
   log(entry: CallLogEntry): RowWrite[] {
     return [
       { statement: WRITE_CALLS, rows: [cellsOf(CALL_COLUMNS, entry)] },
-      { statement: WRITE_LABELS, rows: labelRows([entry]) },
+      { statement: WRITE_LABELS, rows: labelRows(entry) },
     ]
   }
 

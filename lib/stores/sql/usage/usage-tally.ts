@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import {
+  countedAt,
   FineRows,
   HOUR_MS,
   isOf,
   MINUTE_MS,
-  shareOfCharge,
+  NOT_KNOWN,
   type UsageDimensions,
   type UsageShare,
   UsageSums,
@@ -36,7 +37,7 @@ const MEMBERS = {
 
 const COLUMNS = Object.entries(MEMBERS)
 
-/** The columns of figures, in the order of {@link figuresOf}. */
+/** The columns of figures, in the order of {@link cellsOf}. */
 export const FIGURES = [...Object.keys(MEMBERS), ...new UsageSums().durations.map((_, i) => `d${i}`)]
 
 /** The sums that are amounts. */
@@ -87,9 +88,11 @@ interface TalliedRow {
 
 /** Returns a charge with the usage that it is counted with, which its row must have: it may be taken away again. */
 export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
-  const { usage } = charge
+  const { account, key, usage } = charge
   if (!usage) return charge
-  const { model, user, tags } = fine.bounded(shareOfCharge(charge))
+  const { line } = usage
+  const of = { account, key, model: usage.model, line, user: usage.user, tags: usage.tags }
+  const { model, user, tags } = fine.bounded({ ...of, at: countedAt(charge) })
   if (model === usage.model && user === usage.user && tags === usage.tags) return charge
   // The basis of a charge of a pool is an accessor, which is not copied with the others.
   return { ...charge, basis: charge.basis, usage: { ...usage, model, user, tags } }
@@ -107,12 +110,19 @@ export class UsageTally {
 
   /** Adds usage: without its model, or its user and tags, if its account has too many of them. */
   add(share: UsageShare): void {
-    this.#countedWith(fine.bounded(share)).add(share, share.charged, share.cost)
+    const of = fine.bounded(share)
+    this.#sumsOf(of, of, share.at).add(share, share.charged, share.cost)
   }
 
-  /** Takes away the usage of a charge that {@link asCounted} has returned. */
+  /** Adds the usage of a charge that {@link asCounted} has returned. */
+  addCharge(charge: ChargeRecord): void {
+    const usage = charge.usage ?? NOT_KNOWN
+    this.#sumsOf(charge, usage, countedAt(charge)).add(usage, charge.amount, charge.cost ?? 0n)
+  }
+
+  /** Takes away what {@link addCharge} has added. */
   takeAway(share: UsageShare): void {
-    this.#countedWith(share).add(share, share.charged, share.cost, -1)
+    this.#sumsOf(share, share, share.at).add(share, share.charged, share.cost, -1)
   }
 
   write(): RowWrite {
@@ -125,12 +135,15 @@ export class UsageTally {
     return this.#rows().map(({ account, grain, hour, digest }) => [account, grain, hour, digest])
   }
 
-  /** Returns the sums that a share belongs to. */
-  #countedWith(share: UsageShare): UsageSums {
-    const minute = Math.floor(share.at / MINUTE_MS)
-    if (this.#last && this.#last.minute === minute && isOf(this.#last.of, share, share))
-      return this.#last.sums
-    const { account, key, model, line, user, tags } = share
+  /** Returns the sums that a call belongs to. */
+  #sumsOf(
+    { account, key }: Pick<UsageDimensions, 'account' | 'key'>,
+    usage: Omit<UsageDimensions, 'account' | 'key'>,
+    at: number,
+  ): UsageSums {
+    const minute = Math.floor(at / MINUTE_MS)
+    if (this.#last?.minute === minute && isOf(this.#last.of, { account, key }, usage)) return this.#last.sums
+    const { model, line, user, tags } = usage
     const name = JSON.stringify([account, minute, key, model, line, user, tags])
     let counted = this.#counted.get(name)
     if (!counted) {
@@ -197,11 +210,10 @@ export async function addUsage(trx: Database, usage: UsageTally): Promise<void> 
 }
 
 function cellsOf({ account, grain, hour, digest, of, sums }: TalliedRow): Cell[] {
-  return [account, grain, hour, digest, ...of, ...figuresOf(sums)]
-}
-
-function figuresOf(sums: UsageSums): Cell[] {
-  return [...COLUMNS.map(([, member]) => sums[member]), ...sums.durations]
+  const cells: Cell[] = [account, grain, hour, digest, ...of]
+  for (const [, member] of COLUMNS) cells.push(sums[member])
+  for (const count of sums.durations) cells.push(count)
+  return cells
 }
 
 /** Returns the columns that {@link joinedSum} joins to a sum of amounts: in SQLite, a sum above 63 bits fails. */
