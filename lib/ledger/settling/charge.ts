@@ -58,7 +58,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   result: SettlementResult | undefined
   deadline: Awaited<Charge>['deadline']
   /** Resolves the promise of the waiting call. */
-  confirm: ((result: SettlementResult | 'late') => void) | undefined
+  confirm: ((outcome: SettleOutcome) => void) | undefined
   #bill: Bill
   readonly #accountLease: WalletLease
   readonly #keyLease: WalletLease | undefined
@@ -119,8 +119,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   }
 
   /** Converts the result of the settlement to the outcome for the call. */
-  outcomeOf(result: SettlementResult | 'late'): SettleOutcome {
-    if (result === 'late' || this.#revoked) return 'unconfirmed'
+  outcomeOf(result: SettlementResult): SettleOutcome {
+    if (this.#revoked) return 'unconfirmed'
     return result === 'fenced' ? 'fenced' : 'confirmed'
   }
 

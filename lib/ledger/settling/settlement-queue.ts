@@ -59,7 +59,7 @@ export class SettlementQueue {
     this.#unconfirmed = new Deadlines(
       clock,
       () => times.confirmMs,
-      (charge) => charge.confirm?.('late'),
+      (charge) => charge.confirm?.('unconfirmed'),
     )
     const shared: Pick<SettlementLaneDeps, 'ledger' | 'timed' | 'clock' | 'progress' | 'onResult'> = {
       ledger: deps.ledger,
@@ -161,11 +161,10 @@ export class SettlementQueue {
     this.#silence.begin()
     this.#unconfirmed.add(charge)
     this.#bytes.add(charge.account, charge.bytes)
-    const confirmed = new Promise<SettlementResult | 'late'>((resolve) => {
+    return new Promise((resolve) => {
       // Not a literal: V8 would allocate that as an old object, which keeps the whole call alive until a full collection.
       charge.confirm = resolve
     })
-    return confirmed.then((result) => charge.outcomeOf(result))
   }
 
   /** Removes a charge that was never handed to the ledger. */
@@ -173,7 +172,7 @@ export class SettlementQueue {
     if (!this.#main.waiting.remove(charge) && !this.#locked.remove(charge)) return
     this.#bytes.remove(charge.account, charge.bytes)
     this.#unconfirmed.delete(charge)
-    charge.confirm?.('late')
+    charge.confirm?.('unconfirmed')
     this.#concluded()
   }
 
@@ -250,7 +249,7 @@ export class SettlementQueue {
     }
     // The waiting call gets the result last, after everything that follows from it.
     charge.settled(result, charge.unanswered > 0)
-    confirm?.(result)
+    confirm?.(charge.outcomeOf(result))
   }
 
   readonly #concluded = (): void => {
