@@ -121,7 +121,8 @@ export class UsageSums {
     this.milliseconds += other.milliseconds
     this.charged += other.charged
     this.cost += other.cost
-    for (let i = 0; i < this.durations.length; i++) (this.durations[i] as number) += other.durations[i] as number
+    for (let i = 0; i < this.durations.length; i++)
+      (this.durations[i] as number) += other.durations[i] as number
   }
 }
 

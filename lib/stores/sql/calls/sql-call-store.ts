@@ -110,7 +110,10 @@ export class SqlCallStore implements CallStore {
         .where('id', 'in', lockFreeRows(trx, oldest))
         .returning('entry')
         .execute()
-      await DELETE_LABELS.run(trx, deleted.flatMap(({ entry }) => labelRows(toEntry(entry).entry)))
+      await DELETE_LABELS.run(
+        trx,
+        deleted.flatMap(({ entry }) => labelRows(toEntry(entry).entry)),
+      )
       return deleted.length
     })
     await this.#pruneAnswers(before)
