@@ -233,6 +233,7 @@ export interface Operation {
   readonly endpoint?: string
   /** Whether a body may also be `multipart/form-data`. A line then gets a form, too. */
   readonly acceptsForms?: boolean
+  /** The schema of a body. Items of its lists, and members that depend on a type, are checked besides it. */
   readonly schema: z.ZodType
   /** Returns the facts of a body that the schema has accepted. */
   facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { bodyFault } from '../../../lib/core/operations/body/body-schema.ts'
 import { providerConstraintSchema } from '../../../lib/core/operations/body/provider-constraint.ts'
 import { endpointOf } from '../../../lib/core/operations/by-path.ts'
 import {
@@ -370,7 +371,7 @@ describe('a part of a body', () => {
   for (const [path, what, build, fit, unfit] of ROWS)
     it(`is checked: ${what} of ${path}`, () => {
       const { schema } = OPERATIONS.find((one) => one.path === path) ?? assert.fail()
-      const accepts = (value: unknown) => schema.safeParse({ model: 'm', ...build(value) }).success
+      const accepts = (value: unknown) => !bodyFault(schema, { model: 'm', ...build(value) })
       for (const value of fit) assert.equal(accepts(value), true, JSON.stringify(value))
       for (const value of unfit) assert.equal(accepts(value), false, JSON.stringify(value))
     })
@@ -388,7 +389,7 @@ describe('a part of a body', () => {
 
   it('of a video task is checked', () => {
     const accepts = (members: Json) =>
-      videoTasks.schema.safeParse({ model: 'm', content: [{ type: 'text', text: 'a' }], ...members }).success
+      !bodyFault(videoTasks.schema, { model: 'm', content: [{ type: 'text', text: 'a' }], ...members })
     const fit = [
       { content: [{ type: 'text', text: 'a', role: null, image_url: null }] },
       { content: [{ type: 'image_url', image_url: { url: 'u' }, role: 'first_frame' }] },

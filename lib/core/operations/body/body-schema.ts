@@ -1,22 +1,18 @@
 import { z } from 'zod'
+import type { JsonObject } from '../../json/index.ts'
+
+/** The items of lists that {@link listOf} made. */
+const itemOf = new WeakMap<z.core.$ZodType, z.ZodType>()
 
 /**
- * A list whose check stops at its first invalid item. `z.array` collects the issues of all items, which for a body of
- * some megabytes can take gigabytes.
+ * A list whose items {@link bodyFault} checks, up to the first invalid one. `z.array` collects the issues of all items, which
+ * for a body of some megabytes can take gigabytes.
  */
 export function listOf<Item extends z.ZodType>(item: Item, min = 0, max = Number.POSITIVE_INFINITY) {
   const list = z
     .custom<z.output<Item>[]>(Array.isArray, { error: 'must be a list' })
-    .superRefine((list, context) => {
-      if (list.length < min) context.addIssue({ code: 'custom', message: 'must not be empty' })
-      if (list.length > max) {
-        context.addIssue({ code: 'custom', message: `must not have more than ${max} items` })
-        return
-      }
-      for (let i = 0; i < list.length; i++) {
-        if (addFaults(context, item, list[i], [i])) return
-      }
-    })
+    .refine(({ length }) => length >= min, { error: 'must not be empty' })
+    .refine(({ length }) => length <= max, { error: `must not have more than ${max} items` })
     .meta({
       type: 'array',
       minItems: min,
@@ -27,24 +23,27 @@ export function listOf<Item extends z.ZodType>(item: Item, min = 0, max = Number
         return items
       },
     })
-  itemsOfLists.set(list, item)
+  itemOf.set(list, item)
   return list
 }
 
+/** The functions that {@link checkedAs} was given. */
+const furtherOf = new WeakMap<z.core.$ZodType, (value: never) => z.ZodType | undefined>()
+
 /**
- * A value that is checked by a further schema, which depends on it: the members that a part, an item or a tool needs depend
- * on its type. The further schema is not in the JSON schema.
+ * An object that {@link bodyFault} checks by a further schema, which depends on it: the members that a part, an item or a tool
+ * needs depend on its type. The further schema is not in the JSON schema.
  *
- * @param schemaFor returns the further schema; undefined for a type that only upstreams know, which is not checked.
+ * @param schemaFor returns the further schema, which is compiled once; undefined for a type that only upstreams know, which is not
+ * checked.
  */
 export function checkedAs<Base extends z.ZodType>(
   base: Base,
   schemaFor: (value: z.output<Base>) => z.ZodType | undefined,
 ): Base {
-  return base.superRefine((value, context) => {
-    const further = schemaFor(value)
-    if (further) addFaults(context, further, value, [])
-  })
+  const checked = base.clone()
+  furtherOf.set(checked, schemaFor)
+  return checked
 }
 
 /** Returns one of some schemas by a name, which may be anything that a caller sends. */
@@ -53,13 +52,6 @@ export function schemaNamed(
   name: unknown,
 ): z.ZodType | undefined {
   return typeof name === 'string' && Object.hasOwn(schemas, name) ? schemas[name] : undefined
-}
-
-/** Adds the faults of a value in a list or an object; returns whether there are any. */
-function addFaults(context: z.RefinementCtx, schema: z.ZodType, value: unknown, at: PropertyKey[]): boolean {
-  const { error } = schema.safeParse(value, { error: inWords })
-  for (const issue of error?.issues ?? []) context.addIssue({ ...issue, path: [...at, ...issue.path] })
-  return error !== undefined
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -82,18 +74,11 @@ const inWords: z.core.$ZodErrorMap = (issue) => {
   return words && `must be ${words}`
 }
 
-const itemsOfLists = new WeakMap<z.core.$ZodType, z.ZodType>()
-
-/** Returns the schema of the items of a list that {@link listOf} made; undefined for any other schema. */
-function itemsOf(schema: z.core.$ZodType): z.ZodType | undefined {
-  return itemsOfLists.get(schema)
-}
-
 /** Marks a part, block or tool up to which an Anthropic-style upstream keeps the prompt. */
 export const cacheControl = z.looseObject({ type: z.string(), ttl: z.string().optional() }).nullish()
 
 /** A list of texts. */
-export const texts = z.array(z.string())
+export const texts = listOf(z.string())
 
 /** Why a body is refused. */
 interface BodyFault {
@@ -107,36 +92,23 @@ interface BodyFault {
  * `Model` or `maxTokens` in place of the one that the schema checks, so such members are a fault, too.
  */
 export function bodyFault(schema: z.ZodType, json: unknown): BodyFault | undefined {
-  const variant = variantIn(checkedBy(schema), json)
-  if (variant) {
-    const param = formatParam(variant)
-    const message = `${param} is not a known member: its name differs from one that is only in case or separators.`
-    return { param, message }
-  }
-  const { error } = schema.safeParse(json, { error: inWords })
-  return error && describeIssue(error)
+  const fault = faultOf(checkOf(schema), json, true)
+  return fault && described(fault, [])
 }
 
-/** Returns the fault to report: the first one, or for a union that of the best-fitting alternative. */
-export function describeIssue(error: z.ZodError, prefix: readonly PropertyKey[] = []): BodyFault {
-  const issue = mostSpecific(error.issues[0] as z.core.$ZodIssue)
-  const path = [...prefix, ...issue.path]
-  if (issue.code === 'unrecognized_keys') {
-    const param = formatParam([...path, issue.keys[0] as string])
-    return { param, message: `${param} is not a known member.` }
-  }
-  const param = formatParam(path)
-  return { param, message: `${param}: ${issue.message}.`.replace(/\.\.$/, '.') }
+/** Returns the first fault of a value that stands at a path, without a look at names that differ in case or separators. */
+export function valueFault(
+  schema: z.ZodType,
+  value: unknown,
+  path: readonly PropertyKey[],
+): BodyFault | undefined {
+  const fault = faultOf(checkOf(schema), value, false)
+  return fault && described(fault, path)
 }
 
-/** Returns the deepest issue among the alternatives of a union: the value fits that alternative up to there. */
-function mostSpecific(issue: z.core.$ZodIssue): z.core.$ZodIssue {
-  if (issue.code !== 'invalid_union') return issue
-  let best: z.core.$ZodIssue | undefined
-  for (const inner of issue.errors.flat()) if (inner.path.length > (best?.path.length ?? 0)) best = inner
-  if (!best) return issue
-  const specific = mostSpecific(best)
-  return { ...specific, path: [...issue.path, ...specific.path] }
+function described({ path, words }: Fault, prefix: readonly PropertyKey[]): BodyFault {
+  const param = formatParam([...prefix, ...path])
+  return { param, message: `${param}${words}` }
 }
 
 function formatParam(path: readonly PropertyKey[]): string {
@@ -148,64 +120,96 @@ function formatParam(path: readonly PropertyKey[]): string {
   return text.slice(0, 200)
 }
 
-/** The objects and lists that a schema checks, without what only says whether they may be absent. */
-type Checked =
-  | { readonly kind: 'list'; readonly item: readonly Checked[] }
+/** A fault of a value. */
+interface Fault {
+  readonly path: readonly PropertyKey[]
+  /** The message behind the name of the member. */
+  readonly words: string
+}
+
+/** How the values of a schema are checked. */
+interface Check {
+  readonly schema: z.ZodType
+  readonly shapes: readonly Shape[]
+  readonly furtherFor: ((value: never) => z.ZodType | undefined) | undefined
+  /** The schema in the form that checks fastest. Made for the first value. */
+  compiled: z.ZodType | undefined
+}
+
+/** An object or a list that a schema allows, or a part of it that has a further schema. */
+type Shape =
+  | { readonly kind: 'part'; readonly check: Check }
+  | { readonly kind: 'list'; readonly item: Check }
   | {
       readonly kind: 'object'
-      readonly members: ReadonlyMap<string, readonly Checked[]>
+      readonly members: ReadonlyMap<string, readonly Shape[]>
       /** The names of the members without case and separators. */
       readonly folded: ReadonlySet<string>
     }
 
-const checkedOfSchema = new WeakMap<z.core.$ZodType, readonly Checked[]>()
+const checks = new WeakMap<z.ZodType, Check>()
 
-/** Returns the alternatives that a schema has. */
-function checkedBy(schema: z.core.$ZodType): readonly Checked[] {
-  const known = checkedOfSchema.get(schema)
-  if (known) return known
-  const checked = alternativesOf(schema)
-  checkedOfSchema.set(schema, checked)
-  return checked
+function checkOf(schema: z.ZodType): Check {
+  let check = checks.get(schema)
+  if (!check) {
+    check = { schema, shapes: shapesOf(schema), furtherFor: furtherOf.get(schema), compiled: undefined }
+    checks.set(schema, check)
+  }
+  return check
 }
 
-function alternativesOf(schema: z.core.$ZodType): readonly Checked[] {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return checkedBy(schema.unwrap())
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap(checkedBy)
-  const item = itemsOf(schema)
-  if (item) return [{ kind: 'list', item: checkedBy(item) }]
+/** Returns what a schema allows, without what only says whether it may be absent. */
+function shapesOf(schema: z.core.$ZodType): readonly Shape[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return shapesIn(schema.unwrap())
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(shapesIn)
+  const item = itemOf.get(schema)
+  if (item) return [{ kind: 'list', item: checkOf(item) }]
   if (!(schema instanceof z.ZodObject)) return []
-  const { shape } = schema
+  const shape: Readonly<Record<string, z.ZodType>> = schema.shape
   const names = Object.keys(shape)
-  return [
-    {
-      kind: 'object',
-      members: new Map(names.map((name) => [name, checkedBy(shape[name])])),
-      folded: new Set(names.map(foldedName)),
-    },
-  ]
+  const members = new Map(names.map((name) => [name, shapesIn(shape[name] as z.ZodType)]))
+  return [{ kind: 'object', members, folded: new Set(names.map(foldedName)) }]
+}
+
+/** Returns what a part of a schema allows. */
+function shapesIn(part: z.core.$ZodType): readonly Shape[] {
+  return furtherOf.has(part) ? [{ kind: 'part', check: checkOf(part as z.ZodType) }] : shapesOf(part)
 }
 
 /**
- * Returns the path of the first member, at any depth that the schema checks, whose name differs from a checked one only in
- * its case or its separators.
+ * Returns the first fault of a value: of what is in it, or of itself.
+ *
+ * @param names whether a member is a fault whose name differs from a checked one only in its case or its separators.
  */
-function variantIn(checked: readonly Checked[], value: unknown): PropertyKey[] | undefined {
+function faultOf(check: Check, value: unknown, names: boolean): Fault | undefined {
+  const fault = faultWithin(check.shapes, value, names)
+  if (fault) return fault
+  check.compiled ??= z.compile(check.schema)
+  if (!check.compiled.validate(value)) {
+    const { error } = check.schema.safeParse(value, { error: inWords })
+    return error && faultIn(error)
+  }
+  const further = check.furtherFor?.(value as never)
+  return further && faultOf(checkOf(further), value, false)
+}
+
+function faultWithin(shapes: readonly Shape[], value: unknown, names: boolean): Fault | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const isList = Array.isArray(value)
-  for (const each of checked) {
-    if (isList !== (each.kind === 'list')) continue
-    const path = each.kind === 'list' ? variantInItems(each.item, value) : variantInMembers(each, value)
-    if (path) return path
+  for (const shape of shapes) {
+    let fault: Fault | undefined
+    if (shape.kind === 'part') fault = faultOf(shape.check, value, names)
+    else if (Array.isArray(value))
+      fault = shape.kind === 'list' ? faultOfItems(shape.item, value, names) : undefined
+    else if (shape.kind === 'object') fault = faultOfMembers(shape, value as JsonObject, names)
+    if (fault) return fault
   }
   return undefined
 }
 
-function variantInItems(item: readonly Checked[], list: object): PropertyKey[] | undefined {
-  if (item.length === 0) return undefined
-  for (const [i, value] of (list as unknown[]).entries()) {
-    const path = variantIn(item, value)
-    if (path) return [i, ...path]
+function faultOfItems(item: Check, list: readonly unknown[], names: boolean): Fault | undefined {
+  for (let i = 0; i < list.length; i++) {
+    const fault = faultOf(item, list[i], names)
+    if (fault) return { ...fault, path: [i, ...fault.path] }
   }
   return undefined
 }
@@ -213,23 +217,44 @@ function variantInItems(item: readonly Checked[], list: object): PropertyKey[] |
 /** No variant of a checked name is longer. */
 const MAX_VARIANT_LENGTH = 64
 
-function variantInMembers(
-  { members, folded }: Extract<Checked, { kind: 'object' }>,
-  value: object,
-): PropertyKey[] | undefined {
-  for (const [name, member] of Object.entries(value)) {
-    const checked = members.get(name)
-    if (!checked) {
-      if (name.length <= MAX_VARIANT_LENGTH && folded.has(foldedName(name))) return [name]
-    } else {
-      const path = variantIn(checked, member)
-      if (path) return [name, ...path]
-    }
+function faultOfMembers(
+  { members, folded }: Extract<Shape, { kind: 'object' }>,
+  object: JsonObject,
+  names: boolean,
+): Fault | undefined {
+  for (const name in object) {
+    const shapes = members.get(name)
+    const member = object[name]
+    if (shapes) {
+      const fault = typeof member === 'object' ? faultWithin(shapes, member, names) : undefined
+      if (fault) return { ...fault, path: [name, ...fault.path] }
+    } else if (names && name.length <= MAX_VARIANT_LENGTH && folded.has(foldedName(name)))
+      return { path: [name], words: VARIANT }
   }
   return undefined
 }
 
+const VARIANT = ' is not a known member: its name differs from one that is only in case or separators.'
+
 /** Converts to upper case first: some letters, such as the long s, have their ASCII letter only there. */
 function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** Returns the fault to report: the first one, or for a union that of the best-fitting alternative. */
+function faultIn(error: z.ZodError): Fault {
+  const issue = mostSpecific(error.issues[0] as z.core.$ZodIssue)
+  if (issue.code === 'unrecognized_keys')
+    return { path: [...issue.path, issue.keys[0] as string], words: ' is not a known member.' }
+  return { path: issue.path, words: `: ${issue.message}.`.replace(/\.\.$/, '.') }
+}
+
+/** Returns the deepest issue among the alternatives of a union: the value fits that alternative up to there. */
+function mostSpecific(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue
+  let best: z.core.$ZodIssue | undefined
+  for (const inner of issue.errors.flat()) if (inner.path.length > (best?.path.length ?? 0)) best = inner
+  if (!best) return issue
+  const specific = mostSpecific(best)
+  return { ...specific, path: [...issue.path, ...specific.path] }
 }

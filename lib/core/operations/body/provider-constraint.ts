@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseAmount } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { parseExactly, WELL_FORMED } from '../../json/index.ts'
-import { describeIssue, listOf } from './body-schema.ts'
+import { listOf, valueFault } from './body-schema.ts'
 
 /** The log entry keeps it. */
 const name = z
@@ -95,10 +95,10 @@ export function givenConstraint(
 const MAX_CONSTRAINT_BYTES = 4096
 
 export function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
-  const checked = providerConstraintSchema.safeParse(provider)
-  if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
+  const fault = valueFault(providerConstraintSchema, provider, [source])
+  if (fault) throw new GatewayError('invalid_request', fault)
   if (Buffer.byteLength(JSON.stringify(provider)) > MAX_CONSTRAINT_BYTES) throw tooLong(source)
-  return toProviderConstraint(checked.data)
+  return toProviderConstraint(provider as z.output<typeof providerConstraintSchema>)
 }
 
 function tooLong(param: GivenConstraint['source']): GatewayError {

@@ -40,7 +40,11 @@ const part = checkedAs(
   ({ type }) => schemaNamed(PARTS, type),
 )
 
-const content = z.union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
+const NO_CONTENT = { error: 'must be a string or a list of content parts' }
+const content = z.union([z.string(), listOf(part)], NO_CONTENT)
+
+/** Content that is not absent. Its parts are checked with the message. */
+const given = z.union([z.string(), z.custom(Array.isArray)], NO_CONTENT)
 
 const CALLS: Readonly<Record<string, z.ZodType>> = {
   function: z.looseObject({ function: calledFunction }),
@@ -53,11 +57,11 @@ const toolCall = checkedAs(z.looseObject({ id: z.string(), type: z.string() }), 
 
 /** The members that a message needs besides its role. */
 const MESSAGES: Readonly<Record<string, z.ZodType>> = {
-  developer: z.looseObject({ content }),
-  system: z.looseObject({ content }),
-  user: z.looseObject({ content }),
-  tool: z.looseObject({ content, tool_call_id: z.string() }),
-  function: z.looseObject({ content: content.nullable(), name: z.string() }),
+  developer: z.looseObject({ content: given }),
+  system: z.looseObject({ content: given }),
+  user: z.looseObject({ content: given }),
+  tool: z.looseObject({ content: given, tool_call_id: z.string() }),
+  function: z.looseObject({ content: given.nullable(), name: z.string() }),
   assistant: z.looseObject({
     refusal: z.string().nullish(),
     audio: z.looseObject({ id: z.string() }).nullish(),
@@ -120,16 +124,18 @@ const toolChoice = checkedAs(
   (choice) => (typeof choice === 'string' ? undefined : schemaNamed(CHOICES, choice.type)),
 )
 
-const jsonSchema = z.looseObject({
-  name: z.string(),
-  description: z.string().nullish(),
-  schema: z.looseObject({}).nullish(),
-  strict: z.boolean().nullish(),
+const withJsonSchema = z.looseObject({
+  json_schema: z.looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    schema: z.looseObject({}).nullish(),
+    strict: z.boolean().nullish(),
+  }),
 })
 
 /** Together, Fireworks and others have the schema in the format itself. */
 const responseFormat = checkedAs(z.looseObject({ type: z.string() }), ({ type, schema }) =>
-  type === 'json_schema' && !isJsonObject(schema) ? z.looseObject({ json_schema: jsonSchema }) : undefined,
+  type === 'json_schema' && !isJsonObject(schema) ? withJsonSchema : undefined,
 )
 
 /** Members that are passed on or translated, and that the gateway does not judge a request by. */

@@ -92,18 +92,20 @@ const tool = checkedAs(
   ({ type }) => ((type ?? 'custom') === 'custom' ? ownTool : undefined),
 )
 
+const CHOICES = { tool: z.looseObject({ name: z.string() }) }
+
 const toolChoice = checkedAs(
   z.looseObject({ type: z.string(), disable_parallel_tool_use: z.boolean().nullish() }),
-  ({ type }) => (type === 'tool' ? z.looseObject({ name: z.string() }) : undefined),
+  ({ type }) => schemaNamed(CHOICES, type),
 )
 
-const thinking = checkedAs(z.looseObject({ type: z.string() }), ({ type }) =>
-  type === 'enabled' ? z.looseObject({ budget_tokens: z.int() }) : undefined,
-)
+const THINKING = { enabled: z.looseObject({ budget_tokens: z.int() }) }
 
-const outputFormat = checkedAs(z.looseObject({ type: z.string() }), ({ type }) =>
-  type === 'json_schema' ? z.looseObject({ schema: z.looseObject({}) }) : undefined,
-)
+const thinking = checkedAs(z.looseObject({ type: z.string() }), ({ type }) => schemaNamed(THINKING, type))
+
+const FORMATS = { json_schema: z.looseObject({ schema: z.looseObject({}) }) }
+
+const outputFormat = checkedAs(z.looseObject({ type: z.string() }), ({ type }) => schemaNamed(FORMATS, type))
 
 /** Members that are passed on or translated, and that the gateway does not judge a request by. */
 const passedOn = z.looseObject({

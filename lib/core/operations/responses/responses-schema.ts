@@ -40,7 +40,8 @@ const part = checkedAs(z.looseObject({ type: z.string(), text: z.string().nullis
 )
 
 /** Parts of a message, the output of a function call, or a screenshot. */
-const content = z.union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
+const NO_CONTENT = { error: 'must be a string or a list of content parts' }
+const content = z.union([z.string(), listOf(part)], NO_CONTENT)
 
 const ROLES = z.enum(['user', 'assistant', 'system', 'developer'])
 
@@ -48,7 +49,11 @@ const output = z.looseObject({ call_id: z.string(), output: content })
 
 /** The members that an item of a type needs. */
 const ITEMS: Readonly<Record<string, z.ZodType>> = {
-  message: z.looseObject({ role: ROLES, content }),
+  // The parts of the content are checked with the item.
+  message: z.looseObject({
+    role: ROLES,
+    content: z.union([z.string(), z.custom(Array.isArray)], NO_CONTENT),
+  }),
   function_call: z.looseObject({
     call_id: z.string(),
     name: z.string(),
@@ -87,9 +92,9 @@ const item = checkedAs(
     content: content.nullish(),
     status: z.string().nullish(),
   }),
-  ({ type, ...members }) => {
-    if ((type ?? undefined) !== undefined) return schemaNamed(ITEMS, type)
-    return 'role' in members ? ITEMS.message : untypedItem
+  (item) => {
+    if ((item.type ?? undefined) !== undefined) return schemaNamed(ITEMS, item.type)
+    return 'role' in item ? ITEMS.message : untypedItem
   },
 )
 
@@ -123,15 +128,15 @@ const toolChoice = checkedAs(
   (choice) => (typeof choice === 'string' ? undefined : schemaNamed(CHOICES, choice.type)),
 )
 
-const format = checkedAs(z.looseObject({ type: z.string() }), ({ type }) =>
-  type === 'json_schema'
-    ? named.extend({
-        schema: z.looseObject({}),
-        description: z.string().nullish(),
-        strict: z.boolean().nullish(),
-      })
-    : undefined,
-)
+const FORMATS = {
+  json_schema: named.extend({
+    schema: z.looseObject({}),
+    description: z.string().nullish(),
+    strict: z.boolean().nullish(),
+  }),
+}
+
+const format = checkedAs(z.looseObject({ type: z.string() }), ({ type }) => schemaNamed(FORMATS, type))
 
 /** Members that are passed on or translated, and that the gateway does not judge a request by. */
 const passedOn = z.looseObject({

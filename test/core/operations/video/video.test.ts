@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { bodyFault } from '../../../../lib/core/operations/body/body-schema.ts'
 import {
   FormFile,
   remixOf,
@@ -87,7 +88,7 @@ describe('a task for a video', () => {
 
   describe('the body of a task', () => {
     const judge = (members: Json) =>
-      videoTasks.schema.safeParse({ model: 'm', content: [text('a')], ...members })
+      bodyFault(videoTasks.schema, { model: 'm', content: [text('a')], ...members })
 
     it('has some content, a picture with a URL, and a length within an hour', () => {
       const fitting = [
@@ -97,7 +98,7 @@ describe('a task for a video', () => {
         { frames: 100_000 },
         { content: [image] },
       ]
-      for (const members of fitting) assert.equal(judge(members).success, true, JSON.stringify(members))
+      for (const members of fitting) assert.equal(judge(members), undefined, JSON.stringify(members))
       const unfit = [
         { content: [] },
         { content: [{ type: 'image_url', image_url: { url: '' } }] },
@@ -109,7 +110,7 @@ describe('a task for a video', () => {
         { seed: 0.5 },
         { model: '' },
       ]
-      for (const members of unfit) assert.equal(judge(members).success, false, JSON.stringify(members))
+      for (const members of unfit) assert.ok(judge(members), JSON.stringify(members))
     })
   })
 
@@ -227,7 +228,7 @@ describe('a request for a video', () => {
     for (const [member, fit, unfit] of rows)
       it(`has a ${member} within its bounds`, () => {
         const accepts = (value: unknown) =>
-          videos.schema.safeParse({ model: 'm', prompt: 'p', [member]: value }).success
+          !bodyFault(videos.schema, { model: 'm', prompt: 'p', [member]: value })
         for (const value of fit) assert.equal(accepts(value), true, JSON.stringify(value))
         for (const value of unfit) assert.equal(accepts(value), false, JSON.stringify(value))
       })
