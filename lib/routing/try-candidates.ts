@@ -34,7 +34,7 @@ export interface AttemptContext {
   /** All lines that may be tried, in their order. */
   readonly ordered: readonly Candidate[]
   /** Reports the first output to the circuits, before the attempt has ended. */
-  reportSuccess(): void
+  readonly report: Pick<AttemptReport, 'success'>
 }
 
 /** The result of one attempt. */
@@ -66,6 +66,13 @@ export function newTrace({
   strategyName,
 }: Pick<RoutingSettings, 'region' | 'strategyName'>): RoutingTrace {
   return { region, strategy: strategyName, eliminated: [], attempts: [] }
+}
+
+/** The lines of a model, and how a call is tried on them. */
+export interface ModelChoice<End extends AttemptEnd> {
+  readonly list: CandidateList
+  readonly asked: RoutedRequest
+  readonly attempt: Attempt<End>
 }
 
 /** Why no line of a model served a call. */
@@ -106,7 +113,7 @@ export async function tryCandidates<End extends AttemptEnd>(
   asked: RoutedRequest,
   attempt: Attempt<End>,
 ): Promise<DecidingAttempt<End> | undefined> {
-  const decided = await tryModel(call, list, settings, asked, attempt, new SharedDeadline())
+  const decided = await tryModel(call, { list, asked, attempt }, settings, new SharedDeadline())
   if (isRefusal(decided)) throw decided.error
   return decided
 }
@@ -125,15 +132,14 @@ export function isRefusal<End extends AttemptEnd>(
  */
 export async function tryModel<End extends AttemptEnd>(
   call: OpenCall,
-  { candidates, budget }: CandidateList,
+  { list, asked, attempt }: ModelChoice<End>,
   { strategy, maxAttempts }: RoutingSettings,
-  asked: RoutedRequest,
-  attempt: Attempt<End>,
   deadline: SharedDeadline,
 ): Promise<DecidingAttempt<End> | ModelRefusal | undefined> {
   const trace = call.routing as RoutingTrace
   const account = call.principal?.accountId ?? ''
   const { eliminated } = trace
+  const { candidates, budget } = list
   const before = eliminated.length
   const failures: Failure[] = []
   let untranslatable: Untranslatable | undefined
@@ -155,7 +161,9 @@ export async function tryModel<End extends AttemptEnd>(
       eliminated.push({ line: candidate.line.id, reason: 'protocol', detail: fault.message })
       continue
     }
-    const removed = unavailable(candidate, account)
+    // The filters have just judged it, but for a first choice without fallbacks.
+    const isJudged = failures.length === 0 && constraint?.allowFallbacks !== false
+    const removed = isJudged ? undefined : unavailable(candidate, account)
     if (removed) {
       eliminated.push(removed)
       continue
@@ -167,11 +175,10 @@ export async function tryModel<End extends AttemptEnd>(
     }
 
     const report = new AttemptReport(candidate, account)
-    const reportSuccess = (): void => report.success()
     let result: AttemptResult<End>
     try {
       call.assertOwnsClaim()
-      result = await attempt(candidate, { deadline: deadline.at, ordered, reportSuccess })
+      result = await attempt(candidate, { deadline: deadline.at, ordered, report })
     } catch (error) {
       report.abort()
       throw error

@@ -1,25 +1,16 @@
 import { type CallRequest, type OpenCall, type RoutingTrace, requestFor } from '../core/call/index.ts'
 import type { GatewayError } from '../core/errors/index.ts'
 import type { AttemptEnd } from './attempt/failure.ts'
-import type { CandidateList } from './candidates/candidate.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { verdict } from './candidates/verdict.ts'
 import {
-  type Attempt,
   type DecidingAttempt,
   isRefusal,
+  type ModelChoice,
   type ModelRefusal,
-  type RoutedRequest,
   SharedDeadline,
   tryModel,
 } from './try-candidates.ts'
-
-/** The lines of a model, and how a call is tried on them. */
-export interface ModelChoice<End extends AttemptEnd> {
-  readonly list: CandidateList
-  readonly asked: RoutedRequest
-  readonly attempt: Attempt<End>
-}
 
 /**
  * Tries the lines of a call's model, then those of its fallback models, until one decides the call. `call.model` and
@@ -27,35 +18,46 @@ export interface ModelChoice<End extends AttemptEnd> {
  *
  * @param request the call's request.
  * @param choiceFor is called with the request as it is for each model, when its turn comes.
- * @returns undefined if the caller left between two attempts.
- * @throws {GatewayError} the refusal if no line serves the call; what an attempt throws.
+ * @returns the refusal if no line serves the call; undefined if the caller left between two attempts.
+ * @throws an error of an attempt.
  */
-export async function tryModels<End extends AttemptEnd>(
+export function tryModels<End extends AttemptEnd>(
   call: OpenCall,
   request: CallRequest,
   settings: RoutingSettings,
   choiceFor: (request: CallRequest) => ModelChoice<End>,
-): Promise<DecidingAttempt<End> | undefined> {
+): Promise<DecidingAttempt<End> | ModelRefusal | undefined> {
+  return request.fallbacks.length === 0
+    ? tryModel(call, choiceFor(request), settings, new SharedDeadline())
+    : tryEach(call, request, settings, choiceFor)
+}
+
+async function tryEach<End extends AttemptEnd>(
+  call: OpenCall,
+  request: CallRequest,
+  settings: RoutingSettings,
+  choiceFor: (request: CallRequest) => ModelChoice<End>,
+): Promise<DecidingAttempt<End> | ModelRefusal | undefined> {
   const deadline = new SharedDeadline()
   const refusals: ModelRefusal[] = []
   for (const model of [request.model, ...request.fallbacks]) {
     const own = model === request.model ? request : requestFor(request, model)
     if (own !== request) ask(call, own)
-    const { list, asked, attempt } = choiceFor(own)
+    const choice = choiceFor(own)
     const trace = call.routing as RoutingTrace
     const before = { eliminated: trace.eliminated.length, attempts: trace.attempts.length }
     let decided: DecidingAttempt<End> | ModelRefusal | undefined
     try {
-      decided = await tryModel(call, list, settings, asked, attempt, deadline)
+      decided = await tryModel(call, choice, settings, deadline)
     } finally {
-      if (request.fallbacks.length > 0) nameModel(trace, before, model.id)
+      nameModel(trace, before, model.id)
     }
     if (!isRefusal(decided)) return decided
     refusals.push(decided)
     if (!decided.elsewhere) break
   }
   if (call.request !== request) ask(call, request)
-  throw refusalOf(refusals, request)
+  return { ...(refusals[0] as ModelRefusal), error: refusalOf(refusals, request) }
 }
 
 function ask(call: OpenCall, request: CallRequest): void {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { CallRequest } from '../../lib/core/call/index.ts'
 import { chatCompletions, messages, type Operation } from '../../lib/core/operations/index.ts'
 import { Untranslatable } from '../../lib/core/translate/index.ts'
-import { RequestAdapter } from '../../lib/routing/attempt/adapted-request.ts'
+import { type AdaptedRequest, RequestAdapter } from '../../lib/routing/attempt/adapted-request.ts'
 import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 
 type Json = Record<string, unknown>
@@ -20,6 +20,11 @@ const across = (protocol: string, upstreamModel = 'u', line: Json = {}) =>
   ({ native: false, upstreamModel, line: { protocol, ...line } }) as unknown as Candidate
 
 const adapted = (request: CallRequest, candidate: Candidate) => new RequestAdapter(request).for(candidate)
+const formOf = (adapter: RequestAdapter, candidate: Candidate): AdaptedRequest => {
+  const made = adapter.for(candidate)
+  assert.ok(!(made instanceof Untranslatable), String(made))
+  return made
+}
 
 const OWN = { type: 'text', text: 'Hi' }
 const FOREIGN = { type: 'thinking', thinking: 'hm', signature: 'unsigned:openai-style-line' }
@@ -63,7 +68,7 @@ describe('a chat in the words of OpenRouter', () => {
   it('is in the words of OpenAI on other lines, once for each model', () => {
     const request = requestOf(chatCompletions, json)
     const adapter = new RequestAdapter(request)
-    const made = adapter.for(native('openai', 'gpt-5.2'))
+    const made = formOf(adapter, native('openai', 'gpt-5.2'))
     const expected = { model: 'm', messages: [{ role: 'user', content: [OWN] }], reasoning_effort: 'high' }
     assert.deepEqual(made.body.json, expected)
     assert.deepEqual(JSON.parse(made.body.raw.toString()), expected)
@@ -72,14 +77,15 @@ describe('a chat in the words of OpenRouter', () => {
       [chatCompletions, undefined, undefined],
     )
     assert.equal(adapter.for(native('openai', 'gpt-5.2')), made)
-    assert.deepEqual(adapter.for(native('openai', 'gpt-4o')).dropped, ['reasoning'])
+    assert.deepEqual(formOf(adapter, native('openai', 'gpt-4o')).dropped, ['reasoning'])
   })
 
   it('removes a line that lacks the effort, unless members may be left out there', () => {
     const request = requestOf(chatCompletions, { ...json, reasoning: { effort: 'max' } })
     const adapter = new RequestAdapter(request)
-    assert.equal(adapter.faultFor(native('openai', 'gpt-5.2'))?.param, 'reasoning')
-    const dropping = adapter.for(native('openai', 'gpt-5.2', { unsupported: 'drop' }))
+    const fault = adapter.for(native('openai', 'gpt-5.2'))
+    assert.deepEqual([fault instanceof Untranslatable, (fault as Untranslatable).param], [true, 'reasoning'])
+    const dropping = formOf(adapter, native('openai', 'gpt-5.2', { unsupported: 'drop' }))
     assert.deepEqual([dropping.dropped, dropping.body.json.reasoning_effort], [['reasoning'], undefined])
   })
 })
@@ -90,8 +96,7 @@ describe('the request to a line of another protocol', () => {
   it('is translated once for each model, and limited by what the catalogue says', () => {
     const request = requestOf(chatCompletions, chat)
     const adapter = new RequestAdapter(request)
-    const made = adapter.for(across('anthropic'))
-    assert.ok(!(made instanceof Untranslatable))
+    const made = formOf(adapter, across('anthropic'))
     assert.equal(made.operation, messages)
     assert.equal(made.body.json.max_tokens, 4096)
     assert.deepEqual(JSON.parse(made.body.raw.toString()), made.body.json)
@@ -106,13 +111,12 @@ describe('the request to a line of another protocol', () => {
     const json = { ...chat, logit_bias: { 5: 1 } }
     const request = requestOf(chatCompletions, json)
     const adapter = new RequestAdapter(request)
-    const refused = adapter.faultFor(across('anthropic'))
-    assert.equal(refused?.param, 'logit_bias')
-    assert.throws(() => adapter.for(across('anthropic')), refused)
-    const dropped = adapter.for(across('anthropic', 'u', { unsupported: 'drop' }))
-    assert.ok(!(dropped instanceof Untranslatable))
+    const refused = adapter.for(across('anthropic'))
+    assert.ok(refused instanceof Untranslatable)
+    assert.equal(refused.param, 'logit_bias')
+    const dropped = formOf(adapter, across('anthropic', 'u', { unsupported: 'drop' }))
     assert.deepEqual(dropped.dropped, ['logit_bias'])
     const asked = requestOf(chatCompletions, json, { unsupported: 'refuse' })
-    assert.throws(() => adapted(asked, across('anthropic', 'u', { unsupported: 'drop' })), Untranslatable)
+    assert.ok(adapted(asked, across('anthropic', 'u', { unsupported: 'drop' })) instanceof Untranslatable)
   })
 })

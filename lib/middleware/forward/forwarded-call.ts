@@ -222,7 +222,7 @@ export class ForwardedCall {
 
   /** Reports a success to the circuit. From here on no other line can be tried. */
   #commit(exchange: ProxiedExchange, context: AttemptContext): void {
-    context.reportSuccess()
+    context.report.success()
     exchange.committed = true
   }
 

@@ -118,6 +118,7 @@ export class ProxiedExchange extends Exchange {
 
   #conclude(end: AttemptEnd): void {
     if (!this.count(end)) return
+    this.noteOver()
     this.end = end
     this.#stopUpload()
     this.#request?.destroy()

@@ -3,7 +3,8 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type CallRequest, callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { aNumber, checkOptions, MAX_TIMER_MS, type OptionRules, oneOf } from '../../core/options/index.ts'
-import { RequestAdapter } from '../../routing/attempt/adapted-request.ts'
+import { Untranslatable } from '../../core/translate/index.ts'
+import { type AdaptedRequest, RequestAdapter } from '../../routing/attempt/adapted-request.ts'
 import { type CandidateList, CandidateTable } from '../../routing/candidates/candidate.ts'
 import {
   ROUTING_RULES,
@@ -11,8 +12,8 @@ import {
   routingSettings,
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
-import { type DecidingAttempt, newTrace } from '../../routing/try-candidates.ts'
-import { type ModelChoice, tryModels } from '../../routing/try-models.ts'
+import { isRefusal, type ModelChoice, newTrace } from '../../routing/try-candidates.ts'
+import { tryModels } from '../../routing/try-models.ts'
 import { type AnswerEnd, attemptOn, type RoutedCall } from './attempt/attempt.ts'
 import { finishCall } from './attempt/finish-call.ts'
 
@@ -61,37 +62,48 @@ export function route(options: RouteOptions): RequestHandler {
       return
     }
     call.filtersAnswer = true
-    const release = call.hold()
-    serve({ call, request, inbound: req.headers, res, disconnect })
-      .catch((error: unknown) => refuse(call, next, error))
-      .finally(release)
+    void serve({ call, request, inbound: req.headers, res, disconnect }, next)
   }
 
-  async function serve(routed: RoutedCall): Promise<void> {
+  /** Never rejects. */
+  async function serve(routed: RoutedCall, next: NextFunction): Promise<void> {
     const { call, request, res } = routed
-    if (!call.pin && request.references.length > 0) refuseUnpinned(request)
-    call.routing = newTrace(settings)
+    const release = call.hold()
     let served = routed
-    let decided: DecidingAttempt<AnswerEnd> | undefined
     try {
-      decided = await tryModels(call, request, settings, (own) => {
+      if (!call.pin && request.references.length > 0) refuseUnpinned(request)
+      call.routing = newTrace(settings)
+      const decided = await tryModels(call, request, settings, (own) => {
         served = own === request ? routed : { ...routed, request: own }
         return choiceFor(served)
       })
+      if (!isRefusal(decided)) {
+        if (decided) await finishCall(served, decided)
+      } else if (isEstimable(decided.error, call, request)) await answerEstimate(call, request, res)
+      else throw decided.error
     } catch (error) {
-      if (!isEstimable(error, call, request)) throw error
-      return answerEstimate(call, request, res)
+      refuse(call, next, error)
+    } finally {
+      release()
     }
-    if (decided) await finishCall(served, decided)
   }
 
   function choiceFor(routed: RoutedCall): ModelChoice<AnswerEnd> {
     const { call, request } = routed
     const adapter = new RequestAdapter(request)
+    let adapted: AdaptedRequest = request
     return {
       list: candidatesFor(call, request),
-      asked: { request, prepare: (candidate) => adapter.faultFor(candidate) },
-      attempt: (candidate, context) => attemptOn(candidate, adapter.for(candidate), context, routed),
+      asked: {
+        request,
+        prepare: (candidate) => {
+          const made = adapter.for(candidate)
+          if (made instanceof Untranslatable) return made
+          adapted = made
+          return undefined
+        },
+      },
+      attempt: (candidate, context) => attemptOn(candidate, adapted, context, routed),
     }
   }
 
@@ -138,9 +150,8 @@ function validate(options: RouteOptions) {
  *
  * @param error why no line served the call.
  */
-function isEstimable(error: unknown, { routing }: OpenCall, { operation }: CallRequest): boolean {
-  if (!operation.estimatedAnswer || !routing) return false
-  if (!(error instanceof GatewayError) || error.code !== 'no_candidate') return false
+function isEstimable({ code }: GatewayError, { routing }: OpenCall, { operation }: CallRequest): boolean {
+  if (!operation.estimatedAnswer || !routing || code !== 'no_candidate') return false
   const reasons = routing.eliminated.map(({ reason }) => reason)
   return reasons.includes('protocol') && !reasons.includes('price_ceiling')
 }

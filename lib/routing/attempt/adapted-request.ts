@@ -38,21 +38,8 @@ export class RequestAdapter {
     this.#hasRouterMembers = hasRouterMembers(request.operation, request.body.json)
   }
 
-  /** Returns the member that cannot be translated for a line; undefined if all can. */
-  faultFor(candidate: Candidate): Untranslatable | undefined {
-    const made = this.#formFor(candidate)
-    return made instanceof Untranslatable ? made : undefined
-  }
-
-  /** Returns the request for a line. Throws the member that cannot be translated for it. */
-  for(candidate: Candidate): AdaptedRequest {
-    const made = this.#formFor(candidate)
-    if (made instanceof Untranslatable) throw made
-    return made
-  }
-
-  #formFor(candidate: Candidate): AdaptedRequest | Untranslatable {
-    const { line, upstreamModel, native } = candidate
+  /** Returns the request for a line, or the member that cannot be translated for it. */
+  for({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
     const translation = native ? undefined : translationOf(this.#request.operation, line)
     if (!native && !translation) return this.#request
     const changes: Translator['request'][] = []

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Timeouts } from '../../core/catalog/index.ts'
 import type { ConnectionAware, UpstreamConnection } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import { type ContentDecoder, decoderFor } from './content-decoding.ts'
-import { Exchange, type ExchangeTarget, type RecordDetails } from './exchange.ts'
+import { Exchange, type ExchangeTarget } from './exchange.ts'
 import { type AttemptEnd, connectionFailure, type Failure, malformed } from './failure.ts'
 
 /** The head of an answer. */
@@ -35,6 +34,9 @@ export interface RedirectedRequest {
 export interface BodyReceiver {
   push(chunk: Buffer): boolean
 }
+
+/** Returns the receiver of a whole body, by the head of the answer; undefined if `body` is read instead. */
+export type ReceiverFor = (head: AnswerHead) => BodyReceiver | undefined
 
 /** So many bytes of an answer are taken before anybody reads them. */
 const MAX_UNREAD_BYTES = 64 * 1024
@@ -66,12 +68,13 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   readonly #decodes: boolean
   readonly #redirect: ExchangeOptions['redirect']
   readonly #onFirstByte: ExchangeOptions['onFirstByte']
-  readonly #head = Promise.withResolvers<AnswerHead | undefined>()
+  readonly #answered = Promise.withResolvers<AnswerHead | undefined>()
+  #head: AnswerHead | undefined
+  #receiverFor: ReceiverFor | undefined
+  #receiver: BodyReceiver | undefined
   #body: Readable | undefined
   /** The chunks that came before anybody read the body. */
-  #unread: Buffer[] = []
-  #receiver: BodyReceiver | undefined
-  readonly #received = Promise.withResolvers<boolean>()
+  #unread: Buffer[] | undefined
   #controller: Dispatcher.DispatchController | undefined
   #decoder: ContentDecoder | undefined
   #isPaused = false
@@ -101,11 +104,14 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   /**
    * Sends the request, unless the exchange was abandoned.
    *
-   * @returns the head of the answer; undefined if none comes. Never rejects.
+   * @param receiverFor chooses what receives the body of the answer. Without it, `body` is read.
+   * @returns the head of the answer; if its body has a receiver, once the body has ended, however it ends, or does not fit.
+   * Undefined if no answer comes. Never rejects.
    */
-  send(): Promise<AnswerHead | undefined> {
+  send(receiverFor?: ReceiverFor): Promise<AnswerHead | undefined> {
+    this.#receiverFor = receiverFor
     if (!this.#isOver) this.#wire.dispatch(this.#request, this)
-    return this.#head.promise
+    return this.#answered.promise
   }
 
   /**
@@ -115,35 +121,17 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   get body(): Readable {
     if (!this.#body) {
       this.#body = new Readable({ read: () => this.#resume() })
-      for (const chunk of this.#takeUnread()) this.#body.push(chunk)
+      for (const chunk of this.#unread ?? []) this.#body.push(chunk)
+      this.#unread = undefined
       if (this.#isOver) this.#body.push(null)
     }
     return this.#body
   }
 
-  /**
-   * Receives the body whole, in place of reading `body`. It ends with the response, however that ends.
-   *
-   * @returns false as soon as the body does not fit.
-   */
-  collect(receiver: BodyReceiver): Promise<boolean> {
-    this.#receiver = receiver
-    for (const chunk of this.#takeUnread()) this.#take(chunk)
-    if (this.#isOver) this.#received.resolve(true)
-    else this.#resume()
-    return this.#received.promise
-  }
-
-  #takeUnread(): readonly Buffer[] {
-    const unread = this.#unread
-    this.#unread = []
-    return unread
-  }
-
   /** Whether the line has the whole request, as far as is known. */
   get isRequestSent(): boolean {
-    if (this.#isOver) return this.#wasSent
-    return this.status !== null || (this.connected && this.connection?.hasSent !== false)
+    if (this.status !== null) return true
+    return this.isAbandoned ? this.#wasSent : this.connected && this.connection?.hasSent !== false
   }
 
   /** Whether the response is still awaited or read. */
@@ -153,6 +141,8 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
 
   abandon(): void {
     if (this.#isOver) return
+    // Later, the connection may carry another request.
+    this.#wasSent = this.isRequestSent
     this.isAbandoned = true
     this.#endResponse()
     this.#cut()
@@ -170,15 +160,10 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
    * @param mayEnd whether the response may still end by itself, so that its connection can be reused.
    */
   conclude(end: AttemptEnd, mayEnd = false): void {
-    if (!this.count(end)) return
     this.#endResponse()
+    if (!this.count(end)) return
     if (mayEnd) this.#linger()
     else this.#cut()
-  }
-
-  /** Returns the record of the exchange for the trace, with the end of its attempt. */
-  record(end: AttemptEnd, details?: RecordDetails): AttemptRecord {
-    return this.recordOf(end, details)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -209,7 +194,10 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
       return
     }
     if (headers['content-encoding'] !== undefined && this.#decodes) this.#decode(headers)
-    this.#head.resolve({ status, headers })
+    const head = { status, headers }
+    this.#receiver = this.#receiverFor?.(head)
+    this.#head = head
+    if (!this.#receiver) this.#answered.resolve(head)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -298,10 +286,11 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   /** Returns whether there is room for more. */
   #take(chunk: Buffer): boolean {
     if (this.#receiver) {
-      if (!this.#receiver.push(chunk)) this.#received.resolve(false)
+      if (!this.#receiver.push(chunk)) this.#answered.resolve(this.#head)
       return true
     }
     if (this.#body) return this.#body.push(chunk)
+    this.#unread ??= []
     this.#unread.push(chunk)
     return this.#unread.reduce((sum, { length }) => sum + length, 0) < MAX_UNREAD_BYTES
   }
@@ -317,14 +306,12 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   /** Takes nothing more from the response. */
   #endResponse(failure?: Failure): void {
     if (this.#isOver) return
-    this.#wasSent = this.isRequestSent
     this.#isOver = true
     this.failure = failure
     this.noteOver()
     this.#decoder?.close()
-    this.#head.resolve(undefined)
+    this.#answered.resolve(this.#head)
     this.#body?.push(null)
-    if (this.#receiver) this.#received.resolve(true)
     this.onOver?.()
   }
 

@@ -163,7 +163,6 @@ export abstract class Exchange {
   protected count(end: AttemptEnd): boolean {
     if (this.#isConcluded) return false
     this.#isConcluded = true
-    this.noteOver()
     const { state } = this.target
     if (state) {
       state.inFlight--
@@ -172,8 +171,8 @@ export abstract class Exchange {
     return true
   }
 
-  /** Returns the record of an exchange that ended so. */
-  protected recordOf(end: AttemptEnd, details: RecordDetails = {}): AttemptRecord {
+  /** Returns the record for the trace of an exchange whose attempt ended so. */
+  recordOf(end: AttemptEnd, details: RecordDetails = {}): AttemptRecord {
     const { line, upstreamModel } = this.target
     const { skipped = 0, dropped, finishReason, sent } = details
     const failure = end.kind === 'served' ? undefined : end.failure

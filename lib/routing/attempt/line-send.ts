@@ -46,7 +46,7 @@ export async function sendToLine(
   signal.removeEventListener('abort', onAbort)
   exchange.conclude(end)
   const failure = end.kind === 'served' ? undefined : end.failure
-  return { result, failure, record: (outcome) => ({ ...exchange.record(end), outcome }) }
+  return { result, failure, record: (outcome) => ({ ...exchange.recordOf(end), outcome }) }
 }
 
 interface Received {
@@ -55,11 +55,10 @@ interface Received {
 }
 
 async function receive(exchange: DispatchExchange, signal: AbortSignal): Promise<Received> {
-  const head = await exchange.send()
   const body = new BodyCollector(MAX_ANSWER_BYTES)
-  const isWhole = !head || (await exchange.collect(body))
+  const head = await exchange.send(() => body)
   if (exchange.isAbandoned) return unanswered(exchange, signal)
-  if (!isWhole) return brokenOff(exchange, malformed('the answer is too long'))
+  if (body.overflowed) return brokenOff(exchange, malformed('the answer is too long'))
   if (!head || exchange.failure) return brokenOff(exchange, exchange.failure ?? malformed('no answer'))
   return answered(head.status, head.headers, body.take())
 }

@@ -1,7 +1,6 @@
 import type { AttemptEnd, Failure } from '../attempt/failure.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 import type { BreakerAttempt, Verdict } from './account-breaker.ts'
-import type { LineState, ModelState } from './line-state.ts'
 
 /** Reports how an attempt went to the circuits and streaks of its line and model, and to the rest that keeps calls from them. */
 export class AttemptReport {
@@ -24,10 +23,10 @@ export class AttemptReport {
   /** Reports that the line answers well, up to its first output. */
   success(): void {
     if (this.#reported !== 'nothing') return
-    this.#report('success', 'success')
-    this.#reported = 'success'
-    this.#candidate.rest.answered()
-    for (const { streak } of this.#both) streak.began()
+    this.#succeed()
+    const { state, modelState } = this.#candidate
+    state.streak.began()
+    modelState.streak.began()
   }
 
   /**
@@ -37,8 +36,10 @@ export class AttemptReport {
    */
   end(end: AttemptEnd): number | undefined {
     if (end.kind === 'served') {
-      this.success()
-      for (const { streak } of this.#both) streak.served()
+      if (this.#reported === 'nothing') this.#succeed()
+      const { state, modelState } = this.#candidate
+      state.streak.served()
+      modelState.streak.served()
     } else if (end.kind === 'abandoned') this.abort()
     else {
       const { code, retryAfterMs, fault } = end.failure
@@ -56,15 +57,19 @@ export class AttemptReport {
     this.#reportUnlessKnown('none', 'none')
   }
 
-  get #both(): readonly [LineState, ModelState] {
-    return [this.#candidate.state, this.#candidate.modelState]
+  #succeed(): void {
+    this.#report('success', 'success')
+    this.#reported = 'success'
+    this.#candidate.rest.answered()
   }
 
   #failOnLine(reason: string): void {
     if (this.#reported === 'success') this.#failAfterSuccess()
     else {
       this.#reportUnlessKnown('failure', 'none')
-      for (const { streak } of this.#both) streak.failed(this.#account, reason)
+      const { state, modelState } = this.#candidate
+      state.streak.failed(this.#account, reason)
+      modelState.streak.failed(this.#account, reason)
     }
   }
 

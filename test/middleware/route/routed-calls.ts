@@ -5,6 +5,7 @@ import { type CallEnding, type CallRequest, openCall } from '../../../lib/core/c
 import { FREE, type Line } from '../../../lib/core/catalog/index.ts'
 import { chatCompletions, type Operation } from '../../../lib/core/operations/index.ts'
 import type { Translation } from '../../../lib/core/translate/index.ts'
+import { Untranslatable } from '../../../lib/core/translate/index.ts'
 import { type AnswerEnd, attemptOn } from '../../../lib/middleware/route/attempt/attempt.ts'
 import { finishCall } from '../../../lib/middleware/route/attempt/finish-call.ts'
 import { RequestAdapter } from '../../../lib/routing/attempt/adapted-request.ts'
@@ -133,9 +134,10 @@ export function routedCall({
     const context = {
       deadline: performance.now() + 60_000,
       ordered: [candidate],
-      reportSuccess: note('success'),
+      report: { success: note('success') },
     }
     const adapted = given ? { ...request, operation: given.to, translation: given } : adapter.for(candidate)
+    if (adapted instanceof Untranslatable) throw adapted
     result = await attemptOn(candidate, adapted, context, routed)
     await finishCall(routed, { candidate, result })
   }

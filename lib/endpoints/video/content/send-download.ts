@@ -86,7 +86,7 @@ export async function sendDownload(
     end = refusal ? failed(refusal) : endOf(exchange, broken)
     // Nothing of the download outlives its call.
     exchange.conclude(end)
-    note(exchange.record(end))
+    note(exchange.recordOf(end))
     if (call.left || signal.aborted) return
     if (end.kind === 'failed') {
       const { code, detail, retryAfterMs } = end.failure

@@ -96,14 +96,13 @@ export class BatchLines {
       exchange.conclude(end)
     }
     signal.throwIfAborted()
-    return { ...end, record: exchange.record(end) }
+    return { ...end, record: exchange.recordOf(end) }
   }
 
   async #receive(exchange: DispatchExchange, held: HeldBody): Promise<AttemptEnd> {
-    const head = await exchange.send()
+    const error = new BodyCollector(MAX_ERROR_BYTES)
+    const head = await exchange.send(({ status }) => (status === 200 ? undefined : error))
     if (head && head.status !== 200) {
-      const error = new BodyCollector(MAX_ERROR_BYTES)
-      await exchange.collect(error)
       if (exchange.isAbandoned) return { kind: 'abandoned' }
       if (exchange.failure) return failed(exchange.failure)
       return failed(failureOfRelayed(head.status, head.headers, parseJson(error.take().toString())))

@@ -15,7 +15,7 @@ import {
   type FinishReason,
   type StreamReader,
 } from '../../../core/operations/index.ts'
-import { MAX_BYTES_AT_ONCE, takeTurn } from '../../../core/timing/index.ts'
+import { MAX_BYTES_AT_ONCE, type MaybePromise, nextTurn } from '../../../core/timing/index.ts'
 import { UniqueIds } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import {
@@ -110,15 +110,19 @@ const EVENT_STREAM = 'text/event-stream'
 /** A longer error body is read only up to this. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024
 
+type WholeBody = BodyCollector | DataCollector
+
 /** The state of an attempt while it runs. */
 interface RunningAttempt {
   readonly routed: RoutedCall
   readonly candidate: Candidate
   readonly adapted: AdaptedRequest
   readonly exchange: DispatchExchange
-  readonly reportSuccess: () => void
+  readonly report: AttemptContext['report']
   /** The body of a plain answer, as far as it has come. */
-  body?: BodyCollector | DataCollector | undefined
+  body?: WholeBody | undefined
+  /** The body of an answer with a status other than 200. */
+  refusal?: BodyCollector
   /** The stream that is relayed, once it has begun. */
   relaying?: Relaying
   /** Parts of a translated plain answer that were left out. */
@@ -150,7 +154,7 @@ interface Relaying {
 export async function attemptOn(
   candidate: Candidate,
   adapted: AdaptedRequest,
-  { deadline, reportSuccess }: AttemptContext,
+  { deadline, report }: AttemptContext,
   routed: RoutedCall,
 ): Promise<AttemptResult<AnswerEnd>> {
   const { call, request, inbound } = routed
@@ -160,12 +164,12 @@ export async function attemptOn(
     // Measured when it comes: the end of a long answer would be too late.
     onFirstByte: (ms) => state.observeFirstByte(ms),
   })
-  const attempt: RunningAttempt = { routed, candidate, adapted, exchange, reportSuccess }
+  const attempt: RunningAttempt = { routed, candidate, adapted, exchange, report }
   const onLeave = (): void => leave(attempt)
   call.onLeave(onLeave)
   let end: AnswerEnd | undefined
   try {
-    end = await receive(attempt)
+    end = await endOf(attempt, await exchange.send((head) => receiverFor(attempt, head)))
   } finally {
     call.offLeave(onLeave)
     // A response whose last event has come may still end by itself.
@@ -183,80 +187,79 @@ function leave(attempt: RunningAttempt): void {
   attempt.disconnect = new CallerDisconnect(routed.disconnect, exchange, worksUnseen)
 }
 
-async function receive(attempt: RunningAttempt): Promise<AnswerEnd> {
-  const { exchange, adapted, routed } = attempt
-  const { request } = routed
-  const head = await exchange.send()
+/** Chooses what receives the body of an answer; undefined for one that is relayed, and for one that cannot be right. */
+function receiverFor(attempt: RunningAttempt, head: AnswerHead): BodyReceiver | undefined {
+  const { adapted, exchange, routed } = attempt
+  if (head.status !== 200) {
+    attempt.refusal = new BodyCollector(MAX_ERROR_BODY_BYTES)
+    return attempt.refusal
+  }
+  const { 'content-encoding': encoding = 'identity' } = head.headers
+  const type = mediaTypeOf(head)
+  const isStream = type.startsWith(EVENT_STREAM)
+  const { operation } = adapted
+  if (encoding !== 'identity') exchange.breakOff(malformed(`encoded as ${encoding}`))
+  else if (isStream !== routed.request.stream && !(operation.answerForm && isConvertible(type)))
+    exchange.breakOff(malformed(`the answer has the type "${type}"`))
+  else if (!isStream || !routed.request.stream) {
+    attempt.body = operation.answersData ? new DataCollector() : new BodyCollector()
+    if (!isAwsEventStream(head.headers)) return attempt.body
+  }
+  return undefined
+}
+
+function mediaTypeOf({ headers }: AnswerHead): string {
+  return isAwsEventStream(headers) ? EVENT_STREAM : String(headers['content-type'] ?? '').toLowerCase()
+}
+
+/** Returns how an attempt ends, from the head of its answer on; a whole answer has come by then. */
+function endOf(attempt: RunningAttempt, head: AnswerHead | undefined): MaybePromise<AnswerEnd> {
+  const { exchange, body } = attempt
   if (!head) return exchange.failure ? failed(attempt, exchange.failure) : abandoned(attempt)
-  if (head.status !== 200) return receiveRefusal(attempt, head)
-  const misfit = misfitOf(head, request, adapted)
-  if (misfit) return failed(attempt, misfit)
-  const awsEvents = isAwsEventStream(head.headers) ? readAwsEventStream(exchange.body) : undefined
+  if (head.status !== 200) return refused(attempt, head)
+  if (isAwsEventStream(head.headers)) return receiveAwsEvents(attempt, head)
+  return body ? endOfWhole(attempt, head, body) : relay(attempt, head, exchange.body)
+}
+
+/** Ends an attempt after an answer with a status other than 200, with the part of its body that came. */
+function refused(attempt: RunningAttempt, { status, headers }: AnswerHead): AnswerEnd {
+  const { exchange, adapted, refusal, routed } = attempt
+  if (exchange.isAbandoned) return abandoned(attempt)
+  if (status === 404 && routed.request.resource) return failed(attempt, goneFromLine())
+  const failure = failureOfStatus(status, headers, parseErrorBody(refusal?.take().toString() ?? ''))
+  // The caller did not send the members of a translated request.
+  return failed(attempt, adapted.translation ? { ...failure, param: undefined } : failure)
+}
+
+/** Receives an event stream of AWS, as the stream or the whole answer that was asked for. */
+async function receiveAwsEvents(attempt: RunningAttempt, head: AnswerHead): Promise<AnswerEnd> {
+  const { exchange, body } = attempt
+  const events = readAwsEventStream(exchange.body)
   try {
-    return isEventStream(head) && request.stream
-      ? await relay(attempt, head, awsEvents ?? exchange.body)
-      : await receiveWhole(attempt, head, awsEvents)
+    if (!body) return await relay(attempt, head, events)
+    for await (const piece of events) if (!body.push(piece)) break
+    return await endOfWhole(attempt, head, body)
   } catch (error) {
-    // The answer of AWS is broken, or the package that reads it is missing.
+    // The answer is broken, or the package that reads it is missing.
     if (error instanceof BrokenEventStream) return brokenStream(attempt, malformed(error.message))
     if (error instanceof UnsentError) return failed(attempt, connectionFailure(error, false))
     throw error
   }
 }
 
-/** Returns why an answer cannot be what was asked for, as far as its head shows. */
-function misfitOf(
-  { headers }: AnswerHead,
-  { stream }: CallRequest,
-  adapted: AdaptedRequest,
-): Failure | undefined {
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding !== 'identity') return malformed(`encoded as ${encoding}`)
-  const type = mediaTypeOf(headers)
-  if (isEventStream({ headers }) === stream) return undefined
-  return adapted.operation.answerForm && isConvertible(type)
-    ? undefined
-    : malformed(`the answer has the type "${type}"`)
-}
-
-function mediaTypeOf(headers: IncomingHttpHeaders): string {
-  return isAwsEventStream(headers) ? EVENT_STREAM : String(headers['content-type'] ?? '').toLowerCase()
-}
-
-function isEventStream({ headers }: Pick<AnswerHead, 'headers'>): boolean {
-  return mediaTypeOf(headers).startsWith(EVENT_STREAM)
-}
-
-/** Receives an answer with a status other than 200, with the part of its body that came. */
-async function receiveRefusal(attempt: RunningAttempt, { status, headers }: AnswerHead): Promise<AnswerEnd> {
-  const { exchange, adapted, routed } = attempt
-  const body = new BodyCollector(MAX_ERROR_BODY_BYTES)
-  await exchange.collect(body)
-  if (exchange.isAbandoned) return abandoned(attempt)
-  if (status === 404 && routed.request.resource) return failed(attempt, goneFromLine())
-  const failure = failureOfStatus(status, headers, parseErrorBody(body.take().toString()))
-  // The caller did not send the members of a translated request.
-  return failed(attempt, adapted.translation ? { ...failure, param: undefined } : failure)
-}
-
-/**
- * Receives an answer that is not sent before it is whole.
- *
- * @param awsEvents the events of AWS, if the answer consists of them.
- */
-async function receiveWhole(
-  attempt: RunningAttempt,
-  head: AnswerHead,
-  awsEvents: AsyncIterable<Buffer> | undefined,
-): Promise<AnswerEnd> {
-  const { exchange, adapted, candidate, routed } = attempt
-  const body = adapted.operation.answersData ? new DataCollector() : new BodyCollector()
-  attempt.body = body
-  const fits = await (awsEvents ? collect(awsEvents, body) : exchange.collect(body))
-  if (!fits) return failed(attempt, malformed('the answer is too long'))
+/** Ends an attempt whose answer is not sent before it is whole. */
+function endOfWhole(attempt: RunningAttempt, head: AnswerHead, body: WholeBody): MaybePromise<AnswerEnd> {
+  const { exchange, routed } = attempt
+  if (body.overflowed) return failed(attempt, malformed('the answer is too long'))
   if (exchange.isAbandoned) return abandoned(attempt)
   if (exchange.failure) return failed(attempt, exchange.failure)
-  if (body.size > MAX_BYTES_AT_ONCE) await turnOf(routed.call)
+  if (body.size <= MAX_BYTES_AT_ONCE) return readWhole(attempt, head, body)
+  // Those of all accounts take turns.
+  return nextTurn(routed.call.principal?.accountId).then(() => readWhole(attempt, head, body))
+}
+
+function readWhole(attempt: RunningAttempt, head: AnswerHead, body: WholeBody): MaybePromise<AnswerEnd> {
+  const { adapted, candidate, routed } = attempt
   const answer = readWholeAnswer(body, head, routed.request, adapted, candidate)
   // Its pieces are not kept beside the whole.
   attempt.body = undefined
@@ -265,16 +268,6 @@ async function receiveWhole(
   if (answer.kind === 'events') return relay(attempt, head, [answer.events])
   attempt.skipped = answer.skipped
   return { kind: 'served', unsent: answer.unsent, reading: answer.reading, dropped: adapted.dropped }
-}
-
-async function collect(pieces: AsyncIterable<Buffer>, into: BodyReceiver): Promise<boolean> {
-  for await (const piece of pieces) if (!into.push(piece)) return false
-  return true
-}
-
-/** Resolves when a large answer may be worked on: those of all accounts take turns. */
-function turnOf(call: OpenCall): Promise<void> {
-  return new Promise((resolve) => takeTurn(call.principal?.accountId, resolve))
 }
 
 /** Relays the events of an answer, at the speed of its caller. Until the first output all of them are held back. */
@@ -371,10 +364,10 @@ function endCheckOf({ filter, caller, relay }: Relaying, line: string): StreamPa
 
 /** Commits the call to the line at its first output: no other line can be tried from here on. */
 function commit(attempt: RunningAttempt): void {
-  const { adapted, exchange, reportSuccess, routed } = attempt
+  const { adapted, exchange, report, routed } = attempt
   const { call, res } = routed
   reportDropped(res, adapted.dropped)
-  reportSuccess()
+  report.success()
   const endEarly = (error: GatewayError): void => {
     if (!exchange.isRunning) return
     attempt.endedBy = error
@@ -408,7 +401,7 @@ function abandoned(attempt: RunningAttempt): AbandonedEnd {
 }
 
 /** Returns the estimated tokens of the part of a plain answer that came. */
-function tokensIn(body: BodyCollector | DataCollector | undefined): number {
+function tokensIn(body: WholeBody | undefined): number {
   return estimateTokens(body instanceof DataCollector ? body.digest : (body?.take().toString().trim() ?? ''))
 }
 
@@ -443,7 +436,7 @@ function recordOf(attempt: RunningAttempt, end: AnswerEnd): AttemptRecord {
   const isTranslated = adapted.translation !== undefined
   // An error may also quote what the line keeps of earlier requests.
   const mayCompare = end.kind === 'failed' && routed.request.references.length === 0
-  return exchange.record(end, {
+  return exchange.recordOf(end, {
     ...(isTranslated && { skipped: relaying?.events?.skipped ?? skipped }),
     dropped: adapted.dropped,
     finishReason: relaying ? relaying.reader.finishReason : attempt.finishReason,

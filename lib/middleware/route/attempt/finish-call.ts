@@ -49,7 +49,14 @@ export async function finishCall(
     const made = (end.stream?.reader ?? end.reading)?.kept ?? []
     if (made.length > 0) await keepAnswer(call, end, candidate, made)
   }
-  await settle(call, end, res.headersSent)
+  const unsent = end.kind === 'served' ? end.unsent : null
+  try {
+    await call.settle({ outcome: outcomeOf(end, call.left, res.headersSent), unsent })
+  } catch (error) {
+    // The unsent bytes still belong to the answer that an Idempotency-Key stores.
+    if (unsent !== null) call.idempotency?.keep(unsent)
+    throw error
+  }
   if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
   if (end.kind === 'served') send(routed, end)
   else if (end.endedBy) throw end.endedBy
@@ -125,17 +132,6 @@ async function keepAnswer(
       if (!stream) call.usage = null
       throw error
     }
-}
-
-/** Settles the call. If that fails, the unsent bytes still belong to the answer that an Idempotency-Key stores. */
-async function settle(call: OpenCall, end: AnswerEnd, isBegun: boolean): Promise<void> {
-  const unsent = end.kind === 'served' ? end.unsent : null
-  try {
-    await call.settle({ outcome: outcomeOf(end, call.left, isBegun), unsent })
-  } catch (error) {
-    if (unsent !== null) call.idempotency?.keep(unsent)
-    throw error
-  }
 }
 
 /** Returns the outcome of a call whose answer has ended so. */

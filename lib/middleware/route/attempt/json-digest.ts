@@ -171,6 +171,10 @@ export class DataCollector {
     return this.#body.size
   }
 
+  get overflowed(): boolean {
+    return this.#body.overflowed
+  }
+
   get chunks(): readonly Buffer[] {
     return this.#body.chunks
   }
