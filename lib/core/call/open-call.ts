@@ -137,12 +137,11 @@ export class OpenCall implements Call {
   /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
   readonly #failListeners: (() => void)[] = []
-  #leaveListeners: readonly (() => void)[] = []
-  /** The one that was registered last is the first. */
-  #endListeners: readonly { readonly name: string; readonly run: EndListener }[] = []
-  #settlers: readonly Settler[] = []
+  #leaveListeners: (() => void)[] = []
+  readonly #endListeners: { readonly name: string; readonly run: EndListener }[] = []
+  #settlers: Settler[] = []
   readonly #claimChecks: (() => void)[] = []
-  #lastByteWork: readonly (() => Promise<void> | undefined)[] = []
+  #lastByteWork: (() => Promise<void> | undefined)[] = []
   #lastByteReady: Promise<void> | undefined
   #holds = 0
   #failed = false
@@ -232,7 +231,7 @@ export class OpenCall implements Call {
   }
 
   onSettle(run: Settler): void {
-    this.#settlers = [...this.#settlers, run]
+    this.#settlers.push(run)
   }
 
   settle(ending: CallEnding): Promise<void> | undefined {
@@ -259,7 +258,7 @@ export class OpenCall implements Call {
 
   /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
   onLastByte(run: () => Promise<void> | undefined): void {
-    this.#lastByteWork = [...this.#lastByteWork, run]
+    this.#lastByteWork.push(run)
   }
 
   /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
@@ -288,12 +287,12 @@ export class OpenCall implements Call {
 
   onEnd(name: string, run: EndListener): void {
     if (this.ended) this.#run(name, run)
-    else this.#endListeners = [{ name, run }, ...this.#endListeners]
+    else this.#endListeners.push({ name, run })
   }
 
   onLeave(listener: () => void): void {
     if (this.left) listener()
-    else this.#leaveListeners = [...this.#leaveListeners, listener]
+    else this.#leaveListeners.push(listener)
   }
 
   offLeave(listener: () => void): void {
@@ -330,9 +329,8 @@ export class OpenCall implements Call {
     this.ended = true
     this.#leaveListeners = []
     this.#noteOutcome(this.#target.writableFinished)
-    const listeners = this.#endListeners
-    this.#endListeners = []
-    for (const { name, run } of listeners) this.#run(name, run)
+    for (let next = this.#endListeners.pop(); next; next = this.#endListeners.pop())
+      this.#run(next.name, next.run)
   }
 
   /** @param whole whether the whole answer was handed over. */
