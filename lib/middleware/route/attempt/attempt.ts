@@ -254,7 +254,7 @@ function endOfWhole(attempt: RunningAttempt, head: AnswerHead, body: WholeBody):
   if (exchange.isAbandoned) return abandoned(attempt)
   if (exchange.failure) return failed(attempt, exchange.failure)
   if (body.size <= MAX_BYTES_AT_ONCE) return readWhole(attempt, head, body)
-  // Those of all accounts take turns.
+  // The large answers of all accounts take turns.
   return nextTurn(routed.call.principal?.accountId).then(() => readWhole(attempt, head, body))
 }
 
