@@ -92,22 +92,22 @@ export async function demandOf(
   const senders: string[] = []
   let tokenCost: number | undefined
   for (const { name: level, by, limits } of levels) {
-    const asked = by(req, call)
-    const given = isPromise(asked) ? await inTime(OWN, asked) : asked
-    if (given === null || given === undefined) continue
-    const subject = shortened(given, level)
+    const given = by(req, call)
+    const named = isPromise(given) ? await inTime(OWN, given) : given
+    if (named === null || named === undefined) continue
+    const subject = shortened(named, level)
     senders.push(`${level}:${subject}`)
     for (const [kind, limit] of limits) {
       const asked = typeof limit === 'function' ? limit(req, call) : limit
       const max = maxOf(isPromise(asked) ? await inTime(OWN, asked) : asked)
       if (max === undefined) continue
       if (kind === 'tpm' && tokenCost === undefined) {
-        const asked = tokens(req, call)
-        tokenCost = whole(isPromise(asked) ? await inTime(OWN, asked) : asked)
+        const counted = tokens(req, call)
+        tokenCost = whole(isPromise(counted) ? await inTime(OWN, counted) : counted)
       }
       const cost = kind === 'tpm' ? (tokenCost as number) : 1
-      const limits = kind === 'concurrency' ? slots : charges
-      limits.push({ kind, level, subject, max, cost, key: `${kind}:${level}:${subject}` })
+      const place = kind === 'concurrency' ? slots : charges
+      place.push({ kind, level, subject, max, cost, key: `${kind}:${level}:${subject}` })
     }
   }
   if (charges.length === 0 && slots.length === 0) return undefined
