@@ -122,7 +122,15 @@ describe('a Postgres that is restored under a running process', {
     const request = { ...claim, fingerprint: 'f', now: Date.now(), leaseUntil: Date.now() + 60_000 }
     assert.equal(await claims.claim(request), undefined)
     const undone = charge('acme', 100n)
-    await ledger.settle([charge('acme', 2n, { key: 'gone' }), charge('acme', 3n, { claim }), undone])
+    const paid = charge('acme', 2n, { key: 'gone' })
+    // As the charges of a pool have it.
+    Object.setPrototypeOf(paid, {
+      get basis() {
+        return '{"items":[2]}'
+      },
+    })
+    Reflect.deleteProperty(paid, 'basis')
+    await ledger.settle([paid, charge('acme', 3n, { claim }), undone])
     await ledger.settle([{ ...undone, kind: 'void' }])
     const before = await ledger.check()
     await ledger.reconcile()
@@ -136,6 +144,11 @@ describe('a Postgres that is restored under a running process', {
     assert.equal(after.restored?.chargesWrittenAgain, 2)
     assert.equal(after.restored?.amountWrittenAgain, 5n)
     assert.deepEqual(after.restored?.unknownKeys, ['gone'])
+    const bases = await db.selectFrom('charges').select('basis').orderBy('amount').execute()
+    assert.deepEqual(
+      bases.map(({ basis }) => basis),
+      ['{"items":[]}', '{"items":[2]}', '{"items":[]}'],
+    )
     const again = { ...request, owner: 'req_2' }
     assert.equal((await claims.claim(again))?.state, 'completed')
     const levels = logger.lines.map(({ level }) => level).filter((level) => level !== 'info')

@@ -54,7 +54,7 @@ export class RecentSettlements {
     for (const [i, settlement] of settlements.entries()) {
       if (results[i] !== 'written') continue
       // One that is undone is not written again.
-      if (settlement.kind === 'charge') this.#kept.push({ settlement: { ...settlement, entry: null }, at })
+      if (settlement.kind === 'charge') this.#kept.push({ settlement: withoutEntry(settlement), at })
       else this.#drop(settlement.requestId)
     }
     if (this.#kept.length > MOST_KEPT) this.#kept = this.#kept.slice(-MOST_KEPT / 2)
@@ -162,4 +162,11 @@ export class RecentSettlements {
   #drop(requestId: string): void {
     this.#kept = this.#kept.filter(({ settlement }) => settlement.requestId !== requestId)
   }
+}
+
+/** Returns a charge without its log entry. Some members of a charge of a pool are accessors, which are not copied with the others. */
+function withoutEntry(charge: Settlement): Settlement {
+  const { kind, requestId, account, key, amount, cost = null, at, usage = null } = charge
+  const { basis, budgets, draws, claim } = charge
+  return { kind, requestId, account, key, amount, cost, at, usage, basis, budgets, draws, claim, entry: null }
 }
