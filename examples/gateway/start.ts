@@ -14,7 +14,13 @@ import {
 import { startable } from './config/packages.ts'
 import { readConfig } from './config/read-config.ts'
 import { ConfigReload, changedSince } from './config/reload.ts'
-import { type SentConfig, type ServedConfig, sentConfig, servedConfig } from './config/served-config.ts'
+import {
+  type SentConfig,
+  type ServedConfig,
+  sentAgain,
+  sentConfig,
+  servedConfig,
+} from './config/served-config.ts'
 import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-models/config.ts'
 import { exitWithErrors } from './errors.ts'
 import { startServing } from './serving/server.ts'
@@ -97,7 +103,7 @@ async function runWorkers(
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
   // Secrets are read once for all: a file that changes meanwhile would give each worker another one.
   const { region } = config
-  const workers = new Workers({ count, settings, config: sentConfig(config), logger, onCrashLoop })
+  const workers = new Workers({ count, settings, config: sentAgain(config), logger, onCrashLoop })
   starting.stop = () => workers.stop()
   starting.kill = () => workers.kill()
   // The worker has printed the reason.
@@ -108,7 +114,7 @@ async function runWorkers(
     addresses,
     // Workers that are started later are beside those that run, on the same database: of the same region.
     reload: async (next) => {
-      const sent = sentConfig(next)
+      const sent = sentAgain(next)
       workers.reload({ ...sent, source: { ...sent.source, region } })
     },
     stop: () => workers.stop(),

@@ -1,6 +1,7 @@
 import type { Request, Router } from 'express'
 import type { Catalog } from '../core/catalog/index.ts'
 import { actorOf, type ChangeLog, changeOrigin } from '../core/change-log/index.ts'
+import { accountWarnings, keyWarnings } from '../core/config/unknown-names.ts'
 import {
   type Endpoint,
   jsonBody,
@@ -24,7 +25,6 @@ import type { AccountStore } from './accounts/account-store.ts'
 import { ACCOUNT_ENDPOINTS } from './accounts/accounts.ts'
 import { LEDGER_ENDPOINTS, type LedgerView } from './accounts/ledger.ts'
 import { type Authority, DRIFT_ENDPOINTS } from './authority/drift.ts'
-import { accountWarnings, keyWarnings } from './authority/unknown-names.ts'
 import type { BudgetStore } from './budgets/budget-store.ts'
 import { BUDGET_ENDPOINTS } from './budgets/budgets.ts'
 import type { KeyStore } from './keys/key-store.ts'

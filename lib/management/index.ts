@@ -20,7 +20,6 @@ export {
   type Seeds,
 } from './authority/config-authority.ts'
 export type { DifferenceAnswer } from './authority/drift.ts'
-export { configWarnings } from './authority/unknown-names.ts'
 export type { BudgetCreation, BudgetQuery, BudgetStore } from './budgets/budget-store.ts'
 export type { BudgetAnswer } from './budgets/budgets.ts'
 export type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './keys/key-store.ts'

@@ -1,13 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ConfigError, type Logger } from 'express-model-gateway'
-import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
-import {
-  ConfigEntries,
-  configHints,
-  type ParsedAccount,
-  type ParsedKey,
-  unpricedModels,
-} from 'express-model-gateway/config'
+import { ConfigAuthority } from 'express-model-gateway/admin'
+import { configHints } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import type { DurableStores } from '../stores/stores.ts'
 import type { ServedConfig } from './served-config.ts'
@@ -57,7 +50,7 @@ export class TakeOver {
    *   may be let in.
    */
   async start(config: ServedConfig): Promise<void> {
-    await this.#warn(config)
+    this.#warn(config)
     if (config.authority !== 'config') void this.#take({ config, isWarned: true, isSeeded: true })
     else if (!(await this.#compare()))
       throw new ConfigError([
@@ -82,7 +75,7 @@ export class TakeOver {
     const next = this.#next
     if (!next || this.#closed) return
     this.#next = undefined
-    if (!next.isWarned) await this.#warn(next.config)
+    if (!next.isWarned) this.#warn(next.config)
     const isSeeded = next.isSeeded || (await this.#seed(next.config))
     // A key that the config revokes does not wait until the new ones are added.
     const isCompared = await this.#compare()
@@ -130,53 +123,22 @@ export class TakeOver {
     }
   }
 
-  async #warn(config: ServedConfig): Promise<void> {
+  #warn({ catalog, warnings }: ServedConfig): void {
     const { logger, logs } = this.#options
     if (!logs()) return
-    const hints = configHints(config.catalog)
+    const { unpriced = [], unknown = [] } = warnings ?? {}
+    const hints = configHints(catalog)
     if (hints.length > 0)
       logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
-    const unpriced = await unpricedOf(config)
     if (unpriced.length > 0)
       logger.warn(
         { count: unpriced.length, models: unpriced.slice(0, MAX_WARNINGS) },
         'models without a price cost prepaid accounts nothing',
       )
-    const warnings = await warningsOf(config)
-    if (warnings.length === 0) return
-    const reported = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
-    logger.warn(reported, 'the config names models or regions that do not exist')
+    if (unknown.length > 0)
+      logger.warn(
+        { count: unknown.length, warnings: unknown.slice(0, MAX_WARNINGS) },
+        'the config names models or regions that do not exist',
+      )
   }
-}
-
-/** Returns all warnings. Calls run between the pages of accounts and keys. */
-async function warningsOf(config: ServedConfig): Promise<string[]> {
-  const without = { ...config, accounts: [], keys: [], passThrough: [] }
-  const warnings: string[] = []
-  for (const accounts of ConfigEntries.of(config.accounts).read()) {
-    warnings.push(...configWarnings({ ...without, accounts }))
-    await nextTurn()
-  }
-  for (const keys of ConfigEntries.of(config.keys).read()) {
-    warnings.push(...configWarnings({ ...without, keys }))
-    await nextTurn()
-  }
-  return [...warnings, ...configWarnings({ ...without, passThrough: config.passThrough })]
-}
-
-/** Returns the models without a price. Of keys that may use the same models, one is enough. */
-async function unpricedOf({ accounts: all, keys, catalog }: ServedConfig): Promise<string[]> {
-  const accounts: ParsedAccount[] = []
-  for (const page of ConfigEntries.of(all).read()) {
-    accounts.push(...page.filter(({ balance }) => balance !== undefined))
-    await nextTurn()
-  }
-  const prepaid = new Set(accounts.map(({ id }) => id))
-  const byModels = new Map<string, ParsedKey>()
-  for (const page of ConfigEntries.of(keys).read()) {
-    for (const key of page)
-      if (prepaid.has(key.account)) byModels.set(JSON.stringify(key.allowModels ?? null), key)
-    await nextTurn()
-  }
-  return unpricedModels({ accounts, keys: [...byModels.values()], catalog })
 }

@@ -1,22 +1,37 @@
-import type { LoadedConfig, ParsedAccount, ParsedKey } from 'express-model-gateway/config'
 import {
+  type AccountEntry,
   ConfigEntries,
+  configWarnings,
   type EntryList,
   type EntryPage,
+  type GatewayConfig,
+  type KeyEntry,
+  type LoadedConfig,
   loadResolvedConfig,
+  unpricedModels,
 } from 'express-model-gateway/config'
 import type { Variables } from './environment.ts'
 
 /** A config as the gateway keeps it. Its accounts and keys, which may be many, are read in pages. */
 export interface ServedConfig extends Omit<LoadedConfig, 'accounts' | 'keys'> {
-  readonly accounts: EntryList<ParsedAccount>
-  readonly keys: EntryList<ParsedKey>
+  readonly accounts: EntryList<AccountEntry>
+  readonly keys: EntryList<KeyEntry>
+  /** Absent: none are logged. */
+  readonly warnings?: Warnings | undefined
+}
+
+/** The parts of a valid config that may not be meant so. All accounts and keys are needed to find them. */
+interface Warnings {
+  /** The models without a price, which cost prepaid accounts nothing. */
+  readonly unpriced: readonly string[]
+  /** The models and regions that do not exist. */
+  readonly unknown: readonly string[]
 }
 
 /** A config without its accounts and keys: what is kept of the config of the start must not keep them. */
-export type ConfigMembers = Omit<ServedConfig, 'accounts' | 'keys'>
+export type ConfigMembers = Omit<ServedConfig, 'accounts' | 'keys' | 'warnings'>
 
-export function membersOf({ accounts: _, keys: __, ...members }: ServedConfig): ConfigMembers {
+export function membersOf({ accounts: _, keys: __, warnings: ___, ...members }: ServedConfig): ConfigMembers {
   return members
 }
 
@@ -24,24 +39,38 @@ export function membersOf({ accounts: _, keys: __, ...members }: ServedConfig): 
 export interface SentConfig {
   /** The source with its secrets, but without accounts and keys. */
   readonly source: object
+  /** The accounts and keys as they were written, which is shorter than with all defaults. */
   readonly accounts: readonly EntryPage[]
   readonly keys: readonly EntryPage[]
   readonly secretFiles: readonly string[]
+  readonly warnings: Warnings | undefined
 }
 
-export function sentConfig({ resolved, accounts, keys, secretFiles }: ServedConfig): SentConfig {
-  const { accounts: _, keys: __, ...source } = resolved as Partial<LoadedConfig>
+export function sentConfig(config: LoadedConfig): SentConfig {
+  const { accounts = [], keys = [], ...source } = config.resolved as GatewayConfig
   return {
     source,
     accounts: ConfigEntries.of(accounts).pages,
     keys: ConfigEntries.of(keys).pages,
+    secretFiles: [...config.secretFiles],
+    warnings: { unpriced: unpricedModels(config), unknown: configWarnings(config) },
+  }
+}
+
+/** Returns a config as it was sent, to send it to others. */
+export function sentAgain({ resolved, accounts, keys, secretFiles, warnings }: ServedConfig): SentConfig {
+  return {
+    source: resolved,
+    accounts: ConfigEntries.of(accounts).pages,
+    keys: ConfigEntries.of(keys).pages,
     secretFiles: [...secretFiles],
+    warnings,
   }
 }
 
 /** @param env the environment variables, for proxies. */
 export function servedConfig(
-  { source, accounts, keys, secretFiles }: SentConfig,
+  { source, accounts, keys, secretFiles, warnings }: SentConfig,
   env: Variables = process.env,
 ): ServedConfig {
   return {
@@ -49,5 +78,6 @@ export function servedConfig(
     accounts: new ConfigEntries(accounts),
     keys: new ConfigEntries(keys),
     secretFiles: new Set(secretFiles),
+    warnings,
   }
 }

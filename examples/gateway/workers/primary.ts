@@ -242,8 +242,8 @@ function untilRestart(started: SentConfig, next: SentConfig): SentConfig {
   return { ...next, source: keptUntilRestart(started.source, next.source) }
 }
 
-function restOf({ source, secretFiles }: SentConfig): RestOfConfig {
-  return { source, secretFiles }
+function restOf({ accounts: _, keys: __, ...rest }: SentConfig): RestOfConfig {
+  return rest
 }
 
 function freePort(host: string): Promise<number> {

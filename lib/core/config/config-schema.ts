@@ -285,9 +285,13 @@ export const configSchema = z.strictObject({
 
 /** A config file with its defaults filled in. */
 export type ParsedConfig = z.output<typeof configSchema>
-export type ParsedAccount = ParsedConfig['accounts'][number]
 export type ParsedKey = ParsedConfig['keys'][number]
 export type ParsedModel = ParsedConfig['models'][number]
 export type ParsedPrice = ParsedModel['price']
 export type ParsedLine = ParsedConfig['lines'][number]
 export type ParsedRule = ParsedConfig['passThrough'][number]
+
+/** An account as a config file has it: members with a default may be left out. */
+export type AccountEntry = z.input<typeof account>
+/** A key as a config file has it. */
+export type KeyEntry = z.input<typeof key>

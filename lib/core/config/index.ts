@@ -1,6 +1,6 @@
 export { ConfigEntries, type EntryList, type EntryPage } from './config-entries.ts'
 export { configHints } from './config-hints.ts'
-export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
+export { type AccountEntry, type KeyEntry, keyMembers } from './config-schema.ts'
 export { configJsonSchema } from './json-schema.ts'
 export {
   ConfigError,
@@ -10,4 +10,5 @@ export {
   loadResolvedConfig,
 } from './load-config.ts'
 export { readSecretFile } from './secrets.ts'
+export { configWarnings } from './unknown-names.ts'
 export { unpricedModels } from './unpriced-models.ts'

@@ -18,9 +18,7 @@ import { accessOf } from './access-members.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
   configSchema,
-  type ParsedAccount,
   type ParsedConfig,
-  type ParsedKey,
   type ParsedLine,
   type ParsedModel,
   type ParsedPrice,
@@ -64,8 +62,6 @@ export type GatewayConfig = z.input<typeof configSchema>
 
 /** A valid config with its secrets; models and lines are a {@link Catalog}. */
 export interface LoadedConfig extends Omit<ParsedConfig, 'models' | 'lines' | '$schema'> {
-  readonly accounts: ParsedAccount[]
-  readonly keys: ParsedKey[]
   readonly catalog: Catalog
   /** The files that secrets were read from. */
   readonly secretFiles: ReadonlySet<string>

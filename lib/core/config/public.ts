@@ -1,17 +1,18 @@
 /* The names that the subpath of the package exports. The other rooms import "./index.ts". */
 export {
+  type AccountEntry,
   ConfigEntries,
   ConfigError,
   configHints,
   configJsonSchema,
+  configWarnings,
   type EntryList,
   type EntryPage,
   type GatewayConfig,
+  type KeyEntry,
   type LoadedConfig,
   loadConfig,
   loadResolvedConfig,
-  type ParsedAccount,
-  type ParsedKey,
   readSecretFile,
   unpricedModels,
 } from './index.ts'

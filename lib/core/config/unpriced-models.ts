@@ -10,18 +10,15 @@ export function unpricedModels({
   keys,
   catalog,
 }: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog'>): string[] {
+  const unpriced = [...catalog.models.values()].filter((model) => isUnpriced(model, catalog))
   const prepaid = new Set(accounts.filter(({ balance }) => balance !== undefined).map(({ id }) => id))
-  if (prepaid.size === 0) return []
+  if (unpriced.length === 0 || prepaid.size === 0) return []
   const own = keys.filter(({ account }) => prepaid.has(account))
+  // Many keys may use the same models.
+  const lists = new Map(own.map(({ allowModels }) => [JSON.stringify(allowModels), allowModels]))
   // Keys may be issued later.
-  const allowed = own.length === 0 ? [compileAllowList(undefined)] : own.map(mayUseOf)
-  return [...catalog.models.values()]
-    .filter((model) => isUnpriced(model, catalog) && allowed.some((mayUse) => mayUse(model.id)))
-    .map(({ id }) => id)
-}
-
-function mayUseOf({ allowModels }: LoadedConfig['keys'][number]): (id: string) => boolean {
-  return compileAllowList(allowModels)
+  const allowed = lists.size === 0 ? [compileAllowList(undefined)] : [...lists.values()].map(compileAllowList)
+  return unpriced.map(({ id }) => id).filter((id) => allowed.some((mayUse) => mayUse(id)))
 }
 
 function isUnpriced(model: Model, catalog: Catalog): boolean {

@@ -1,11 +1,11 @@
 import type { AccountLimits, KeyLimits } from '../call/index.ts'
 import type { Tags } from '../catalog/index.ts'
-import type { ParsedAccount, ParsedKey } from '../config/index.ts'
+import type { AccountEntry, KeyEntry } from '../config/index.ts'
 
 /** Keys and accounts as in a config. Members with a default may be left out. */
 export interface KeySeed {
-  accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
-  keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
+  accounts: readonly AccountEntry[]
+  keys: readonly KeyEntry[]
 }
 
 /** The parts of an account that authentication needs. */

@@ -7,13 +7,15 @@ import { ConfigEntries, type EntryList } from '../../core/config/index.ts'
 import type { AccountSettings, AccountStore } from '../accounts/account-store.ts'
 import type { KeySettings, KeyStore } from '../keys/key-store.ts'
 
+type Optional<T> = { readonly [Member in keyof T]?: T[Member] | undefined }
+
 /** An account of a config. */
 export interface ConfigAccount {
   readonly id: string
   readonly name?: string | undefined
   /** The initial balance. Absent: postpaid. */
   readonly balance?: string | undefined
-  readonly limits?: AccountLimits | undefined
+  readonly limits?: Optional<AccountLimits> | undefined
   readonly regions?: readonly string[] | undefined
   readonly lineRegions?: readonly string[] | undefined
 }
@@ -31,7 +33,7 @@ export interface ConfigKey {
   readonly quota?: string | undefined
   readonly allowIps?: readonly string[] | undefined
   readonly allowModels?: readonly string[] | undefined
-  readonly limits?: KeyLimits | undefined
+  readonly limits?: Optional<KeyLimits> | undefined
 }
 
 /** The part of a config that is also in the database. */
@@ -354,10 +356,11 @@ function origin(): ChangeOrigin {
 
 /** Returns the settings of an account as a config gives them. An account that it names is active. */
 export function accountSettingsOf(account: ConfigAccount): AccountSettings {
+  const { rpm = null, tpm = null, concurrency = null } = account.limits ?? {}
   return {
     name: account.name ?? null,
     prepaid: account.balance !== undefined,
-    limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
+    limits: { rpm, tpm, concurrency },
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
     status: 'active',
@@ -366,6 +369,7 @@ export function accountSettingsOf(account: ConfigAccount): AccountSettings {
 
 /** Returns the settings of a key as a config gives them. */
 export function keySettingsOf(key: ConfigKey): KeySettings & { readonly account: string } {
+  const { rpm = null, tpm = null } = key.limits ?? {}
   return {
     account: key.account,
     name: key.name ?? null,
@@ -376,7 +380,7 @@ export function keySettingsOf(key: ConfigKey): KeySettings & { readonly account:
     quota: key.quota === undefined ? null : parseAmount(key.quota),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
-    limits: key.limits ?? { rpm: null, tpm: null },
+    limits: { rpm, tpm },
   }
 }
 

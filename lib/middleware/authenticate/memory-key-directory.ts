@@ -67,9 +67,10 @@ export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
 }
 
 function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
+  const { rpm = null, tpm = null, concurrency = null } = account.limits ?? {}
   return {
     id: account.id,
-    limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
+    limits: { rpm, tpm, concurrency },
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
     suspended: false,
@@ -77,6 +78,7 @@ function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
 }
 
 function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyRecord {
+  const { rpm = null, tpm = null } = key.limits ?? {}
   return {
     id: key.id,
     account,
@@ -84,7 +86,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
     expiresAt: key.expiresAt === undefined ? null : parseExpiry(key.id, key.expiresAt),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
-    limits: key.limits ?? { rpm: null, tpm: null },
+    limits: { rpm, tpm },
     ...(key.tags && { tags: tagsOf(Object.entries(key.tags)) }),
   }
 }

@@ -1,7 +1,6 @@
-import { type Catalog, compileAllowList, isPattern, overlaps } from '../../core/catalog/index.ts'
-import { returnsCredentials } from '../../core/config/credential-path.ts'
-import type { LoadedConfig } from '../../core/config/index.ts'
-import type { ConfigAccount, ConfigKey } from './config-authority.ts'
+import { type Catalog, compileAllowList, isPattern, overlaps } from '../catalog/index.ts'
+import { returnsCredentials } from './credential-path.ts'
+import type { LoadedConfig } from './load-config.ts'
 
 /** The part of a catalogue that settings name. */
 type Named = Pick<Catalog, 'models' | 'lines'>
@@ -35,15 +34,16 @@ export function configWarnings({
   keys,
   catalog,
   passThrough,
-}: {
-  readonly accounts: readonly ConfigAccount[]
-  readonly keys: readonly ConfigKey[]
-} & Pick<LoadedConfig, 'catalog' | 'passThrough'>): string[] {
+}: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
   return [
-    ...accounts.flatMap((account) =>
-      accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),
-    ),
-    ...keys.flatMap((key) => keyWarnings(key, catalog).map((warning) => `key ${key.id}: ${warning}`)),
+    ...accounts
+      .filter(({ lineRegions }) => lineRegions)
+      .flatMap((account) =>
+        accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),
+      ),
+    ...keys
+      .filter(({ allowModels }) => allowModels)
+      .flatMap((key) => keyWarnings(key, catalog).map((warning) => `key ${key.id}: ${warning}`)),
     ...passThrough
       .filter(({ path, secrets }) => !secrets && returnsCredentials(path.replace(/\/[:*].*/, '')))
       .map(({ path }) => `passThrough ${path}: refuses all requests without "secrets": true`),
