@@ -119,7 +119,8 @@ export function plan(
   rows: SettlementRows,
 ): SettlementPlan {
   const draft = new Draft(rows)
-  const results = settlements.map((settlement) => draft.settle(settlement))
+  const results: SettlementResult[] = []
+  for (const settlement of settlements) results.push(draft.settle(settlement))
   return draft.finish(results)
 }
 

@@ -36,6 +36,7 @@ const MEMBERS = {
 } as const satisfies Readonly<Record<string, keyof UsageSums>>
 
 const COLUMNS = Object.entries(MEMBERS)
+const SUMS = Object.values(MEMBERS)
 
 /** The columns of figures, in the order of {@link cellsOf}. */
 export const FIGURES = [...Object.keys(MEMBERS), ...new UsageSums().durations.map((_, i) => `d${i}`)]
@@ -211,7 +212,7 @@ export async function addUsage(trx: Database, usage: UsageTally): Promise<void> 
 
 function cellsOf({ account, grain, hour, digest, of, sums }: TalliedRow): Cell[] {
   const cells: Cell[] = [account, grain, hour, digest, ...of]
-  for (const [, member] of COLUMNS) cells.push(sums[member])
+  for (const member of SUMS) cells.push(sums[member])
   for (const count of sums.durations) cells.push(count)
   return cells
 }
