@@ -38,7 +38,7 @@ export interface BodyReceiver {
 /** Returns the receiver of a whole body, by the head of the answer; undefined if `body` is read instead. */
 export type ReceiverFor = (head: AnswerHead) => BodyReceiver | undefined
 
-/** So many bytes of an answer are taken before anybody reads them. */
+/** So many bytes of an answer are taken before they are read. */
 const MAX_UNREAD_BYTES = 64 * 1024
 /** How long a connection may take to end its response after the answer is complete, before it is cut. */
 const LINGER_MS = 1000
@@ -73,8 +73,6 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   #receiverFor: ReceiverFor | undefined
   #receiver: BodyReceiver | undefined
   #body: Readable | undefined
-  /** The chunks that came before anybody read the body. */
-  #unread: Buffer[] | undefined
   #controller: Dispatcher.DispatchController | undefined
   #decoder: ContentDecoder | undefined
   #isPaused = false
@@ -120,9 +118,7 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
    */
   get body(): Readable {
     if (!this.#body) {
-      this.#body = new Readable({ read: () => this.#resume() })
-      for (const chunk of this.#unread ?? []) this.#body.push(chunk)
-      this.#unread = undefined
+      this.#body = new Readable({ highWaterMark: MAX_UNREAD_BYTES, read: () => this.#resume() })
       if (this.#isOver) this.#body.push(null)
     }
     return this.#body
@@ -174,6 +170,10 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
     this.#controller = controller
     this.connection?.begin()
     this.noteConnected()
+  }
+
+  onRequestSent(): void {
+    this.connection?.noteWritten()
   }
 
   onResponseStart(
@@ -276,23 +276,17 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
 
   /** Adds a chunk to the body. The response is paused while enough of them are unread. */
   #add(chunk: Buffer): void {
-    if (this.#isOver || this.#take(chunk)) return
+    if (this.#isOver) return
+    if (this.#receiver) {
+      if (!this.#receiver.push(chunk)) this.#answered.resolve(this.#head)
+    } else if (!this.body.push(chunk)) this.#pause()
+  }
+
+  #pause(): void {
     this.#isPaused = true
     this.#controller?.pause()
     this.#decoder?.pause()
     this.pauseClocks()
-  }
-
-  /** Returns whether there is room for more. */
-  #take(chunk: Buffer): boolean {
-    if (this.#receiver) {
-      if (!this.#receiver.push(chunk)) this.#answered.resolve(this.#head)
-      return true
-    }
-    if (this.#body) return this.#body.push(chunk)
-    this.#unread ??= []
-    this.#unread.push(chunk)
-    return this.#unread.reduce((sum, { length }) => sum + length, 0) < MAX_UNREAD_BYTES
   }
 
   #resume(): void {

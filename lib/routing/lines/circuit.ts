@@ -107,6 +107,7 @@ export class Circuit {
 
   /** Returns whether an attempt of an account would be let through now. */
   admits(account: string): boolean {
+    if (this.#breakers.size === 0) return true
     const breaker = this.#breakerFor(account)
     if (!breaker || breaker.state === 'closed') return true
     return breaker.admits && !(this.#isShutBySeveral && this.#shut.some(([, { isOnTrial }]) => isOnTrial))
@@ -132,7 +133,7 @@ export class Circuit {
       this.#lastAccount = account
     }
     this.#lastAt = performance.now()
-    return this.#breakerFor(account)?.begin()
+    return this.#breakers.size === 0 ? undefined : this.#breakerFor(account)?.begin()
   }
 
   /** Ends an attempt up to its first output. */
@@ -178,7 +179,6 @@ export class Circuit {
 
   /** Returns the breaker that an attempt of an account runs through: its own, or one that keeps the circuit open to all. */
   #breakerFor(account: string): AccountBreaker | undefined {
-    if (this.#breakers.size === 0) return undefined
     const own = this.#breakers.get(account)
     const shut = this.#shut
     if (shut.length < 2 || (own && own.state !== 'closed')) return own

@@ -48,6 +48,11 @@ export class UpstreamConnection extends Client {
     this.#current.socket?.begin()
   }
 
+  /** Notes that undici has written the request. */
+  noteWritten(): void {
+    this.#current.socket?.noteWritten()
+  }
+
   /** Whether the system has taken the last byte of the request. */
   get hasSent(): boolean {
     return this.#current.socket?.hasSent ?? false
@@ -96,21 +101,20 @@ class WatchedSocket {
     this.hasHeard = false
     this.#atHead = true
     this.#head = undefined
-    // Undici writes the request before anything else runs.
-    queueMicrotask(() => this.#watchRequest(this.requests))
-  }
-
-  closeUnsent(): void {
-    if (!this.hasSent) this.#socket.destroy()
   }
 
   /** Notes when the system has taken the last byte of a request; mostly, it has taken all at once. */
-  #watchRequest(request: number): void {
+  noteWritten(): void {
+    const request = this.requests
     if (this.#socket.writableLength === 0) this.hasSent = !this.#socket.errored
     else
       this.#socket.write('', (error) => {
         if (!error && request === this.requests) this.hasSent = true
       })
+  }
+
+  closeUnsent(): void {
+    if (!this.hasSent) this.#socket.destroy()
   }
 
   #readHead(): void {

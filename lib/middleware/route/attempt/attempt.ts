@@ -15,7 +15,7 @@ import {
   type FinishReason,
   type StreamReader,
 } from '../../../core/operations/index.ts'
-import { MAX_BYTES_AT_ONCE, type MaybePromise, nextTurn } from '../../../core/timing/index.ts'
+import { isPromise, MAX_BYTES_AT_ONCE, type MaybePromise, nextTurn } from '../../../core/timing/index.ts'
 import { UniqueIds } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import {
@@ -169,7 +169,9 @@ export async function attemptOn(
   call.onLeave(onLeave)
   let end: AnswerEnd | undefined
   try {
-    end = await endOf(attempt, await exchange.send((head) => receiverFor(attempt, head)))
+    const head = await exchange.send((head) => receiverFor(attempt, head))
+    const ended = endOf(attempt, head)
+    end = isPromise(ended) ? await ended : ended
   } finally {
     call.offLeave(onLeave)
     // A response whose last event has come may still end by itself.
