@@ -1,10 +1,13 @@
 import { randomFillSync } from 'node:crypto'
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 const TIME_LENGTH = 10
 const SEQUENCE_LENGTH = 2
 const RANDOM_LENGTH = 14
 const SEQUENCES = 32 ** SEQUENCE_LENGTH
+const PREFIX = 'req_'
+/** The characters of an id. Written anew for each. */
+const characters = Buffer.from(PREFIX.padEnd(PREFIX.length + TIME_LENGTH + SEQUENCE_LENGTH + RANDOM_LENGTH))
 /** When the time is further back than this, the clock was set back. */
 const OTHER_TIME_MS = 1000
 
@@ -34,16 +37,19 @@ export function newRequestId(now: number = Date.now()): string {
     // It begins in the lower half, so that the upper half is free for a millisecond.
     sequence = random.readUInt16LE(at) % (SEQUENCES / 2)
   } else sequence = (sequence + 1) % SEQUENCES
-  let id = `req_${base32(now, TIME_LENGTH)}${base32(sequence, SEQUENCE_LENGTH)}`
-  for (let i = BYTES_PER_ID - RANDOM_LENGTH; i < BYTES_PER_ID; i++)
-    id += ALPHABET[(random[at + i] as number) % 32]
-  return id
+  writeBase32(now, PREFIX.length, TIME_LENGTH)
+  writeBase32(sequence, PREFIX.length + TIME_LENGTH, SEQUENCE_LENGTH)
+  for (let i = 1; i <= RANDOM_LENGTH; i++)
+    characters[characters.length - i] = ALPHABET[(random[usedBytes - i] as number) % 32] as number
+  return characters.toString('latin1')
 }
 
-function base32(value: number, length: number): string {
-  let text = ''
-  for (let rest = value; text.length < length; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text
-  return text
+function writeBase32(value: number, at: number, length: number): void {
+  let rest = value
+  for (let i = at + length - 1; i >= at; i--) {
+    characters[i] = ALPHABET[rest % 32] as number
+    rest = Math.floor(rest / 32)
+  }
 }
 
 /** Whether a text has the form of a request id. */
