@@ -64,10 +64,11 @@ export class FairQueue<Item> {
    * @returns the items that had to be dropped, which may include this one.
    */
   add(account: string, item: Item, bytes = 0): readonly Item[] {
-    if (this.#waiting.get(account)?.items.has(item)) return []
-    this.#lineOf(account).items.set(item, bytes)
+    const { items } = this.#lineOf(account)
+    if (items.has(item)) return NONE
+    items.set(item, bytes)
     this.#count(account, 1, bytes)
-    return this.#dropSurplus()
+    return this.#size > this.#maxItems || this.#bytes > this.#maxBytes ? this.#dropSurplus() : NONE
   }
 
   /** Removes an item that waits. Returns whether it did. */
@@ -157,8 +158,11 @@ export class FairQueue<Item> {
   }
 
   #lineOf(account: string): Line<Item> {
-    const line = this.#waiting.get(account) ?? new Line<Item>()
-    this.#waiting.set(account, line)
+    let line = this.#waiting.get(account)
+    if (!line) {
+      line = new Line<Item>()
+      this.#waiting.set(account, line)
+    }
     return line
   }
 
@@ -176,6 +180,8 @@ export class FairQueue<Item> {
     if (line.items.size === 0) this.#waiting.delete(account)
   }
 }
+
+const NONE: readonly never[] = []
 
 /** The items of one account that wait, with their bytes, oldest first. */
 class Line<Item> {
