@@ -26,7 +26,11 @@ export async function readBody(
   const form = forms && isForm(type) ? type : undefined
   if (form === undefined) requireJsonType(type, call)
   const parsed: unknown = req.body
-  if (parsed !== undefined) return parse(bytesOf(parsed, call), undefined, call)
+  if (parsed !== undefined) {
+    const bytes = bytesOf(parsed, call)
+    if (bytes.length > MAX_BYTES_AT_ONCE) await turnOf(call)
+    return parse(bytes, call)
+  }
   if (req.readableEnded || req.readableEncoding)
     throw new TypeError(req.readableEnded ? READ_BEFORE : DECODED_BEFORE)
   const decompressor = encoding === undefined ? null : decompressorOf(encoding, call)
@@ -42,7 +46,8 @@ export async function readBody(
     }
     // The memory still counts, but the body is no longer given up for another.
     held?.whenRefused(() => {})
-    return await parse(bytes, form, call)
+    if (bytes.length > MAX_BYTES_AT_ONCE) await turnOf(call)
+    return form === undefined ? parse(bytes, call) : await parseForm(form, bytes, call)
   } finally {
     held?.release()
   }
@@ -135,14 +140,7 @@ function bytesOf(parsed: unknown, call: OpenCall): Buffer {
 /** A smaller body takes less memory than its call. */
 const SMALL_BYTES = 16 * 1024
 
-/**
- * Parses a body, a large one in its turn.
- *
- * @param form the content type of a form; undefined for JSON.
- */
-async function parse(raw: Buffer, form: string | undefined, call: OpenCall): Promise<RequestBody> {
-  if (raw.length > MAX_BYTES_AT_ONCE) await turnOf(call)
-  if (form !== undefined) return parseForm(form, raw, call)
+function parse(raw: Buffer, call: OpenCall): RequestBody {
   try {
     if (raw.length === 0) throw new JsonFault('The request has no body; a JSON object is needed.')
     const parsed = parseUnambiguous(raw, raw.length > SMALL_BYTES ? memoryClaimOf(call, raw) : undefined)

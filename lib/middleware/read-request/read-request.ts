@@ -59,9 +59,12 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     if (modelOf) call.model = modelOf(req).slice(0, 200).toWellFormed()
     if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
     if (before.length > 0 && isLarge(req)) await refuseEarly(req, call, operation)
-    const read = await readBody(req, call, bounds, operation.acceptsForms === true).catch((error) => {
+    let read: RequestBody
+    try {
+      read = await readBody(req, call, bounds, operation.acceptsForms === true)
+    } catch (error) {
       throw toGatewayError(error)
-    })
+    }
     const body = modelOf && call.model !== null ? bodyFor(read, call.model) : withFirstModel(read, operation)
     // A form has no raw bytes, so its size is not known any more.
     const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
