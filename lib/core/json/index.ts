@@ -8,6 +8,7 @@ export {
   nonEmptyString,
   objectsIn,
   protoMembers,
+  someObject,
   tokenCount,
 } from './json-values.ts'
 export { WELL_FORMED, withoutLoneSurrogates } from './lone-surrogates.ts'

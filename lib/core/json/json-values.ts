@@ -10,6 +10,13 @@ export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
+/** Whether an object of an array passes a test; false for anything else. */
+export function someObject(value: unknown, test: (object: JsonObject) => boolean): boolean {
+  if (!Array.isArray(value)) return false
+  for (const item of value) if (isJsonObject(item) && test(item)) return true
+  return false
+}
+
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

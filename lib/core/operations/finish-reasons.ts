@@ -78,7 +78,8 @@ export function finishReasonOf(reason: unknown): FinishReason | undefined {
   if (reason === undefined || reason === null || reason === '' || reason === 'null') return undefined
   if (typeof reason !== 'string') return 'other'
   const name = nameOf(reason.slice(0, MAX_LENGTH))
-  return MEANINGS.find(([, { reasons }]) => reasons.test(name))?.[0] ?? 'other'
+  for (const [meaning, { reasons }] of MEANINGS) if (reasons.test(name)) return meaning
+  return 'other'
 }
 
 /** Returns a reason in small letters with underscores, as most providers write it. */

@@ -274,6 +274,13 @@ export interface StreamingOperation extends Operation {
   readonly streamTerminator: string
 }
 
+const NO_FEATURES: ReadonlySet<Feature> = new Set()
+
+/** Returns the features that some members ask for. Most requests ask for none. */
+export function featuresOf(featureParams: RequestFacts['featureParams']): ReadonlySet<Feature> {
+  return featureParams.size === 0 ? NO_FEATURES : new Set(featureParams.keys())
+}
+
 /** Returns the facts of a request without messages, which asks for one answer and no feature but streaming. */
 export function plainFacts(
   stream: boolean | null | undefined,
@@ -281,7 +288,7 @@ export function plainFacts(
   const featureParams = new Map(stream === true ? [['stream', 'stream'] as const] : [])
   return {
     stream: stream === true,
-    features: new Set(featureParams.keys()),
+    features: featuresOf(featureParams),
     featureParams,
     maxOutputTokens: undefined,
     answers: 1,

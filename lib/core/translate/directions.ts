@@ -1,5 +1,5 @@
 import type { LineEndpoints } from '../catalog/index.ts'
-import { type JsonObject, objectsIn } from '../json/index.ts'
+import { type JsonObject, someObject } from '../json/index.ts'
 import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
 import { chainTranslators } from './chain-translators.ts'
 import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
@@ -59,7 +59,7 @@ const TRANSLATIONS: readonly Translation[] = [
     request: chatRequestAsMessages,
     answer: messageAsChatAnswer,
     stream: (context) => new MessageAsChatStream(context),
-    mayHaveForeign: ({ messages }) => objectsIn(messages).some(hasForeignThinking),
+    mayHaveForeign: ({ messages }) => someObject(messages, hasForeignThinking),
     withoutForeign: chatWithoutForeign,
   },
   {

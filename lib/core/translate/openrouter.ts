@@ -1,5 +1,5 @@
 import type { Line } from '../catalog/index.ts'
-import { isJsonObject, type JsonObject, objectsIn } from '../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn, someObject } from '../json/index.ts'
 import { chatCompletions, type Operation } from '../operations/index.ts'
 import { effortMember } from './openai-models.ts'
 import { askedEffort, type ReasoningMember } from './reasoning.ts'
@@ -41,8 +41,12 @@ export function hasRouterMembers(operation: Operation, json: JsonObject): boolea
 
 /** Whether a chat says what to cache, in one of the places that {@link withoutCacheControl} looks at. */
 function marksCache(json: JsonObject): boolean {
+  const { system, messages, tools } = json
   return (
-    isMarked(json) || [json.system, json.messages, json.tools].some((list) => objectsIn(list).some(isMarked))
+    isMarked(json) ||
+    someObject(system, isMarked) ||
+    someObject(messages, isMarked) ||
+    someObject(tools, isMarked)
   )
 }
 
@@ -50,7 +54,7 @@ function isMarked(part: JsonObject): boolean {
   const { content, function: fn } = part
   if (Object.hasOwn(part, CACHE_CONTROL) || (isJsonObject(fn) && Object.hasOwn(fn, CACHE_CONTROL)))
     return true
-  return Array.isArray(content) && objectsIn(content).some(isMarked)
+  return someObject(content, isMarked)
 }
 
 const CACHE_CONTROL = 'cache_control'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import type { CallRequest, OpenCall } from '../../core/call/index.ts'
-import { isJsonObject, type JsonObject, objectsIn } from '../../core/json/index.ts'
+import { isJsonObject, type JsonObject, someObject } from '../../core/json/index.ts'
 import {
   chatCompletions,
   completions,
@@ -70,7 +70,7 @@ function runsTools({
   web_search_options: search,
 }: JsonObject): boolean {
   if (plugins !== undefined || servers !== undefined || search !== undefined) return true
-  return objectsIn(tools).some(({ type }) => type !== undefined && type !== 'function' && type !== 'custom')
+  return someObject(tools, ({ type }) => type !== undefined && type !== 'function' && type !== 'custom')
 }
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors/index.ts'
-import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, someObject } from '../../json/index.ts'
 
 /** A resource that an upstream keeps, such as a file or a response, as a request names it. */
 export interface Reference {
@@ -177,7 +177,7 @@ function kindOfItem(item: JsonObject): string | undefined {
 function isWholeReasoning({ encrypted_content: sealed, content, summary }: JsonObject): boolean {
   if (isText(sealed)) return true
   const hasText = ({ text }: JsonObject): boolean => isText(text)
-  return objectsIn(content).some(hasText) || objectsIn(summary).some(hasText)
+  return someObject(content, hasText) || someObject(summary, hasText)
 }
 
 /** Whether an item of an input is only an id: the upstream then looks up the rest. */

@@ -10,6 +10,7 @@ import {
 } from '../metering/token-estimate.ts'
 import { mostChatSearches } from '../metering/web-searches.ts'
 import {
+  featuresOf,
   PREFIX_CHARS,
   type RequestFacts,
   type StreamingOperation,
@@ -94,7 +95,7 @@ function chatFacts(
   return {
     model: body.model,
     stream: body.stream === true,
-    features: new Set(featureParams.keys()),
+    features: featuresOf(featureParams),
     featureParams,
     estimatedInputTokens: tokens,
     // Upstreams differ in which of the two members they read. Neither may be 0.

@@ -1,5 +1,5 @@
 import type { Feature } from '../../catalog/index.ts'
-import { isJsonObject, type JsonObject, memberText, objectsIn } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, memberText, someObject } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { sealedTokens } from '../metering/output-tokens.ts'
 import {
@@ -11,6 +11,7 @@ import {
 } from '../metering/token-estimate.ts'
 import { mostWebSearches } from '../metering/web-searches.ts'
 import {
+  featuresOf,
   PREFIX_CHARS,
   type RequestFacts,
   type StreamingOperation,
@@ -33,7 +34,7 @@ export const messages: StreamingOperation = {
   facts: messageFacts,
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
   keeps: ({ container, thread, tools }) =>
-    (container ?? thread ?? undefined) !== undefined || objectsIn(tools).some(isUpstreamsOwn),
+    (container ?? thread ?? undefined) !== undefined || someObject(tools, isUpstreamsOwn),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   answerForm: messageForm,
   readAnswer: readMessageAnswer,
@@ -88,7 +89,7 @@ class MessageCounter {
     return {
       model: body.model,
       stream: body.stream === true,
-      features: new Set(this.#featureParams.keys()),
+      features: featuresOf(this.#featureParams),
       featureParams: this.#featureParams,
       estimatedInputTokens: this.#tokens,
       maxOutputTokens: body.max_tokens,

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn, someObject, tokenCount } from '../../json/index.ts'
 
 /** The number of searches that money is held for, for a request that does not say how often it may search. */
 const MOST_UNSAID = 10
@@ -30,7 +30,7 @@ export function mostChatSearches({ web_search_options: options, tools }: JsonObj
  * member of a chat search in any case; whether a chat's tool was called is not known.
  */
 export function unsaidSearches({ web_search_options: options, messages, tools }: JsonObject): number {
-  const isChatWithTool = !options && Array.isArray(messages) && objectsIn(tools).some(isChatTool)
+  const isChatWithTool = !options && Array.isArray(messages) && someObject(tools, isChatTool)
   return isChatWithTool ? 0 : 1
 }
 

@@ -1,5 +1,5 @@
 import { serviceTierOf } from '../../catalog/service-tier.ts'
-import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn, someObject, tokenCount } from '../../json/index.ts'
 import {
   explainsNoOutput,
   type FinishReason,
@@ -121,7 +121,7 @@ export function stoppedByModeration({ incomplete_details: details }: ResponseObj
 
 /** Whether an item counts as output: text, a refusal, readable or encrypted reasoning, or a tool call. */
 export function itemHasOutput(item: OutputItem): boolean {
-  if (item.type === 'message') return objectsIn(item.content).some((part) => partText(part) !== '')
+  if (item.type === 'message') return someObject(item.content, (part) => partText(part) !== '')
   if (item.type === 'reasoning') return isText(item.encrypted_content) || reasoningText(item) !== ''
   // A list of a server's tools comes before the model has produced anything.
   return item.type !== 'mcp_list_tools'
@@ -134,7 +134,7 @@ export function isReasoning({ type }: OutputItem): boolean {
 
 /** Whether an item contains a refusal by the model. */
 export function itemRefuses({ type, content }: OutputItem): boolean {
-  return type === 'message' && objectsIn(content).some(({ type }) => type === 'refusal')
+  return type === 'message' && someObject(content, ({ type }) => type === 'refusal')
 }
 
 /** Returns the text of an item that is counted as output. */

@@ -10,7 +10,7 @@ import {
   TOKENS_PER_REQUEST,
 } from '../metering/token-estimate.ts'
 import { mostWebSearches } from '../metering/web-searches.ts'
-import type { RequestFacts, TokenEstimator } from '../operation.ts'
+import { featuresOf, type RequestFacts, type TokenEstimator } from '../operation.ts'
 import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
 
 /**
@@ -43,7 +43,7 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
   return {
     model: body.model,
     stream: body.stream === true,
-    features: new Set(featureParams.keys()),
+    features: featuresOf(featureParams),
     featureParams,
     estimatedInputTokens: count.tokens,
     // The upstream truncates the input itself.

@@ -1,4 +1,4 @@
-import { type JsonObject, objectsIn } from '../../json/index.ts'
+import { type JsonObject, someObject } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { type AnswerReading, type Operation, PREFIX_CHARS, type StreamingOperation } from '../operation.ts'
 import { readResponse } from './responses-answer.ts'
@@ -18,7 +18,7 @@ export const responses: StreamingOperation = {
   schema: responsesSchema,
   facts: (json, raw, estimate) => responsesFacts(json as ResponsesBody, raw, estimate),
   promptPrefix: (json) => promptPrefix(json as ResponsesBody),
-  keeps: (json) => json.store !== false || objectsIn(json.tools).some(runsInContainer),
+  keeps: (json) => json.store !== false || someObject(json.tools, runsInContainer),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   answerForm: responseForm,
   readAnswer: readResponse,

@@ -5,6 +5,7 @@ import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
 import {
+  featuresOf,
   type Operation,
   PREFIX_CHARS,
   plainFacts,
@@ -106,7 +107,7 @@ function taskFacts(body: VideoTaskBody, estimate: TokenEstimator): RequestFacts 
   return {
     model: body.model,
     ...plainFacts(false),
-    features: new Set(featureParams.keys()),
+    features: featuresOf(featureParams),
     featureParams,
     estimatedInputTokens: TOKENS_PER_REQUEST + estimate(textsOf(body).join('\n')) + images * TOKENS_PER_IMAGE,
     units: secondsOf(body),

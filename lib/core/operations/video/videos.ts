@@ -5,6 +5,7 @@ import { FormFile, renamedBody } from '../body/upstream-body.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
 import {
   type AnswerReading,
+  featuresOf,
   type Operation,
   PREFIX_CHARS,
   plainFacts,
@@ -99,7 +100,7 @@ function videoFacts(body: VideoBody, estimate: TokenEstimator): RequestFacts {
   return {
     model: body.model,
     ...plainFacts(false),
-    features: new Set(featureParams.keys()),
+    features: featuresOf(featureParams),
     featureParams,
     estimatedInputTokens: TOKENS_PER_REQUEST + estimate(body.prompt) + images * TOKENS_PER_IMAGE,
     units: Number(body.seconds ?? DEFAULT_SECONDS),

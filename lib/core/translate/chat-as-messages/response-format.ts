@@ -1,4 +1,4 @@
-import { isJsonObject, isKeptInteger, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isKeptInteger, type JsonObject, nonEmptyString, someObject } from '../../json/index.ts'
 
 const INSTRUCTION =
   'Answer with exactly one JSON object. Write nothing before or after it, and do not put it into a code block.'
@@ -188,7 +188,7 @@ function addFitted(
     case 'allOf':
       if (!Array.isArray(value)) return false
       // A reference is refused there; a single one is the same in `anyOf`.
-      if (objectsIn(value).some(({ $ref }) => $ref !== undefined)) {
+      if (someObject(value, ({ $ref }) => $ref !== undefined)) {
         if (value.length > 1 || schema.anyOf !== undefined || schema.oneOf !== undefined) refs.refuse()
         fitted.anyOf = fitList(value)
       } else fitted.allOf = fitList(value)

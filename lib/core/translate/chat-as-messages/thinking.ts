@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, someObject } from '../../json/index.ts'
 import { type AskedEffort, effortName } from '../openai-models.ts'
 import { budgetOf, isEffort, isOwnDetail } from '../reasoning.ts'
 import { type RequestContext, refuse } from '../translation.ts'
@@ -86,5 +86,5 @@ function cleanMessage(message: JsonObject): JsonObject {
 
 /** Whether a message holds thinking of Anthropic-style lines. */
 export function hasForeignThinking({ reasoning_details: details }: JsonObject): boolean {
-  return objectsIn(details).some(isOwnDetail)
+  return someObject(details, isOwnDetail)
 }
