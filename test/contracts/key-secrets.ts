@@ -41,6 +41,14 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
         ]),
       )
     assert.equal((await opened().directory.findAll?.([hashSecret('sk-2')]))?.size ?? 1, 1)
+    const secrets = ['sk-k', 'sk-2', 'sk-beside', 'x'].map(hashSecret)
+    assert.deepEqual(
+      await opened().keys.findOwners(secrets),
+      new Map([
+        [hashSecret('sk-2'), 'k'],
+        [hashSecret('sk-beside'), 'beside'],
+      ]),
+    )
     const change = (await recorded('k')).at(-1)
     assert.equal(
       (change?.after as { previous_secret_expires_at?: string } | undefined)?.previous_secret_expires_at,

@@ -38,8 +38,8 @@ export class TakeOver {
   #closed = false
 
   constructor(config: ServedConfig, options: TakeOverOptions) {
-    const { accounts, adminKeys: keys, keys: directory, seeds } = options.stores
-    this.authority = new ConfigAuthority({ accounts, keys, directory, seeds }, config)
+    const { accounts, adminKeys: keys, seeds } = options.stores
+    this.authority = new ConfigAuthority({ accounts, keys, seeds }, config)
     this.#options = options
   }
 

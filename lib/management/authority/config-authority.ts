@@ -53,20 +53,12 @@ export interface Seeds {
 
 type Kind = 'account' | 'key'
 
-/** A key as the directory finds it by its secret. */
-type Found = { readonly id: string; readonly secretUntil?: number }
-
 /** Options of {@link ConfigAuthority}. */
 export interface ConfigAuthorityOptions {
   /** The store of accounts. */
   readonly accounts: AccountStore
   /** The store of keys. */
   readonly keys: KeyStore
-  /** The directory that `authenticate` asks. */
-  readonly directory: {
-    find(secretHash: string): Found | undefined | Promise<Found | undefined>
-    findAll?(secretHashes: readonly string[]): Promise<ReadonlyMap<string, Found>>
-  }
   /** The ids that configs have added. */
   readonly seeds: Seeds
 }
@@ -286,19 +278,8 @@ export class ConfigAuthority {
   }
 
   /** Returns which keys have the secrets of keys of a config, by their hashes. */
-  async #ownersOf(keys: readonly ConfigKey[]): Promise<ReadonlyMap<string, string>> {
-    const { directory } = this.#options
-    const hashes = keys.map(({ secret }) => hashSecret(secret))
-    const all = await directory.findAll?.(hashes)
-    const found = await Promise.all(
-      hashes.map((hash) => all?.get(hash) ?? (all ? undefined : directory.find(hash))),
-    )
-    const owners = new Map<string, string>()
-    hashes.forEach((hash, i) => {
-      const owner = found[i]
-      if (owner && owner.secretUntil === undefined) owners.set(hash, owner.id)
-    })
-    return owners
+  #ownersOf(keys: readonly ConfigKey[]): Promise<ReadonlyMap<string, string>> {
+    return this.#options.keys.findOwners(keys.map(({ secret }) => hashSecret(secret)))
   }
 }
 

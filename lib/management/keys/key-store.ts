@@ -80,6 +80,9 @@ export interface KeyStore {
   /** Returns those of some keys that exist, by id. */
   findAll(ids: readonly string[]): Promise<ReadonlyMap<string, Key>>
 
+  /** Returns which keys have these hashes as those of their current secrets: their ids by hash. */
+  findOwners(secretHashes: readonly string[]): Promise<ReadonlyMap<string, string>>
+
   /** Adds a key and opens the wallet of its quota. */
   create(key: NewKey, origin: ChangeOrigin): Promise<KeyCreation>
 

@@ -236,6 +236,7 @@ for (const { name, url, skip } of BACKENDS) {
             asked.push(ids.length)
             return stores.keys.findAll(ids)
           },
+          findOwners: (hashes: readonly string[]) => stores.keys.findOwners(hashes),
         }),
       }
       const authority = new ConfigAuthority(counted, { authority: 'database', accounts, keys: keys.slice(1) })

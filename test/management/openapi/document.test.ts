@@ -58,8 +58,8 @@ async function gateway(separateAdminApp = false) {
   const durable = await openDurableStores('memory:', config, logger)
   const stores = { ...durable, limits: (await openLimitStores(undefined, logger)).limits }
   const readiness = new Readiness(durable.ping)
-  const { accounts, adminKeys, keys: directory, seeds } = stores
-  const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
+  const { accounts, adminKeys, seeds } = stores
+  const authority = new ConfigAuthority({ accounts, keys: adminKeys, seeds }, config)
   const gateway = assemble({
     config,
     stores,

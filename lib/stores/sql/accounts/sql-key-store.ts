@@ -51,6 +51,13 @@ export class SqlKeyStore implements KeyStore {
     return new Map(rows.map((row) => [row.id, toKey(row)]))
   }
 
+  async findOwners(secretHashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (secretHashes.length === 0) return new Map()
+    const query = this.#db.selectFrom('keys').select(['id', 'secret_hash'])
+    const rows = await query.where('secret_hash', 'in', secretHashes).execute()
+    return new Map(rows.map(({ id, secret_hash }) => [secret_hash, id]))
+  }
+
   create({ secretHash, restores = false, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
     const { id, account } = settings
     return transact(this.#db, async (trx) => {
