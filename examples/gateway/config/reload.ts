@@ -247,8 +247,8 @@ export async function changedSince(time: number, files: readonly string[]): Prom
 }
 
 /** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */
-const LOOK_MS = 250
-/** The time between a change and the reading of the file: editors write a file in several steps. */
+const LOOK_MS = 100
+/** The time without a change before the file is read, longer than between two looks: editors write a file in several steps. */
 const QUIET_MS = 150
 
 /** Calls back when one of several files changes. */
