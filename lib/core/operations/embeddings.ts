@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
-import { checkedAs } from './body/body-schema.ts'
+import { checkedWith } from './body/body-schema.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
 import { prefixOf, sizeOf, textOrTokens } from './metering/text-or-tokens.ts'
@@ -27,7 +27,7 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-const schema = checkedAs(judged, () => passedOn)
+const schema = checkedWith(judged, passedOn)
 
 type EmbeddingBody = z.output<typeof judged>
 

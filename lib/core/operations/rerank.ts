@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
-import { checkedAs, texts } from './body/body-schema.ts'
+import { checkedWith, texts } from './body/body-schema.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
 import { jsonText } from './metering/token-estimate.ts'
@@ -59,7 +59,7 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-const schema = checkedAs(judged, () => passedOn)
+const schema = checkedWith(judged, passedOn)
 
 type RerankBody = z.output<typeof judged>
 

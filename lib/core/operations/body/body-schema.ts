@@ -46,6 +46,14 @@ export function checkedAs<Base extends z.ZodType>(
   return checked
 }
 
+/** A body of which further members, which may all be absent, are checked if there are any. They are not in the JSON schema. */
+export function checkedWith<Base extends z.ZodObject>(base: Base, further: z.ZodObject): Base {
+  return checkedAs(base, (body) => {
+    for (const name in body) if (Object.hasOwn(further.shape, name)) return further
+    return undefined
+  })
+}
+
 /** Returns one of some schemas by a name, which may be anything that a caller sends. */
 export function schemaNamed(
   schemas: Readonly<Record<string, z.ZodType>>,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../json/index.ts'
-import { cacheControl, checkedAs, listOf, schemaNamed, texts } from '../body/body-schema.ts'
+import { cacheControl, checkedAs, checkedWith, listOf, schemaNamed, texts } from '../body/body-schema.ts'
 import { furtherModels } from '../body/further-models.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
@@ -184,6 +184,6 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-export const chatSchema = checkedAs(judged, () => passedOn)
+export const chatSchema = checkedWith(judged, passedOn)
 
 export type ChatBody = z.output<typeof judged>

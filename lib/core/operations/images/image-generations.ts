@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkedAs } from '../body/body-schema.ts'
+import { checkedWith } from '../body/body-schema.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import {
@@ -36,7 +36,7 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-const schema = checkedAs(judged, () => passedOn)
+const schema = checkedWith(judged, passedOn)
 
 type ImagesBody = z.output<typeof judged>
 

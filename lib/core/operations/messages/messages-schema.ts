@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cacheControl, checkedAs, listOf, schemaNamed, texts } from '../body/body-schema.ts'
+import { cacheControl, checkedAs, checkedWith, listOf, schemaNamed, texts } from '../body/body-schema.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() })
@@ -134,10 +134,10 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-export const messageSchema = checkedAs(judged, () => passedOn)
+export const messageSchema = checkedWith(judged, passedOn)
 
 /** A message request of which only the input matters. */
-export const inputSchema = checkedAs(judged.extend({ max_tokens: z.int().min(0).nullish() }), () => passedOn)
+export const inputSchema = checkedWith(judged.extend({ max_tokens: z.int().min(0).nullish() }), passedOn)
 
 export type MessagesBody = z.output<typeof judged>
 export type Block = z.output<typeof block>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkedAs, listOf, schemaNamed, texts } from '../body/body-schema.ts'
+import { checkedAs, checkedWith, listOf, schemaNamed, texts } from '../body/body-schema.ts'
 import { furtherModels } from '../body/further-models.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
@@ -181,7 +181,7 @@ const judged = z
     error: 'is needed, or "previous_response_id"',
   })
 
-export const responsesSchema = checkedAs(judged, () => passedOn)
+export const responsesSchema = checkedWith(judged, passedOn)
 
 export type ResponsesBody = z.output<typeof judged>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
-import { checkedAs, listOf, schemaNamed } from '../body/body-schema.ts'
+import { checkedAs, checkedWith, listOf, schemaNamed } from '../body/body-schema.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../metering/token-estimate.ts'
@@ -68,7 +68,7 @@ const judged = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-const schema = checkedAs(judged, () => passedOn)
+const schema = checkedWith(judged, passedOn)
 
 /** The body of `POST /api/v3/contents/generations/tasks`. */
 export type VideoTaskBody = z.output<typeof judged>
