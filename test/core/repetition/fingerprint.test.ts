@@ -79,16 +79,13 @@ describe('the fingerprint of a body', () => {
           }),
       ),
     }))
-    let same = 0
+    const equalOnes = value.map((one) => [one, JSON.parse(JSON.stringify(one)) as Json] as const)
     fc.assert(
-      fc.property(value, value, (one, other) => {
-        const equal = canonical(one) === canonical(other)
-        if (equal) same++
-        assert.equal(of(one) === of(other), equal)
+      fc.property(fc.oneof(equalOnes, fc.tuple(value, value)), ([one, other]) => {
+        assert.equal(of(one) === of(other), canonical(one) === canonical(other))
       }),
       { numRuns: 600 },
     )
-    assert.ok(same > 20, 'equal ones were among them')
   })
 
   it('tells apart what is easily mixed up', () => {
