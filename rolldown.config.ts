@@ -29,6 +29,8 @@ const lib = defineConfig({
     // The declarations have the documentation, and lead to the sources.
     comments: { jsdoc: false },
   },
+  // Without comments with the names of the source files.
+  experimental: { attachDebugInfo: 'none' },
 })
 
 const gateway = defineConfig({
@@ -45,6 +47,7 @@ const gateway = defineConfig({
     // Beside the entries, because the console is found beside the script that serves it.
     chunkFileNames: '[name]-[hash].js',
   },
+  experimental: { attachDebugInfo: 'none' },
 })
 
 const charts = defineConfig({
