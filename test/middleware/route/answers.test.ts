@@ -119,7 +119,8 @@ describe('a large whole answer', () => {
     await large.made.answer(200, JSON_TYPE, LARGE)
     large.made.over()
     await turnOver()
-    assert.equal(large.made.result?.kind, undefined)
+    const beforeItsTurn = large.made.result?.kind
+    assert.equal(beforeItsTurn, undefined)
     t.mock.timers.tick(60_000)
     await large.made.finished
     assert.equal(large.made.result?.kind, 'served')
