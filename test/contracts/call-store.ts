@@ -203,7 +203,7 @@ export function callStoreContract(
           const expected = known.filter((e) => matches(e, asked)).sort((a, b) => (a.id < b.id ? 1 : -1))
           assert.deepEqual(ids(await allPages(store, asked)), ids(expected))
         }),
-        { numRuns: 80 },
+        { numRuns: 40 },
       )
       assert.ok(known.length > 50)
     })

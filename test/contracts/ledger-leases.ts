@@ -178,7 +178,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       const quota = keyWallet(await keyOf(first(), 500n))
       const { ledgers } = tested()
       const answers = await Promise.all(
-        Array.from({ length: 120 }, (_, i) => {
+        Array.from({ length: 60 }, (_, i) => {
           const ledger = ledgers[i % ledgers.length] ?? ledgers[0]
           const changes = [take(fresh('lease'), wallet, 30n), take(fresh('lease'), quota, 30n)]
           return ledger.change(`p${i}`, i % 3 === 0 ? changes.reverse() : changes)

@@ -17,7 +17,7 @@ export function ledgerContract(
   name: string,
   open: () => Promise<LedgerUnderTest>,
   skip: string | false = false,
-  runs = 60,
+  runs = 25,
 ): void {
   describe(`ledger: ${name}`, { skip }, () => {
     let tested: LedgerUnderTest

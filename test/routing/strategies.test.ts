@@ -60,15 +60,15 @@ describe('a strategy', () => {
       ],
       'weighted',
     )
-    const CALLS = 400
+    const CALLS = 200
     const counts: Record<string, number> = { none: 0, one: 0, three: 0 }
     for (let i = 0; i < CALLS; i += 40) {
       const lines = await Promise.all(Array.from({ length: 40 }, () => chosen(gateway)))
       for (const line of lines) counts[line] = (counts[line] ?? 0) + 1
     }
     assert.equal(counts.none, 0)
-    // Expected 100 with a standard deviation under 9: this fails once in more than a million runs.
-    assert.ok(counts.one && counts.one > 55 && counts.one < 145, JSON.stringify(counts))
+    // Expected 50 with a standard deviation of 6: this fails once in more than a million runs.
+    assert.ok(counts.one && counts.one > 20 && counts.one < 80, JSON.stringify(counts))
     assert.equal((await order(gateway)).at(-1), 'none')
   })
 

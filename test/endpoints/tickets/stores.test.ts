@@ -1,34 +1,28 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
-import { openDatabase, SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
+import { SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { ticketStoreContract } from '../../contracts/ticket-store.ts'
-import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { PATIENT, temporaryDatabase } from '../../stores/sql/temporary-database.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
+import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 
 ticketStoreContract('memory', async () => {
   const tickets = new MemoryTicketStore()
   return { tickets, other: tickets, close: async () => {} }
 })
 
-async function storesAt(url: string) {
-  const [db, second] = await Promise.all([openDatabase(url, PATIENT), openDatabase(url, PATIENT)])
-  return {
-    tickets: new SqlTicketStore(db),
-    other: new SqlTicketStore(second),
-    changes: new SqlChangeLog(db),
-    close: () => Promise.all([db.destroy(), second.destroy()]).then(() => {}),
-  }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  ticketStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      const [tickets, second] = [new SqlTicketStore(db), new SqlTicketStore(other)]
+      return { tickets, other: second, changes: new SqlChangeLog(db), close: async () => {} }
+    },
+    skip,
+  )
 }
-
-ticketStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const stores = await storesAt(url)
-  return { ...stores, close: () => stores.close().then(remove) }
-})
-
-ticketStoreContract('Postgres', async () => storesAt(await postgresUrl()), WITHOUT_POSTGRES)
 
 describe('tickets in memory', () => {
   it('are bounded: the oldest of the account with the most give way', async () => {

@@ -1,52 +1,30 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AccountSettings } from '../../../lib/management/index.ts'
-import { openDatabase, SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { accountStoreContract } from '../../contracts/account-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 import { changesIn } from './recorded-changes.ts'
-import { open, temporaryFolder } from './temporary-database.ts'
 
-/** An empty database, and how to be rid of it. */
-interface EmptyDatabase {
-  readonly url: string
-  remove(): Promise<void>
-}
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
 
-const BACKENDS = [
-  ['SQLite', temporaryFolder, false],
-  ['Postgres', emptyPostgres, WITHOUT_POSTGRES],
-] as const
-
-async function emptyPostgres(): Promise<EmptyDatabase> {
-  return { url: await postgresUrl(), remove: async () => {} }
-}
-
-for (const [name, empty, skip] of BACKENDS) {
   accountStoreContract(
     name,
     async () => {
-      const { url, remove } = await empty()
-      const db = await openDatabase(url)
-      return {
-        accounts: new SqlAccountStore(db),
-        ledger: new SqlLedger(db),
-        changes: () => changesIn(db),
-        close: () => db.destroy().then(remove),
-      }
+      const { db } = await emptied()
+      const changes = () => changesIn(db)
+      return { accounts: new SqlAccountStore(db), ledger: new SqlLedger(db), changes, close: async () => {} }
     },
     skip,
   )
 
   describe(`accounts of several processes: ${name}`, { skip }, () => {
-    it('each change counts once, whoever makes it', async (t) => {
-      const { url, remove } = await empty()
-      t.after(remove)
-      const db = await open(t, url)
-      const one = new SqlAccountStore(db)
-      const other = new SqlAccountStore(await open(t, url))
+    it('each change counts once, whoever makes it', async () => {
+      const { db, ...handles } = await emptied()
+      const [one, other] = [new SqlAccountStore(db), new SqlAccountStore(handles.other)]
       const both = [one, other, one, other, one, other]
       const made = await Promise.all(both.map((store) => store.create('acme', PREPAID, originOf())))
       assert.equal(made.filter(Boolean).length, 1)
@@ -65,10 +43,8 @@ for (const [name, empty, skip] of BACKENDS) {
   })
 
   describe(`a change that cannot be recorded is not made: ${name}`, { skip }, () => {
-    it('no account, no change, no deposit', async (t) => {
-      const { url, remove } = await empty()
-      t.after(remove)
-      const db = await open(t, url)
+    it('no account, no change, no deposit', async () => {
+      const { db } = await emptied()
       const accounts = new SqlAccountStore(db)
       const ledger = new SqlLedger(db)
       const origin = originOf()

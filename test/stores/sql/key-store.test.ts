@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import {
-  type Database,
-  openDatabase,
   SqlAccountStore,
   SqlChangeLog,
   SqlKeyDirectory,
@@ -14,38 +12,35 @@ import {
 import { originOf } from '../../contracts/account-money.ts'
 import { OPEN_KEY } from '../../contracts/key-samples.ts'
 import { keyStoreContract } from '../../contracts/key-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { BACKENDS, postgresUrl } from './postgres-database.ts'
-import { open, temporaryDatabase } from './temporary-database.ts'
-
-async function storesAt(url: string) {
-  const db = await openDatabase(url)
-  return {
-    keys: new SqlKeyStore(db),
-    accounts: new SqlAccountStore(db),
-    directory: new SqlKeyDirectory(db),
-    ledger: new SqlLedger(db),
-    changes: new SqlChangeLog(db),
-    close: () => db.destroy(),
-  }
-}
-
-keyStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const stores = await storesAt(url)
-  return { ...stores, close: () => stores.close().then(remove) }
-})
-
-keyStoreContract('Postgres', async () => storesAt(await postgresUrl()), WITHOUT_POSTGRES)
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
 const SEED = { accounts: [{ id: 'acme' }], keys: [{ id: 'k', account: 'acme', secret: 'sk-1', quota: '5' }] }
 
 const SEED_KEY = { ...OPEN_KEY, account: 'acme', secretHash: 'h' }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
+  keyStoreContract(
+    name,
+    async () => {
+      const { db } = await emptied()
+      return {
+        keys: new SqlKeyStore(db),
+        accounts: new SqlAccountStore(db),
+        directory: new SqlKeyDirectory(db),
+        ledger: new SqlLedger(db),
+        changes: new SqlChangeLog(db),
+        close: async () => {},
+      }
+    },
+    skip,
+  )
+
   describe(`keys of a config: ${name}`, { skip }, () => {
-    it('are there, and one that was deleted does not come back', async (t) => {
-      const db = await open(t, await url(t))
+    it('are there, and one that was deleted does not come back', async () => {
+      const { db } = await emptied()
       await seedAccountsAndKeys(db, SEED)
       const keys = new SqlKeyStore(db)
       assert.equal((await keys.find('k'))?.quota, 5_000_000_000n)
@@ -55,8 +50,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal(await new SqlKeyDirectory(db).find(hashSecret('sk-1')), undefined)
     })
 
-    it('do not bring back a key that was made and deleted by an operator', async (t) => {
-      const db = await open(t, await url(t))
+    it('do not bring back a key that was made and deleted by an operator', async () => {
+      const { db } = await emptied()
       await seedAccountsAndKeys(db, { ...SEED, keys: [] })
       const keys = new SqlKeyStore(db)
       await keys.create({ ...SEED_KEY, id: 'k' }, originOf())
@@ -65,14 +60,13 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal(await keys.find('k'), undefined)
     })
 
-    it('are used last when the latest of two processes says, and never earlier than was told', async (t) => {
-      const at = await url(t)
-      const dbs = [await open(t, at), await open(t, at)]
-      await seedAccountsAndKeys(dbs[0] as Database, {
+    it('are used last when the latest of two processes says, and never earlier than was told', async () => {
+      const { db, other } = await emptied()
+      await seedAccountsAndKeys(db, {
         accounts: SEED.accounts,
         keys: ['a', 'b', 'c'].map((id) => ({ id, account: 'acme', secret: `sk-${id}` })),
       })
-      const stores = dbs.map((db) => new SqlKeyStore(db))
+      const stores = [new SqlKeyStore(db), new SqlKeyStore(other)]
       const latest = new Map<string, number>()
       let done = false
       const seen = new Map<string, number>()
@@ -103,8 +97,8 @@ for (const { name, url, skip } of BACKENDS) {
       for (const [id, use] of latest) assert.equal((await stores[1]?.find(id))?.lastUsedAt, use, id)
     })
 
-    it('a change that cannot be recorded is not made', async (t) => {
-      const db = await open(t, await url(t))
+    it('a change that cannot be recorded is not made', async () => {
+      const { db } = await emptied()
       await seedAccountsAndKeys(db, SEED)
       const keys = new SqlKeyStore(db)
       const origin = originOf()

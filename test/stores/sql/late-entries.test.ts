@@ -91,7 +91,7 @@ describe('log entries for which charges did not wait', { skip: WITHOUT_POSTGRES,
         await locked.ledger.flush()
         assert.deepEqual(await rowsOf(locked.db), await rowsOf(free.db))
       }),
-      { numRuns: 25, endOnFailure: true },
+      { numRuns: 10, endOnFailure: true },
     )
   })
 

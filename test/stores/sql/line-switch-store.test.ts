@@ -1,24 +1,18 @@
 import { openDatabase, SqlChangeLog, SqlLineSwitchStore } from '../../../lib/stores/sql/index.ts'
 import { lineSwitchContract } from '../../contracts/line-switch-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { temporaryDatabase } from './temporary-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-async function openTwice(url: string) {
-  const db = await openDatabase(url)
-  const other = await openDatabase(url)
-  const lookUps = await openDatabase(url, { readOnly: true })
-  return {
-    stores: [new SqlLineSwitchStore(db), new SqlLineSwitchStore(other, { lookUps })] as const,
-    changes: new SqlChangeLog(db),
-    close: async () => void (await Promise.all([db.destroy(), other.destroy(), lookUps.destroy()])),
-  }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  lineSwitchContract(
+    name,
+    async () => {
+      const { url: at, db, other } = await emptied()
+      const lookUps = await openDatabase(at, { readOnly: true })
+      const stores = [new SqlLineSwitchStore(db), new SqlLineSwitchStore(other, { lookUps })] as const
+      return { stores, changes: new SqlChangeLog(db), close: () => lookUps.destroy() }
+    },
+    skip,
+  )
 }
-
-lineSwitchContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const opened = await openTwice(url)
-  return { ...opened, close: () => opened.close().then(remove) }
-})
-
-lineSwitchContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)

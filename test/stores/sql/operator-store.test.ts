@@ -1,23 +1,17 @@
-import { openDatabase, SqlChangeLog, SqlOperatorStore } from '../../../lib/stores/sql/index.ts'
+import { SqlChangeLog, SqlOperatorStore } from '../../../lib/stores/sql/index.ts'
 import { operatorStoreContract } from '../../contracts/operator-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { temporaryDatabase } from './temporary-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-async function openTwice(url: string) {
-  const db = await openDatabase(url)
-  const other = await openDatabase(url)
-  return {
-    stores: [new SqlOperatorStore(db), new SqlOperatorStore(other)] as const,
-    changes: new SqlChangeLog(db),
-    close: async () => void (await Promise.all([db.destroy(), other.destroy()])),
-  }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  operatorStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      const stores = [new SqlOperatorStore(db), new SqlOperatorStore(other)] as const
+      return { stores, changes: new SqlChangeLog(db), close: async () => {} }
+    },
+    skip,
+  )
 }
-
-operatorStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const opened = await openTwice(url)
-  return { ...opened, close: () => opened.close().then(remove) }
-})
-
-operatorStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)

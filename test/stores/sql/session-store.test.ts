@@ -1,23 +1,17 @@
-import { openDatabase, SqlChangeLog, SqlSessionStore } from '../../../lib/stores/sql/index.ts'
+import { SqlChangeLog, SqlSessionStore } from '../../../lib/stores/sql/index.ts'
 import { sessionStoreContract } from '../../contracts/session-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { temporaryDatabase } from './temporary-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-async function openTwice(url: string) {
-  const db = await openDatabase(url)
-  const other = await openDatabase(url)
-  return {
-    stores: [new SqlSessionStore(db), new SqlSessionStore(other)] as const,
-    changes: new SqlChangeLog(db),
-    close: async () => void (await Promise.all([db.destroy(), other.destroy()])),
-  }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  sessionStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      const stores = [new SqlSessionStore(db), new SqlSessionStore(other)] as const
+      return { stores, changes: new SqlChangeLog(db), close: async () => {} }
+    },
+    skip,
+  )
 }
-
-sessionStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const opened = await openTwice(url)
-  return { ...opened, close: () => opened.close().then(remove) }
-})
-
-sessionStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)

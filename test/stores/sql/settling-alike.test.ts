@@ -194,7 +194,7 @@ describe('settling in memory, in SQLite, in Postgres, at once and with its rows 
         assert.deepEqual(await stateOf(memory, settlements), await stateOf(postgres, settlements))
         for (const ledger of [memory, ...ledgers]) assert.deepEqual((await ledger.check()).violations, [])
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     )
   })
 })

@@ -9,7 +9,7 @@ import { postgresUrl } from '../postgres-database.ts'
 import { databaseUrl, open, PATIENT } from '../temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
-const RUNS = 12
+const RUNS = 6
 const IDS = 40
 
 const owner = fc.constantFrom('one', 'two')

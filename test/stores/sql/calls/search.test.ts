@@ -8,7 +8,7 @@ import { BACKENDS } from '../postgres-database.ts'
 import { open } from '../temporary-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
-const CALLS = 3000
+const CALLS = 1500
 /** Round ones, as people ask for them, and others. */
 const ASKED_MS = [
   1, 2, 3, 5, 9, 10, 19, 20, 21, 50, 99, 100, 200, 300, 500, 999, 1000, 1500, 2000, 3000, 4000, 5000, 9999,
