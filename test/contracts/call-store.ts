@@ -28,6 +28,8 @@ export function entryAt(time: number, members: Partial<CallLogEntry> = {}): Call
     path: '/v1/chat/completions',
     protocol: 'openai',
     model: 'chat-small',
+    user: null,
+    tags: {},
     stream: false,
     status: 200,
     error_code: null,
@@ -44,8 +46,21 @@ export function entryAt(time: number, members: Partial<CallLogEntry> = {}): Call
   }
 }
 
+const ATTEMPT: AttemptSummary = {
+  line: 'line-a',
+  protocol: 'openai',
+  upstream_model: 'u',
+  upstream_status: 200,
+  outcome: 'completed',
+  timeout_phase: null,
+  detail: null,
+  connect_ms: 0,
+  first_byte_ms: 1,
+  duration_ms: 2,
+}
+
 function routedTo(line: string | null): CallLogEntry['routing'] {
-  const attempts = line === null ? [] : [{ line } as AttemptSummary]
+  const attempts = line === null ? [] : [{ ...ATTEMPT, line }]
   return { region: 'local', strategy: 'priority', eliminated: [], attempts }
 }
 

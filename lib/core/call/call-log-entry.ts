@@ -30,9 +30,9 @@ export interface CallLogEntry {
   readonly path: string
   readonly protocol: string
   readonly model: string | null
-  /** The user that the caller has named. Absent in older entries, as are the tags. */
-  readonly user?: string | null
-  readonly tags?: Tags
+  /** The user that the caller has named. */
+  readonly user: string | null
+  readonly tags: Tags
   readonly stream: boolean
   readonly status: number
   readonly error_code: ErrorCode | null

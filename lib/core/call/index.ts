@@ -5,6 +5,7 @@ export {
   type BillingSummary,
   type BillingTrace,
   type ChargeItem,
+  CURRENCY,
   type HeldPart,
   heldInput,
   heldOutput,

@@ -249,8 +249,8 @@ export function usageOfEntry(entry: CallLogEntry): CallUsage {
     // A model that does not exist could have any name.
     model: request || routing ? entry.model : null,
     line: lineOf(entry),
-    user: entry.user ?? null,
-    tags: entry.tags ?? NO_TAGS,
+    user: entry.user,
+    tags: entry.tags,
     requests,
     refused,
     failed,

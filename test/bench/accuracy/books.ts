@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
+import { readEntry } from '../../../lib/stores/sql/calls/written-entry.ts'
 import type { PostgresPair } from '../../support/postgres-pair.ts'
 
 /** The contents of the database when a run is over. Amounts are nano-units. */
@@ -33,9 +34,7 @@ export async function readBooks(postgres: PostgresPair): Promise<Books> {
         BigInt(`${amount}`),
       ]),
     )
-  const entries = (await rows('select entry from calls')).map(
-    ({ entry }) => JSON.parse(`${entry}`) as CallLogEntry,
-  )
+  const entries = (await rows('select entry from calls')).map(({ entry }) => readEntry(`${entry}`))
   const leases = await rows('select owner, ended, held from leases')
   const claims = await rows(`select id, expires_at from idempotency where state = 'running'`)
   const wallets = await rows('select id, funds, spent from wallets')

@@ -46,6 +46,8 @@ export function entryOf({ id, account }: CallOfLease): CallLogEntry {
     path: '/v1/chat/completions',
     protocol: 'openai',
     model: 'chat-small',
+    user: null,
+    tags: {},
     stream: false,
     status: 200,
     error_code: null,

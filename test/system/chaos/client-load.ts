@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ReplayError, withRetries } from '../../../lib/client/index.ts'
+import { readEntry } from '../../../lib/stores/sql/calls/written-entry.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { cuttingProxy, type Fate } from '../../client/cutting-proxy.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
@@ -107,7 +108,7 @@ async function keysOf(databaseUrl: string): Promise<Map<string, string>> {
   const db = await openDatabase(databaseUrl, { readOnly: true })
   try {
     const rows = await db.selectFrom('calls').select(['id', 'entry']).execute()
-    return new Map(rows.map(({ id, entry }) => [id, JSON.parse(entry).idempotency_key]))
+    return new Map(rows.map(({ id, entry }) => [id, `${readEntry(entry).idempotency_key}`]))
   } finally {
     await db.destroy()
   }

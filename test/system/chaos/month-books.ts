@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { lineOf } from '../../../lib/core/call/index.ts'
 import { formatAmount } from '../../../lib/core/catalog/index.ts'
+import { readEntry } from '../../../lib/stores/sql/calls/written-entry.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { type Made, type MonthCall, type monthWorld, priceOf } from './month-world.ts'
 
@@ -61,10 +63,11 @@ export async function unseenCharges(databaseUrl: string, known: ReadonlySet<stri
     return rows
       .filter(({ request_id: id }) => !known.has(id))
       .map(({ amount, cost, at, entry: json }) => {
-        const { account, key, model, user, tags, routing } = JSON.parse(json)
-        const call = { account, key, model, user: user ?? null, team: tags.team }
+        const entry = readEntry(json)
+        const { account, key, model, user = null, tags } = entry
+        const call = { account: `${account}`, key: `${key}`, model: `${model}`, user, team: `${tags?.team}` }
         const day = new Date(Number(at)).toISOString().slice(0, '2026-03-01'.length)
-        return { call, day, line: routing.attempts.at(-1).line, charged: amount, cost: cost ?? 0n }
+        return { call, day, line: `${lineOf(entry)}`, charged: amount, cost: cost ?? 0n }
       })
   } finally {
     await db.destroy()

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readEntry } from '../../../lib/stores/sql/calls/written-entry.ts'
 import { farServer } from '../../support/far-server.ts'
 import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 import { startPostgresPair } from '../../support/postgres-pair.ts'
@@ -151,10 +152,10 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
     [],
     'answered, and not charged',
   )
-  const entries = (await postgres.query('select entry from calls')).map(({ entry }) => JSON.parse(`${entry}`))
+  const entries = (await postgres.query('select entry from calls')).map(({ entry }) => readEntry(`${entry}`))
   const byKey = new Map<string, number>()
   for (const { id, idempotency_key: key } of entries)
-    if (charged.has(id)) byKey.set(key, (byKey.get(key) ?? 0) + 1)
+    if (charged.has(id)) byKey.set(`${key}`, (byKey.get(`${key}`) ?? 0) + 1)
   assert.deepEqual(
     [...byKey].filter(([, times]) => times > 1),
     [],

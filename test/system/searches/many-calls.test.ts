@@ -5,6 +5,7 @@ import { CompiledQuery, sql } from 'kysely'
 import { lineOf, newRequestId } from '../../../lib/core/call/index.ts'
 import type { CallLogEntry, CallPage, CallQuery } from '../../../lib/middleware/call-log/index.ts'
 import { labelRows } from '../../../lib/stores/sql/calls/call-labels.ts'
+import { readEntry } from '../../../lib/stores/sql/calls/written-entry.ts'
 import { type Database, openDatabase, SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { POSTGRES, SQLITE } from '../../bench/scale/filled-databases.ts'
 import { SEARCHES } from '../../bench/search/cases.ts'
@@ -94,7 +95,7 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
       for (const [, statement] of callStatements(SPAN, wording)) await sql.raw(statement).execute(db)
       if (name === 'Postgres') await sql`analyze`.execute(db)
       const { rows } = await sql<{ entry: string }>`select entry from calls order by id desc`.execute(db)
-      entries = rows.map(({ entry }) => JSON.parse(entry))
+      entries = rows.map(({ entry }) => readEntry(entry))
       const executor = db.getExecutor()
       const execute = executor.executeQuery.bind(executor)
       executor.executeQuery = (async (query: CompiledQuery, ...more: []) => {

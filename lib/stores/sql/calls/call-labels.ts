@@ -64,7 +64,7 @@ export function labelRows(entry: CallLogEntry): Cell[][] {
   if (counts.length === 0) rows.push([LOOK_UP, id])
   for (const count of counts) if (count !== 'requests') addScoped('counted', count)
   if (clientId !== null) addScoped('client', clientId)
-  if (typeof user === 'string') addScoped('user', user)
+  if (user !== null) addScoped('user', user)
   for (const name in tags) addScoped('tag', `${name}=${tags[name]}`)
   const statusClass = Math.floor(status / 100)
   if (statusClass >= LABELLED_CLASS) addScoped('status', statusClass)

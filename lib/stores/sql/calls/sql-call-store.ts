@@ -16,6 +16,7 @@ import { UsageTally } from '../usage/usage-tally.ts'
 import { DELETE_LABELS, labelRows, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
 import { searchCalls } from './search-calls.ts'
 import { deleteAnswers, deleteOrphans, readAnswer } from './sql-answer-store.ts'
+import { readEntry } from './written-entry.ts'
 
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {
@@ -82,7 +83,7 @@ export class SqlCallStore implements CallStore {
       .where('id', '=', id)
       .executeTakeFirst()
     if (!row) return undefined
-    const { parts, entry } = toEntry(row.entry)
+    const { parts, entry } = shownEntry(row.entry)
     const body = parts > 0 ? await readAnswer(this.#db, id, parts) : row.response_body
     return { ...entry, response_body: body }
   }
@@ -94,7 +95,7 @@ export class SqlCallStore implements CallStore {
       from: from === undefined ? undefined : firstIdOf(from),
       before: ends.sort()[0],
     })
-    return { entries: entries.map((entry) => toEntry(entry).entry), ...(next !== undefined && { next }) }
+    return { entries: entries.map((entry) => shownEntry(entry).entry), ...(next !== undefined && { next }) }
   }
 
   async prune(before: number, limit: number): Promise<number> {
@@ -112,7 +113,7 @@ export class SqlCallStore implements CallStore {
         .execute()
       await DELETE_LABELS.run(
         trx,
-        deleted.flatMap(({ entry }) => labelRows(toEntry(entry).entry)),
+        deleted.flatMap(({ entry }) => labelRows(readEntry(entry))),
       )
       return deleted.length
     })
@@ -152,7 +153,8 @@ function together<T>(db: Database, run: (trx: Database) => Promise<T>): Promise<
   return db.isTransaction ? run(db) : transact(db, run)
 }
 
-function toEntry(json: string): { entry: CallLogEntry; parts: number } {
-  const { response_body_parts: parts = 0, ...entry } = JSON.parse(json) as CallLogEntry
-  return { entry: { ...entry, response_body: null }, parts }
+/** Returns an entry as callers see it, and in how many parts its answer is kept apart. */
+function shownEntry(text: string): { entry: CallLogEntry; parts: number } {
+  const { response_body_parts: parts = 0, ...entry } = readEntry(text)
+  return { entry, parts }
 }

@@ -3,6 +3,7 @@ import { NO_TAGS } from '../../../core/catalog/index.ts'
 import { type CallUsage, NOT_KNOWN, shareOfCharge, type UsageShare } from '../../../core/usage/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
+import { writeEntry } from '../calls/written-entry.ts'
 import { bigintColumn, integerColumn, textColumn } from '../driver/columns.ts'
 
 /** Returns wallets of budgets as JSON; null for none. */
@@ -45,10 +46,8 @@ export const CALL_COLUMNS = {
   status: integerColumn(({ status }: CallLogEntry) => status),
   error_code: textColumn(({ error_code }: CallLogEntry): string | null => error_code),
   created_at: bigintColumn(({ created_at }: CallLogEntry) => Date.parse(created_at)),
-  /** The entry as JSON with `response_body: null`. */
-  entry: textColumn((entry: CallLogEntry): string =>
-    JSON.stringify(entry.response_body === null ? entry : { ...entry, response_body: null }),
-  ),
+  /** As JSON, without the answer that it keeps, and without what is usual. */
+  entry: textColumn(writeEntry),
   /** In a column of its own, at the end: lists never read it, and it may have megabytes. */
   response_body: textColumn(({ response_body }: CallLogEntry) => response_body),
 }

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { formatAmount } from '../../../core/catalog/index.ts'
+import { readEntry } from '../calls/written-entry.ts'
 import { FIRST_ID, firstIdOf, placeOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 import { markOf, type UpkeepLease, UpkeepLost } from '../driver/upkeep-lease.ts'
@@ -100,16 +101,17 @@ interface Line {
   readonly line: string
 }
 
-function callLines(db: Database, from: string, after: string, to: string): Promise<Line[]> {
-  return db
+async function callLines(db: Database, from: string, after: string, to: string): Promise<Line[]> {
+  const rows = await db
     .selectFrom('calls')
-    .select(['id', 'entry as line'])
+    .select(['id', 'entry'])
     .where('id', '>=', from)
     .where('id', '>', after)
     .where('id', '<', to)
     .orderBy('id')
     .limit(PAGE_ROWS)
     .execute()
+  return rows.map(({ id, entry }) => ({ id, line: JSON.stringify(readEntry(entry)) }))
 }
 
 async function chargeLines(db: Database, from: string, after: string, to: string): Promise<Line[]> {

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
-import { type CallLogEntry, type Logger, quietLogger } from '../../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
 import { HOUR_MS, MINUTE_MS, MINUTES_KEPT_MS, shareOfEntry } from '../../../core/usage/index.ts'
 import { UNCOUNTED } from '../calls/call-labels.ts'
+import { readEntry } from '../calls/written-entry.ts'
 import { checkDatabase } from '../driver/database.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
@@ -138,7 +139,7 @@ async function countCalls(db: Database): Promise<boolean> {
         ids.map(({ id }) => id),
       )
       .execute()
-    const shares = rows.map(({ entry }) => shareOfEntry(JSON.parse(entry) as CallLogEntry))
+    const shares = rows.map(({ entry }) => shareOfEntry(readEntry(entry)))
     await addUsage(trx, new UsageTally(shares.filter((share) => share !== undefined)))
     return ids.length === COUNTED_AT_ONCE
   })

@@ -218,7 +218,7 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       cost bigint,
       budgets ${text},
       usage ${text} not null
-    )${byRequestId}`,
+    )${postgres ? byRequestId : withoutRowid}`,
     `create table voids (
       request_id ${text} primary key,
       account ${text} not null,
