@@ -9,17 +9,17 @@ import { parseInParts } from '../../examples/gateway/config/yaml-parts.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 /** The file has more than a megabyte then, and is read in a thread. */
-const KEYS = 2500
+const KEYS = 1900
 
 const config = {
   models: [{ id: 'm', kind: 'chat', price: { perRequest: '0.001' } }],
   lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1/v1', models: { m: 'u' } }],
-  accounts: Array.from({ length: 900 }, (_, i) => ({ id: `account-${i}`, balance: '10' })),
+  accounts: Array.from({ length: 100 }, (_, i) => ({ id: `account-${i}`, balance: '10' })),
   keys: Array.from({ length: KEYS }, (_, i) => ({
     ...{
       id: `key-${i}`,
-      account: `account-${i % 900}`,
-      secret: `sk-secret-of-a-key-${i}-${'x'.repeat(400)}`,
+      account: `account-${i % 100}`,
+      secret: `sk-secret-of-a-key-${i}-${'x'.repeat(480)}`,
     },
   })),
 }
@@ -66,8 +66,9 @@ describe('a large config file', () => {
 
   const limits = { rpm: 60, tpm: 20_000 }
   const note = 'a text\n- id: none\n  - id: of a list\n\nkeys:\n  - none'
-  const noted = { ...config, keys: config.keys.map((key) => ({ ...key, note, limits })) }
+  const noted = { ...config, keys: config.keys.slice(0, 1500).map((key) => ({ ...key, note, limits })) }
   const apart = { ...noted, keys: noted.keys.map((key) => ({ ...key, limits: { ...limits } })) }
+  let written: ReturnType<typeof readHere> | undefined
   for (const [how, text] of [
     ['with indented lists', dump(apart)],
     ['with lists that are not indented', dump(apart, { seqNoIndent: true })],
@@ -77,8 +78,8 @@ describe('a large config file', () => {
     ['with anchors', dump(noted)],
   ] as const) {
     it(`of YAML has the content that was written, ${how}`, async (t) => {
-      const written = await readHere(await placeOf(t, 'a.json', JSON.stringify(noted)))
-      assert.deepEqual(await readConfig(await placeOf(t, 'a.yaml', text)), written)
+      written ??= readHere(await placeOf(t, 'a.json', JSON.stringify(noted)))
+      assert.deepEqual(await readConfig(await placeOf(t, 'a.yaml', text)), await written)
     })
   }
 
@@ -109,7 +110,11 @@ describe('a large config file', () => {
   })
 
   it('whose objects need far more memory than its text is read, too', async (t) => {
-    const place = await placeOf(t, 'a.yaml', `odd: [${'1,'.repeat(1_000_000)}]\n${dump(config)}`)
+    const place = await placeOf(
+      t,
+      'a.yaml',
+      `odd: [${'1,'.repeat(1_000_000)}]\n${dump({ ...config, keys: [] })}`,
+    )
     await assert.rejects(readConfig(place), { message: 'odd: is not a known member' })
   })
 })

@@ -105,7 +105,7 @@ describe('charges on their way to a ledger that is far away', () => {
       assert.deepEqual(await world.spent(), made)
       assert.deepEqual((await world.ledger.books.check()).violations, [])
     })
-    await fc.assert(runs, { numRuns: 20, endOnFailure: true })
+    await fc.assert(runs, { numRuns: 8, endOnFailure: true })
   })
 
   it('are each charged once or undone, whatever is lost, locked, refused and cut off', async () => {
@@ -173,6 +173,6 @@ describe('charges on their way to a ledger that is far away', () => {
       const { leased, violations } = await ledger.books.check()
       assert.deepEqual([leased, violations], [0n, []])
     })
-    await fc.assert(runs, { numRuns: 30, endOnFailure: true })
+    await fc.assert(runs, { numRuns: 12, endOnFailure: true })
   })
 })

@@ -259,12 +259,14 @@ export const TABLE: readonly FaultRow[] = [
   ]),
 ]
 
-/** An error for each status and code. The table covers the others. */
-export const DISTINCT: readonly FaultRow[] = [
-  ...new Map(TABLE.map((row): [string, FaultRow] => [`${row[1]} ${row[3]}`, row])).values(),
-]
+const firstOfEach = (rows: readonly FaultRow[], ways: (row: FaultRow) => unknown[]): FaultRow[] =>
+  rows.filter((row, i) => rows.findIndex((other) => `${ways(row)}` === `${ways(other)}`) === i)
 
 /** Errors that name their status under status 200. */
-export const NAMED: readonly FaultRow[] = DISTINCT.filter(([, status]) => status !== 499 && status < 520).map(
-  ([what, status, error, ...rest]) => [what, status, { ...(error as object), status }, ...rest],
-)
+export const NAMED: readonly FaultRow[] = firstOfEach(TABLE, ([, status, , code]) => [status, code])
+  .filter(([, status]) => status !== 499 && status < 520)
+  .map(([what, status, error, ...rest]) => [what, status, { ...(error as object), status }, ...rest])
+
+/** One of the rows for each thing that a line and its callers can notice of an error. */
+export const noticed = (rows: readonly FaultRow[]): FaultRow[] =>
+  firstOfEach(rows, ([, , , code, fault, next, , restMs]) => [code, fault, next, restMs])

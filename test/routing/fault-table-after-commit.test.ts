@@ -6,7 +6,7 @@ import { cleaningUp } from '../support/clean-up.ts'
 import { dataOf, eventsOf, type Mode, modeName, STREAMS } from '../support/exchange.ts'
 import { startUpstream, stream } from '../support/scripted-upstream.ts'
 import { faultGateway, priceOf } from './fault-gateway.ts'
-import { NAMED } from './fault-rows.ts'
+import { NAMED, noticed } from './fault-rows.ts'
 import { closedBy } from './line-states.ts'
 
 const MODELS = ['chat', 'other']
@@ -29,7 +29,7 @@ const errorEvent =
   }
 
 /** The cause is the same for every error event: the line has begun an answer that it does not finish. */
-const ERRORS = NAMED.map(
+const ERRORS = noticed(NAMED).map(
   ([what, status, error]): Row => ({
     what: `an error event: ${status} about ${what}`,
     breaks: errorEvent(error as object),

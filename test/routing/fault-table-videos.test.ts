@@ -7,7 +7,7 @@ import { closedPort } from '../support/scripted-upstream.ts'
 import { OTHER_KEY, startVideoGateway } from '../support/video-gateway.ts'
 import { errorOf, VIDEO_PROTOCOLS } from '../support/video-protocols.ts'
 import { json, startVideoUpstream } from '../support/video-upstream.ts'
-import { DISTINCT, type Fault, type FaultRow, NAMED } from './fault-rows.ts'
+import { type Fault, type FaultRow, NAMED, noticed, TABLE } from './fault-rows.ts'
 import { closedBy, restingOn, shutFor } from './line-states.ts'
 
 /** The fate of a create: another line gets it, nobody gets it, or nobody knows and its money stays held. */
@@ -25,18 +25,21 @@ interface Row {
   readonly absent?: boolean
 }
 
-/** An answer that says that the create was not taken: 4xx but for 408, 503 and 529 do. After any other the line may make the video. */
+/** Whether an answer says that the create was not taken. After any other the line may make the video. */
+const refuses = (status: number): boolean =>
+  (status >= 400 && status < 500 && status !== 408) || [503, 529].includes(status)
+
 function refusal(
   [what, status, error, code, fault, next, headers, restMs]: FaultRow,
   under200: boolean,
 ): Row {
-  const refuses = (status >= 400 && status < 500 && status !== 408) || [503, 529].includes(status)
+  const isRefusal = refuses(status)
   return {
     what: `${status} about ${what}${under200 ? ', under 200' : ''}`,
     does: (res) => json(res, under200 ? 200 : status, { error }, headers),
-    code: refuses ? code : 'upstream_error',
+    code: isRefusal ? code : 'upstream_error',
     fault,
-    fate: refuses ? (next ? 'moves' : 'refused') : 'in doubt',
+    fate: isRefusal ? (next ? 'moves' : 'refused') : 'in doubt',
     rests: restMs !== undefined,
   }
 }
@@ -44,8 +47,13 @@ function refusal(
 const DOUBT = { code: 'upstream_error', fault: 'model', fate: 'in doubt' } as const
 const LATE = { ...DOUBT, code: 'upstream_timeout' } as const
 
+/** The words of an error are judged as those of an answer to a chat call. */
+const errorsOf = (rows: readonly FaultRow[]): FaultRow[] =>
+  [true, false].flatMap((refused) => noticed(rows.filter(([, status]) => refuses(status) === refused)))
+
 const ROWS: readonly Row[] = [
-  ...NAMED.map((row) => refusal(row, true)),
+  ...errorsOf(TABLE).map((row) => refusal(row, false)),
+  ...errorsOf(NAMED).map((row) => refusal(row, true)),
   {
     what: 'a connection that is refused',
     does: () => {},
@@ -84,12 +92,7 @@ describe('the answer of an upstream to the create of a video', async () => {
   const nowhere = `http://127.0.0.1:${await closedPort()}`
 
   for (const { kind, path, body } of VIDEO_PROTOCOLS) {
-    // The words of an error are judged as those of an answer to a chat call.
-    const refusals = DISTINCT.map((row) => refusal(row, false))
-    for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of [
-      ...refusals,
-      ...ROWS,
-    ]) {
+    for (const { what, does, code, fault, fate, rests = false, timeouts = {}, absent = false } of ROWS) {
       it(`${what}, ${kind}: ${code}, ${fault}, ${fate}`, async (t) => {
         bad.requests.length = 0
         good.requests.length = 0

@@ -1,15 +1,28 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/outcome.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import { answerJson, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { faultGateway, priceOf } from './fault-gateway.ts'
-import { NAMED, TABLE } from './fault-rows.ts'
+import { NAMED, noticed, TABLE } from './fault-rows.ts'
 import { closedBy } from './line-states.ts'
 
 const MODELS = ['chat', 'other']
 /** The charge for the usage that the working line reports. */
 const ANSWERED = priceOf({ input_tokens: 7, output_tokens: 3 })
+
+describe('the error of an upstream', () => {
+  for (const [form, rows, failureOf] of [
+    ['plain', TABLE, failureOfStatus],
+    ['under 200', NAMED, (_status: number, headers: object, body: unknown) => failureOfError(body, headers)],
+  ] as const)
+    for (const [what, status, error, code, fault, next, headers = {}] of rows)
+      it(`${status} about ${what}, ${form}, is ${code}, ${fault}`, () => {
+        const failure = failureOf(status, headers, { error })
+        assert.deepEqual([failure.code, failure.fault ?? 'none', failure.retryable], [code, fault, next])
+      })
+})
 
 describe('the answer of an upstream', async () => {
   const cleanUp = cleaningUp()
@@ -19,10 +32,9 @@ describe('the answer of an upstream', async () => {
   cleanUp.after(() => good.close())
 
   for (const [form, rows] of [
-    ['plain', TABLE],
-    ['plain under 200', NAMED],
-    // It is read as the whole answer is.
-    ['streamed under 200', NAMED],
+    ['plain', noticed(TABLE)],
+    ['plain under 200', noticed(NAMED)],
+    ['streamed under 200', noticed(NAMED)],
   ] as const) {
     for (const [what, status, error, code, fault, next, headers = {}, restMs] of rows) {
       it(`${status} about ${what}, ${form}: ${code}, ${fault}`, async (t) => {

@@ -53,6 +53,17 @@ describe('the state of a line', () => {
     assertNear(state.tokensPerSecond, 120)
   })
 
+  it('has a state for each of 1,000 names in use that a pattern matches, and one for all others', (t) => {
+    const { state, pass } = stateOn(t)
+    const stateOf = (i: number) => state.modelState(`gpt-${i}`, 'gpt-*')
+    for (let i = 0; i < 1000; i++) stateOf(i).rest(15_000)
+    assert.equal(stateOf(1000), stateOf(1001))
+    assert.notEqual(stateOf(998), stateOf(999))
+    assert.equal(state.models.size, 1001)
+    pass(60_000)
+    assert.notEqual(stateOf(1000), stateOf(1001), 'the others are not in use any more')
+  })
+
   it('keeps a model that has the same name at the upstream, and begins anew with one that has another or is back', (t) => {
     const { state } = stateOn(t)
     const before = ['m', 'n', 'o'].map((id) => state.modelState(id))

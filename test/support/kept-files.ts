@@ -34,9 +34,8 @@ class FileLine {
   }
 
   async start(t: TestContext): Promise<this> {
-    this.upstream = await startUpstream(async (res, { method, path: target, json }) => {
+    this.upstream = await startUpstream(async (res, { path: target }) => {
       const path = target.replace(/\?.*$/, '')
-      if (method === 'POST') return answerJson(res, 200, this.#make(json as object))
       this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#running)
       await new Promise((resolve) => setTimeout(resolve, 2))
       this.#running--
@@ -53,7 +52,7 @@ class FileLine {
     return this
   }
 
-  #make(body: { id?: string }) {
+  make(body: { id?: string }) {
     const { id = `file-${this.#name}/${String(++this.#made.count).padStart(4, '0')}` } = body
     const file = { object: 'file', line: this.#name, ...body, id }
     this.files.set(id, file)
@@ -100,13 +99,7 @@ export class KeptFiles {
   async make(tenant: Tenant, line: 0 | 1, members: object = {}): Promise<string> {
     // The rule prefers its first line; the records say where things are.
     const target = line === 0 ? this.one : this.two
-    const made = (await (
-      await fetch(`${target.upstream.url}/v1/files`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(members),
-      })
-    ).json()) as { id: string }
+    const made = target.make(members)
     const createdAt = ++this.#clock
     const record = {
       kind: 'file',

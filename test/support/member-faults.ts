@@ -35,11 +35,24 @@ export function* memberFaults(
   for (const path of pathsIn(json, [], isOpaque)) {
     const param = paramOf(path)
     if (typeof path.at(-1) === 'string')
-      yield { param, what: `${param} is missing`, json: changed(json, path, undefined) }
+      yield faultOf(param, `${param} is missing`, () => changed(json, path, undefined))
     const own = typeOf(valueAt(json, path))
     for (const value of values)
       if (typeOf(value) !== own)
-        yield { param, what: `${param} is ${JSON.stringify(value)}`, json: changed(json, path, value) }
+        yield faultOf(param, `${param} is ${JSON.stringify(value)}`, () => changed(json, path, value))
+  }
+}
+
+/** Most faults of a long value are left out by who asks for them: only the others are made. */
+function faultOf(param: string, what: string, make: () => Json): MemberFault {
+  let json: Json | undefined
+  return {
+    param,
+    what,
+    get json() {
+      json ??= make()
+      return json
+    },
   }
 }
 

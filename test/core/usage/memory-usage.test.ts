@@ -139,7 +139,7 @@ describe('usage in memory, read', () => {
     const END = START + 11 * HOUR
     add(store, START, { user: 'ann' })
     // Without users and tags, rows take no room.
-    for (let i = 0; i < 100_000; i++) add(store, START, { model: `m${i % 1000}` })
+    for (let i = 0; i < 20_000; i++) add(store, START, { model: `m${i % 1000}` })
     for (let i = 1; i < 19_999; i++) add(store, START + (i % 11) * HOUR, { user: `u${i}`, model: 'm' })
     add(store, END, { user: 'bob', tags: { team: 'x' } })
     add(store, END, { user: 'cid', tags: { team: 'y' } })
@@ -157,16 +157,16 @@ describe('usage in memory, read', () => {
       ['x', 1],
     ])
     assert.deepEqual(await read(store, ['user', 'tag:team'], { account: 'b' }), [['cid', 'y', 1]])
-    assert.deepEqual(await read(store, []), [[120_004]])
+    assert.deepEqual(await read(store, []), [[40_004]])
   })
 
   it('tells the users of each account apart, whatever the others make up', async () => {
     const store = new MemoryUsageStore()
     const accounts = ['a', 'b', 'c', 'd']
-    for (let hour = 0; hour < 40; hour++)
+    for (let hour = 0; hour < 15; hour++)
       for (const account of accounts)
         for (let i = 0; i < 2000; i++) add(store, START + hour * HOUR, { account, user: `u${i}` })
-    const AT = START + 40 * HOUR
+    const AT = START + 15 * HOUR
     for (let i = 0; i < 1000; i++) add(store, AT + (i % 50) * HOUR, { account: 'late', user: `u${i % 20}` })
     assert.equal((await read(store, ['user'], { account: 'late' })).length, 20)
     for (const account of accounts)

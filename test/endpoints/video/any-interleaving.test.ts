@@ -45,7 +45,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('deposit' as const), amount: fc.nat(80) }) },
 )
 
-const RUNS = { memory: 50, SQLite: 12, Postgres: 12 } as Record<string, number>
+const RUNS = { memory: 25, SQLite: 5, Postgres: 5 } as Record<string, number>
 
 for (const { name, skip, open } of TASK_BACKENDS) {
   describe(`video tasks on ${name}`, { skip }, () => {

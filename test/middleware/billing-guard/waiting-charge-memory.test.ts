@@ -7,7 +7,7 @@ import { heldBytes } from '../../system/chaos/measures.ts'
 import { ACCOUNTS, billedGateway } from './billed-gateway.ts'
 
 const MiB = 1024 * 1024
-const CALLS = 16
+const CALLS = 10
 
 class AwayLedger extends MemoryLedger {
   isAway = false

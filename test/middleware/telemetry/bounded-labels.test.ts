@@ -4,7 +4,7 @@ import { chatBody } from '../../support/gateway.ts'
 import { chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { KEY, startObserved } from './observed-gateway.ts'
 
-const MADE_UP = 200
+const MADE_UP = 100
 
 test('hundreds of made-up models, keys, paths, methods and headers make no label of their own', async (t) => {
   const upstream = await startUpstream((res) => chatAnswer(res))

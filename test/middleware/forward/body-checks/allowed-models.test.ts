@@ -154,10 +154,10 @@ describe('a key with `allowModels`', () => {
 
   it('costs little for a field of any name', async (t) => {
     const { send } = await restricted(t)
-    // An expression that is tried from each of its characters takes hours.
+    // An expression that is tried from each of its characters takes many minutes.
     for (const piece of [']', '.', '[', '[1', '[]', 'model', 'model.', 'a]', '1'])
       for (const end of ['x', 'model', '']) {
-        const name = `${piece.repeat(1_000_000 / piece.length)}${end}`
+        const name = `${piece.repeat(200_000 / piece.length)}${end}`
         const { status } = await send(URL_TYPE, `${name}=voice`)
         assert.equal(status, 400, `${piece} … ${end}`)
       }
