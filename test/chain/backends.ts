@@ -6,6 +6,7 @@ import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../lib/stores/sql/index.ts'
 import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
 import { cleaningUp } from '../support/clean-up.ts'
+import type { Mode } from '../support/exchange.ts'
 import { STORE_TIMEOUT_MS } from '../support/limited-gateway.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 
@@ -15,10 +16,22 @@ export interface ChainStores {
   readonly claims: IdempotencyStore
 }
 
-/** Runs a suite on the memory stores, and with limits in a real Redis and claims in SQLite. */
-export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) => void): void {
+/** Chooses the modes of the row with this number. */
+type ModesOf = (row: number, modes: readonly Mode[]) => readonly Mode[]
+
+/**
+ * Runs a suite on the memory stores in all modes, and with limits in a real Redis and claims in SQLite in one mode after
+ * the other: the stores know nothing of protocols and streams.
+ */
+export function onEveryBackend(
+  name: string,
+  suite: (fresh: () => ChainStores, modesOf: ModesOf) => void,
+): void {
   describe(`${name}, memory`, () => {
-    suite(() => ({ limits: new MemoryLimitStore(), claims: new MemoryIdempotencyStore() }))
+    suite(
+      () => ({ limits: new MemoryLimitStore(), claims: new MemoryIdempotencyStore() }),
+      (_row, modes) => modes,
+    )
   })
 
   describe(`${name}, Redis and SQLite`, { skip: WITHOUT_REDIS }, () => {
@@ -42,9 +55,12 @@ export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) =
         claims,
       })
     })
-    suite(() => {
-      if (!fresh) throw new Error('the stores are not open yet')
-      return fresh()
-    })
+    suite(
+      () => {
+        if (!fresh) throw new Error('the stores are not open yet')
+        return fresh()
+      },
+      (row, modes) => [modes[row % modes.length] as Mode],
+    )
   })
 }

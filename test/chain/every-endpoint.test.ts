@@ -20,8 +20,11 @@ const CALLERS = [
   { account: { balance: '0' }, key: { quota: '0' } },
 ]
 
-for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOINTS]) {
+const ALL = [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOINTS]
+
+for (const endpoint of ALL) {
   const { path, protocol, free, unread } = endpoint
+  const isFirst = ALL.find((other) => other.protocol === protocol) === endpoint
 
   describe(`a call of ${path}`, async () => {
     const cleanUp = cleaningUp()
@@ -69,8 +72,9 @@ for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOI
       assert.equal(upstream.requests.length, 0)
     })
 
-    for (const [at, { code, when, headers = callerAt(at), before, money, read }] of REFUSALS.entries()) {
-      if ((money && free) || (read && unread)) continue
+    for (const [at, refusal] of REFUSALS.entries()) {
+      const { code, when, headers = callerAt(at), before, money, read, further } = refusal
+      if ((money && free) || (read && unread) || (further && !isFirst)) continue
       it(`is refused in its envelope: ${code}, ${when}`, async () => {
         const bringBack = before === 'the ledger goes away' ? gateway.takeLedgerAway() : () => {}
         if (before === 'a call') assert.equal((await gateway.send(headers)).status, 200)

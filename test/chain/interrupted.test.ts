@@ -29,8 +29,8 @@ const wrongWith =
     else next()
   }
 
-onEveryBackend('a call that is interrupted', (fresh) => {
-  for (const mode of STREAMS) {
+onEveryBackend('a call that is interrupted', (fresh, modesOf) => {
+  for (const mode of modesOf(0, STREAMS)) {
     it(`by its line behind output: its slot comes back, its key is used (${modeName(mode)})`, async (t) => {
       const run = await ChainRun.start(t, fresh(), {
         mode,
@@ -82,7 +82,7 @@ onEveryBackend('a call that is interrupted', (fresh) => {
     })
   }
 
-  for (const mode of MODES) {
+  for (const mode of modesOf(3, MODES)) {
     it(`by its caller before output: slot and key come back, it stays counted (${modeName(mode)})`, async (t) => {
       const run = await ChainRun.start(t, fresh(), { mode, script: () => {} })
       const id = await leaveWhenAsked(run)

@@ -17,6 +17,8 @@ export interface Refusal {
   readonly before?: 'a call' | 'a running call' | 'the ledger goes away'
   /** Refused for its money, so that what is free is not. */
   readonly money?: true
+  /** Another way to the refusal above it, which is the same for every endpoint of a protocol. */
+  readonly further?: true
   /** Refused for what was read of it, so that what is passed on unread is not. */
   readonly read?: true
 }
@@ -31,11 +33,13 @@ export const REFUSALS: readonly Refusal[] = [
   { code: 'missing_credential', when: 'no key is sent', headers: {} },
   { code: 'invalid_credential', when: 'the key is unknown', headers: { authorization: 'Bearer sk-who' } },
   {
+    further: true,
     code: 'invalid_credential',
     when: 'it is the token of a console',
     headers: { authorization: `Bearer ${CONSOLE_TOKEN}` },
   },
   {
+    further: true,
     code: 'invalid_credential',
     when: 'two keys are sent',
     headers: { authorization: 'Bearer sk-caller-0', 'x-api-key': 'sk-who' },
@@ -49,6 +53,7 @@ export const REFUSALS: readonly Refusal[] = [
   { code: 'ip_not_allowed', when: 'the address is another', caller: { key: { allowIps: ['10.1.2.3'] } } },
   { code: 'region_denied', when: 'the region is another', caller: { account: { regions: ['mars'] } } },
   {
+    further: true,
     code: 'region_denied',
     when: 'no line is in a region of the account',
     caller: { account: { lineRegions: ['mars'] } },
@@ -61,6 +66,7 @@ export const REFUSALS: readonly Refusal[] = [
   },
   { code: 'rate_limited', when: 'rpm of the key', caller: { key: { limits: { rpm: 1 } } }, before: 'a call' },
   {
+    further: true,
     code: 'rate_limited',
     when: 'rpm of the account',
     caller: { account: { limits: { rpm: 1 } } },
@@ -68,6 +74,7 @@ export const REFUSALS: readonly Refusal[] = [
   },
   { code: 'rate_limited', when: 'tpm of the key', caller: { key: { limits: { tpm: 1 } } }, read: true },
   {
+    further: true,
     code: 'rate_limited',
     when: 'tpm of the account',
     caller: { account: { limits: { tpm: 1 } } },
@@ -86,6 +93,7 @@ export const REFUSALS: readonly Refusal[] = [
     money: true,
   },
   {
+    further: true,
     code: 'key_quota_exhausted',
     when: 'the quota of the key was spent',
     caller: { key: { quota: '0.019' } },
@@ -99,6 +107,7 @@ export const REFUSALS: readonly Refusal[] = [
     money: true,
   },
   {
+    further: true,
     code: 'insufficient_balance',
     when: 'the account has spent it',
     caller: { account: { balance: '0.019' } },

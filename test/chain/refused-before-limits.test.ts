@@ -61,9 +61,9 @@ const NOTHING_KEPT = {
 const pick = (entry: CallLogEntry, like: object) =>
   Object.fromEntries(Object.keys(like).map((name) => [name, entry[name as keyof CallLogEntry]]))
 
-onEveryBackend('a request refused before the limits takes nothing', (fresh) => {
-  for (const { name, code, status, secret, body } of EARLY) {
-    for (const mode of MODES) {
+onEveryBackend('a request refused before the limits takes nothing', (fresh, modesOf) => {
+  for (const [i, { name, code, status, secret, body }] of EARLY.entries()) {
+    for (const mode of modesOf(i, MODES)) {
       it(`${name} (${modeName(mode)})`, async (t) => {
         const run = await ChainRun.start(t, fresh(), { mode, line: { contextWindow: 4000 } })
         const refused = await run.exchange(body(run.body()), {
@@ -84,7 +84,7 @@ onEveryBackend('a request refused before the limits takes nothing', (fresh) => {
   }
 
   describe('by idempotency', () => {
-    for (const mode of MODES) {
+    for (const mode of modesOf(1, MODES)) {
       it(`replayed and reused behind an answer (${modeName(mode)})`, async (t) => {
         const run = await ChainRun.start(t, fresh(), { mode })
         const first = await run.exchange(run.body(), { key: run.key })
@@ -97,7 +97,7 @@ onEveryBackend('a request refused before the limits takes nothing', (fresh) => {
       })
     }
 
-    for (const mode of STREAMS) {
+    for (const mode of modesOf(0, STREAMS)) {
       // The one slot is taken meanwhile: a claim is looked at first, so neither of them is a 429.
       it(`in use and reused while the first one streams (${modeName(mode)})`, async (t) => {
         await whileRunning(t, mode, async (run, original) => {

@@ -143,9 +143,9 @@ const LATE: readonly LateRefusal[] = [
   },
 ]
 
-onEveryBackend('a call that route ends with nothing produced', (fresh) => {
-  for (const row of LATE) {
-    for (const mode of row.modes ?? MODES) {
+onEveryBackend('a call that route ends with nothing produced', (fresh, modesOf) => {
+  for (const [i, row] of LATE.entries()) {
+    for (const mode of modesOf(i, row.modes ?? MODES)) {
       it(`gives back its slot and its key, and stays counted: ${row.name} (${modeName(mode)})`, async (t) => {
         const run = await ChainRun.start(t, fresh(), { mode, ...row.setting?.(mode) })
         const body = run.body(row.body?.(mode))

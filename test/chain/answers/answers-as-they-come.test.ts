@@ -16,10 +16,9 @@ function fateOf({ line }: Direction, content: Content, reason: StopReason): Fate
 /** The contents on which the meaning of a reason depends. */
 const TELLING = ['text', 'nothing', 'a tool call', 'a refusal']
 
-/** The contents that are played with a reason: all with the reasons that differ, and the telling ones with the others. */
-function formsFor({ line, forms }: Direction, shape: Shape | undefined, reason: StopReason) {
-  const isUsual = shape === undefined || shape === 'deltas'
-  const withAll = [line.plainReasons[0], line.moderated, ...(isUsual ? [null, 'something_new'] : [])]
+/** The contents that are played with a reason: all with those on which the fate depends, and the telling ones with the others. */
+function formsFor({ line, forms }: Direction, reason: StopReason) {
+  const withAll = [line.plainReasons[0], line.moderated]
   return Object.entries(forms).filter(([name]) => withAll.includes(reason) || TELLING.includes(name))
 }
 
@@ -33,7 +32,7 @@ for (const direction of DIRECTIONS) {
       const scene = await sceneOf(direction)
       for (const reason of reasons) {
         it(`ended by ${reason}`, async () => {
-          for (const [name, content] of formsFor(direction, shape, reason)) {
+          for (const [name, content] of formsFor(direction, reason)) {
             const played = await scene.play({ content, reason, shape })
             const fate = fateOf(direction, content, reason)
             assertFate(played, fate, `${name}: ${played.got.text}`)
