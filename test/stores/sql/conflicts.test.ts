@@ -38,6 +38,7 @@ import { webhookDeliveriesContract } from '../../contracts/webhook-deliveries.ts
 import { webhooksContract } from '../../contracts/webhooks.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { notPortable } from './portable-sql.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { changesIn } from './recorded-changes.ts'
@@ -51,6 +52,12 @@ const sent: Sent = new Map()
 
 // A connection costs the server a process.
 const OPTIONS = { ...PATIENT, poolSize: 3 }
+
+/** The same for contracts that begin each test without rows. */
+const emptied = emptiedDatabase(postgresUrl, {
+  ...OPTIONS,
+  via: (url) => statementWire(cleanUp, url, sent, { conflicts: true }),
+})
 
 async function handle() {
   const url = await statementWire(cleanUp, await postgresUrl(), sent, { conflicts: true })
@@ -130,14 +137,14 @@ usageContract(
 keyStoreContract(
   NAME,
   async () => {
-    const { one, close } = await handle()
+    const { db } = await emptied()
     return {
-      keys: new SqlKeyStore(one),
-      accounts: new SqlAccountStore(one),
-      directory: new SqlKeyDirectory(one),
-      ledger: new SqlLedger(one),
-      changes: new SqlChangeLog(one),
-      close,
+      keys: new SqlKeyStore(db),
+      accounts: new SqlAccountStore(db),
+      directory: new SqlKeyDirectory(db),
+      ledger: new SqlLedger(db),
+      changes: new SqlChangeLog(db),
+      close: async () => {},
     }
   },
   WITHOUT_POSTGRES,
@@ -155,13 +162,8 @@ resourceStoreContract(
 ticketStoreContract(
   NAME,
   async () => {
-    const { one, other, close } = await handles()
-    return {
-      tickets: new SqlTicketStore(one),
-      other: new SqlTicketStore(other),
-      changes: new SqlChangeLog(one),
-      close,
-    }
+    const { one, other, ...rest } = await openAdmin()
+    return { tickets: new SqlTicketStore(one), other: new SqlTicketStore(other), ...rest }
   },
   WITHOUT_POSTGRES,
 )
@@ -179,16 +181,16 @@ keyDirectoryContract(
 accountStoreContract(
   NAME,
   async () => {
-    const { one, close } = await handle()
-    const changes = () => changesIn(one)
-    return { accounts: new SqlAccountStore(one), ledger: new SqlLedger(one), changes, close }
+    const { db } = await emptied()
+    const changes = () => changesIn(db)
+    return { accounts: new SqlAccountStore(db), ledger: new SqlLedger(db), changes, close: async () => {} }
   },
   WITHOUT_POSTGRES,
 )
 
 async function openAdmin() {
-  const { one, other, close } = await handles()
-  return { one, other, changes: new SqlChangeLog(one), close }
+  const { db, other } = await emptied()
+  return { one: db, other, changes: new SqlChangeLog(db), close: async () => {} }
 }
 
 operatorStoreContract(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { type CleanUp, cleaningUp } from '../../support/clean-up.ts'
 import { PATIENT } from './temporary-database.ts'
 
@@ -10,27 +10,42 @@ export interface EmptiedDatabase {
   readonly other: Database
 }
 
+/** Options of the handles, and the address through which they reach the database. */
+interface Reached extends OpenDatabaseOptions {
+  /** Defaults to the URL itself. */
+  readonly via?: (url: string) => Promise<string>
+}
+
 /**
  * Opens a database once for many tests, because that takes longer than most of them. Called where `describe` would be.
  *
  * @param url where to get a database that has the tables and no rows.
  */
-export function emptiedDatabase(url: (t: CleanUp) => Promise<string>): () => Promise<EmptiedDatabase> {
+export function emptiedDatabase(
+  url: (t: CleanUp) => Promise<string>,
+  { via, ...options }: Reached = {},
+): () => Promise<EmptiedDatabase> {
   const cleanUp = cleaningUp()
-  let opened: Promise<EmptiedDatabase & { first: ReadonlyMap<string, object[]> }> | undefined
+  let opened: Promise<EmptiedDatabase & { first: ReadonlyMap<string, object[]>; direct: Database }> | undefined
   const open = async () => {
     const at = await url(cleanUp)
-    const [db, other] = [await openDatabase(at, PATIENT), await openDatabase(at, PATIENT)]
-    cleanUp.after(() => Promise.all([db.destroy(), other.destroy()]))
+    const openAt = async (place: string) => {
+      const handle = await openDatabase(place, { ...PATIENT, ...options })
+      cleanUp.after(() => handle.destroy())
+      return handle
+    }
+    const reached = (await via?.(at)) ?? at
+    const [db, other] = [await openAt(reached), await openAt(reached)]
+    const direct = via ? await openAt(at) : db
     const first = new Map<string, object[]>()
-    for (const { name } of await db.introspection.getTables()) first.set(name, await rowsOf(db, name))
-    return { url: at, db, other, first }
+    for (const { name } of await direct.introspection.getTables()) first.set(name, await rowsOf(direct, name))
+    return { url: reached, db, other, direct, first }
   }
   return async () => {
     const isNew = opened === undefined
     opened ??= open()
-    const { first, ...database } = await opened
-    if (!isNew) await restore(database.db, first)
+    const { first, direct, ...database } = await opened
+    if (!isNew) await restore(direct, first)
     return database
   }
 }
