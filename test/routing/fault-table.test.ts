@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
 import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/outcome.ts'
 import { cleaningUp } from '../support/clean-up.ts'
@@ -15,7 +16,11 @@ const ANSWERED = priceOf({ input_tokens: 7, output_tokens: 3 })
 describe('the error of an upstream', () => {
   for (const [form, rows, failureOf] of [
     ['plain', TABLE, failureOfStatus],
-    ['under 200', NAMED, (_status: number, headers: object, body: unknown) => failureOfError(body, headers)],
+    [
+      'under 200',
+      NAMED,
+      (_status: number, headers: IncomingHttpHeaders, body: unknown) => failureOfError(body, headers),
+    ],
   ] as const)
     for (const [what, status, error, code, fault, next, headers = {}] of rows)
       it(`${status} about ${what}, ${form}, is ${code}, ${fault}`, () => {

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { type Database, SqlAnswerStore, SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 const HOUR = 3_600_000
 
@@ -14,14 +14,16 @@ async function parts(db: Database): Promise<string[]> {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`answers that are kept apart: ${name}`, { skip }, () => {
-    it('come in parts that hold up no other writer of a file for long, and take a far database few round trips', async (t) => {
-      const { partBytes } = new SqlAnswerStore(await open(t, await url(t)))
+    it('come in parts that hold up no other writer of a file for long, and take a far database few round trips', async () => {
+      const { partBytes } = new SqlAnswerStore((await emptied()).db)
       assert.equal(partBytes, name === 'SQLite' ? 131_072 : 1_048_576)
     })
 
-    it('are read with their entry, byte by byte, and never by a list', async (t) => {
-      const db = await open(t, await url(t))
+    it('are read with their entry, byte by byte, and never by a list', async () => {
+      const { db } = await emptied()
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
       const bytes = Buffer.from('a\u0000ü😀'.repeat(50))
       const entry = entryAt(Date.now(), { response_body_parts: 60 })
@@ -37,8 +39,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await calls.list({ limit: 5 })).entries, [shown])
     })
 
-    it("are nobody's before their entry points at them, and an entry of before has its own", async (t) => {
-      const db = await open(t, await url(t))
+    it("are nobody's before their entry points at them, and an entry of before has its own", async () => {
+      const { db } = await emptied()
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
       const [old, refused, cut] = [
         entryAt(Date.now(), { response_body: 'old' }),
@@ -54,8 +56,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await parts(db), [`${old.id} 0`, `${cut.id} 0`].sort())
     })
 
-    it('go with their entries, and those without one when no call can be about to write it', async (t) => {
-      const db = await open(t, await url(t))
+    it('go with their entries, and those without one when no call can be about to write it', async () => {
+      const { db } = await emptied()
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
       const now = Date.now()
       const pruned = entryAt(now - 40 * HOUR, { response_body_parts: 20 })

@@ -3,14 +3,15 @@ import { describe, it } from 'node:test'
 import { SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { charge, take } from '../../contracts/ledger-money.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`the notices of budgets: ${name}`, { skip }, () => {
-    it('each share once, by the charge that reaches it, over all processes and changes', async (t) => {
-      const address = await url(t)
-      const [db, other] = [await open(t, address), await open(t, address)]
+    it('each share once, by the charge that reaches it, over all processes and changes', async () => {
+      const { db, other } = await emptied()
       const ledgers = [new SqlLedger(db), new SqlLedger(other)] as const
       await new SqlAccountStore(db).create('acme', PREPAID, originOf())
       const budgets = new SqlBudgetStore(db)
@@ -46,8 +47,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledgers[0].check()).violations, [])
     })
 
-    it('nothing of a charge that is revoked before it is known to be stored, and all of one beside it', async (t) => {
-      const db = await open(t, await url(t))
+    it('nothing of a charge that is revoked before it is known to be stored, and all of one beside it', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       await new SqlAccountStore(db).create('acme', PREPAID, originOf())
       const scope = { account: 'acme', key: null, user: null, tag: null }

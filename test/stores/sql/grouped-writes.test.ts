@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GroupedWrites } from '../../../lib/stores/sql/driver/grouped-writes.ts'
 import type { Database } from '../../../lib/stores/sql/index.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   const together = name === 'SQLite'
   describe(`writes that come while another is done, in ${name}`, { skip }, () => {
-    it(together ? 'go in one transaction, by what they lock' : 'go their own way', async (t) => {
-      const db = await open(t, await url(t))
+    it(together ? 'go in one transaction, by what they lock' : 'go their own way', async () => {
+      const { db } = await emptied()
       const writes = new GroupedWrites(db)
       const seen: [key: string, inTransaction: boolean][] = []
       const write = (key: string) =>
@@ -38,8 +40,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(seen.at(-1), ['alone', false])
     })
 
-    it(together ? 'fail together, and those before and after do not' : 'fail each by itself', async (t) => {
-      const db = await open(t, await url(t))
+    it(together ? 'fail together, and those before and after do not' : 'fail each by itself', async () => {
+      const { db } = await emptied()
       const writes = new GroupedWrites(db)
       const switched = (line: string) =>
         writes.run(line, async (asked) => {
@@ -60,8 +62,8 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     if (!together) return
-    it('are two hundred in a transaction, at most', async (t) => {
-      const db = await open(t, await url(t))
+    it('are two hundred in a transaction, at most', async () => {
+      const { db } = await emptied()
       const transactions = new Map<Database, number>()
       const writes = new GroupedWrites(db)
       await Promise.all(

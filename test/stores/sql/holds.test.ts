@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import type { Hold } from '../../../lib/ledger/hold.ts'
 import { writeTogether } from '../../../lib/stores/sql/driver/write-together.ts'
@@ -12,14 +12,14 @@ import {
 } from '../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
 import { UsageTally } from '../../../lib/stores/sql/usage/usage-tally.ts'
 import { charge } from '../../contracts/ledger-money.ts'
-import { BACKENDS, type Backend } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
 const HOLD: Hold = { id: 'video', account: 'acme', key: 'k', amount: 40n }
 
 /** An account and a key with a hundred each, and what becomes of money that is held of them. */
-async function opened(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function opened(emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   const ledger = new SqlLedger(db)
   await ledger.deposit('acme', 100n, 'opening', 1)
   await ledger.setLimit('key:k', { limited: true, quota: 100n })
@@ -56,9 +56,11 @@ async function opened(t: TestContext, url: Backend['url']) {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`money held in ${name}`, { skip }, () => {
-    it('is judged by the wallets that pay', async (t) => {
-      const { judge, ledger } = await opened(t, url)
+    it('is judged by the wallets that pay', async () => {
+      const { judge, ledger } = await opened(emptied)
       assert.equal(await judge({ ...HOLD, amount: 100n }), undefined)
       assert.equal(await judge({ ...HOLD, amount: 101n }), 'key_quota_exhausted')
       assert.equal(await judge({ ...HOLD, key: null, amount: 101n }), 'insufficient_balance')
@@ -68,8 +70,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await ledger.wallets(['account:nobody', 'key:none']), [])
     })
 
-    it('is held on both wallets, and goes back once', async (t) => {
-      const { hold, release, figures, rows, sound } = await opened(t, url)
+    it('is held on both wallets, and goes back once', async () => {
+      const { hold, release, figures, rows, sound } = await opened(emptied)
       await hold(HOLD)
       assert.deepEqual(await figures(), [
         [0n, 40n, 0n],
@@ -85,15 +87,15 @@ for (const { name, url, skip } of BACKENDS) {
       await sound()
     })
 
-    it('of nothing is not kept', async (t) => {
-      const { hold, rows, sound } = await opened(t, url)
+    it('of nothing is not kept', async () => {
+      const { hold, rows, sound } = await opened(emptied)
       await hold({ ...HOLD, amount: 0n })
       assert.equal(await rows(), 0n)
       await sound()
     })
 
-    it('is charged what it cost, once, beyond what was held as an overrun', async (t) => {
-      const { hold, charge, figures, charges, rows, sound } = await opened(t, url)
+    it('is charged what it cost, once, beyond what was held as an overrun', async () => {
+      const { hold, charge, figures, charges, rows, sound } = await opened(emptied)
       await hold(HOLD)
       for (const cost of [45n, 7n]) await charge(cost)
       assert.deepEqual(await figures(), [
@@ -104,8 +106,8 @@ for (const { name, url, skip } of BACKENDS) {
       await sound()
     })
 
-    it('is charged for nothing where it cost nothing, and is free again', async (t) => {
-      const { hold, charge, figures, charges, rows } = await opened(t, url)
+    it('is charged for nothing where it cost nothing, and is free again', async () => {
+      const { hold, charge, figures, charges, rows } = await opened(emptied)
       await hold(HOLD)
       await charge(0n)
       assert.deepEqual(await figures(), [
@@ -115,15 +117,15 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual([await charges(), await rows()], [1, 0n])
     })
 
-    it('is no charge at all where nothing was held and nothing was used', async (t) => {
-      const { charge, charges, ledger } = await opened(t, url)
+    it('is no charge at all where nothing was held and nothing was used', async () => {
+      const { charge, charges, ledger } = await opened(emptied)
       await charge(0n, { ...HOLD, account: 'nobody', key: null })
       assert.equal(await charges(), 0)
       assert.deepEqual(await ledger.wallets(['account:nobody']), [])
     })
 
-    it('opens the wallets of what is charged, without limits, where they are not there', async (t) => {
-      const { charge, ledger, sound } = await opened(t, url)
+    it('opens the wallets of what is charged, without limits, where they are not there', async () => {
+      const { charge, ledger, sound } = await opened(emptied)
       await charge(6n, { ...HOLD, account: 'globex', key: 'other' })
       const paying = await ledger.wallets(['account:globex', 'key:other'])
       assert.deepEqual(
@@ -136,8 +138,8 @@ for (const { name, url, skip } of BACKENDS) {
       await sound()
     })
 
-    it('goes back whole where its request is charged already', async (t) => {
-      const { hold, charge: chargeHold, figures, charges, ledger, sound } = await opened(t, url)
+    it('goes back whole where its request is charged already', async () => {
+      const { hold, charge: chargeHold, figures, charges, ledger, sound } = await opened(emptied)
       await hold(HOLD)
       await ledger.settle([charge('acme', 3n, { requestId: 'video', key: 'k' })])
       await chargeHold(9n)

@@ -4,6 +4,7 @@ import { type KyselyPlugin, type RawBuilder, sql } from 'kysely'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { pruneMinutes, pruneUsage } from '../../../lib/stores/sql/usage/sql-usage-counter.ts'
 import { charge, draw, leaseOf, voidOf } from '../../contracts/ledger-money.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
@@ -139,10 +140,12 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
 ]
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a check of the ledger in ${name}`, { skip }, () => {
     for (const [what, damage, violations] of DAMAGES) {
-      it(`tells of ${what}`, async (t) => {
-        const db = await open(t, await url(t))
+      it(`tells of ${what}`, async () => {
+        const { db } = await emptied()
         const ledger = new SqlLedger(db)
         await ledger.deposit('acme', 900n, 'first', 1)
         await ledger.deposit('acme', 100n, 'more', 1)
@@ -165,8 +168,8 @@ for (const { name, url, skip } of BACKENDS) {
       })
     }
 
-    it('does not miss what was pruned of users and tags, and nothing else', async (t) => {
-      const db = await open(t, await url(t))
+    it('does not miss what was pruned of users and tags, and nothing else', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       const [january, march] = [Date.UTC(2026, 0, 31), Date.UTC(2026, 2, 20)]
       await ledger.settle([charge('acme', 5n, { at: january }), charge('acme', 7n, { at: march })])
@@ -179,8 +182,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('does not miss what was pruned of minutes, and nothing else', async (t) => {
-      const db = await open(t, await url(t))
+    it('does not miss what was pruned of minutes, and nothing else', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       const hour = Date.UTC(2026, 2, 20, 7)
       await ledger.settle([charge('acme', 5n, { at: hour - 1 }), charge('acme', 7n, { at: hour })])
@@ -193,8 +196,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('goes through more accounts with usage than it reads at a time', async (t) => {
-      const db = await open(t, await url(t))
+    it('goes through more accounts with usage than it reads at a time', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       await ledger.settle(Array.from({ length: 501 }, (_, i) => charge(`acme-${i}`, 5n)))
       assert.deepEqual((await ledger.check()).violations, [])
@@ -204,8 +207,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('adds up a bounded number of rows of usage a statement, however many an account has', async (t) => {
-      const db = await open(t, await url(t))
+    it('adds up a bounded number of rows of usage a statement, however many an account has', async () => {
+      const { db } = await emptied()
       const asked: string[] = []
       const overheard: KyselyPlugin = {
         transformQuery({ node, queryId }) {
@@ -245,8 +248,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal((await ledger.check()).spent, 5n)
     })
 
-    it('goes through more of every kind of row than it reads at a time', async (t) => {
-      const db = await open(t, await url(t))
+    it('goes through more of every kind of row than it reads at a time', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       const many = sql`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 4001)`
       const each = sql`from numbers`
@@ -271,8 +274,8 @@ for (const { name, url, skip } of BACKENDS) {
       })
     })
 
-    it('goes through more charges than it reads at a time', async (t) => {
-      const db = await open(t, await url(t))
+    it('goes through more charges than it reads at a time', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       await ledger.settle([charge('acme', 0n, { requestId: 'req_0', key: 'k' })])
       await sql`

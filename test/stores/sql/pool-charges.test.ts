@@ -7,13 +7,15 @@ import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { charge, fresh, prepaid } from '../../contracts/ledger-money.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a charge of a pool in ${name}`, { skip }, () => {
     it('is stored with its terms where its account has too many users to tell apart', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       const account = await prepaid(ledger, 1_000_000n)
       const at = Date.now()

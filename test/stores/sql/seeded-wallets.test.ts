@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import type { KeySeed } from '../../../lib/middleware/authenticate/index.ts'
 import { SqlLedger, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
 import { charge } from '../../contracts/ledger-money.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 const SEED: KeySeed = {
   accounts: [{ id: 'acme', balance: '25.000000001' }, { id: 'globex' }, { id: 'zero', balance: '0' }],
@@ -16,9 +16,11 @@ const SEED: KeySeed = {
 const WALLETS = ['account:acme', 'account:globex', 'account:zero', 'key:k1', 'key:k2'] as const
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`wallets of seeded accounts and keys in ${name}`, { skip }, () => {
-    it('are limited where a balance or quota is given, and the balance is a deposit', async (t) => {
-      const db = await open(t, await url(t))
+    it('are limited where a balance or quota is given, and the balance is a deposit', async () => {
+      const { db } = await emptied()
       await seedAccountsAndKeys(db, SEED)
       const ledger = new SqlLedger(db)
       const statements = await ledger.wallets(WALLETS)
@@ -36,8 +38,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('take over the money that came before them', async (t) => {
-      const db = await open(t, await url(t))
+    it('take over the money that came before them', async () => {
+      const { db } = await emptied()
       const ledger = new SqlLedger(db)
       await ledger.settle([charge('acme', 7n, { key: 'k1' }), charge('globex', 2n)])
       await ledger.deposit('acme', 3n, 'early', 1)
@@ -56,8 +58,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('stay as they are where the account was there already', async (t) => {
-      const db = await open(t, await url(t))
+    it('stay as they are where the account was there already', async () => {
+      const { db } = await emptied()
       await seedAccountsAndKeys(db, SEED)
       await db.deleteFrom('seeds').execute()
       const logger = { info() {}, warn() {}, error() {} }

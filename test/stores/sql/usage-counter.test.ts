@@ -12,8 +12,8 @@ import {
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge } from '../../contracts/ledger-money.ts'
 import { untilAsync } from '../../support/until.ts'
+import { emptiedDatabase } from './emptied-database.ts'
 import { BACKENDS } from './postgres-database.ts'
-import { open } from './temporary-database.ts'
 
 const MONTH_MS = 31 * 86_400_000
 const monthsAgo = (months: number) => Date.now() - months * MONTH_MS
@@ -49,9 +49,11 @@ async function byUser(db: Database): Promise<unknown[]> {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`usage of users and tags in ${name}`, { skip }, () => {
     it('is kept for 25 months, or as long as is said, and all other usage for good', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       const ledger = await filled(db)
       assert.deepEqual(await run(t, db), [])
       assert.deepEqual(await byUser(db), [
@@ -71,7 +73,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is kept for good if it is to be kept for longer than dates reach, and nothing fails', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       await filled(db)
       for (const time of [Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER])
         assert.deepEqual(await run(t, db, time), [])
@@ -82,7 +84,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is kept for another time at once when that is changed', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       await filled(db)
       const counter = new SqlUsageCounter(db)
       t.after(() => counter.close())
@@ -96,7 +98,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is deleted by a process that lives for long, too, within an hour', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       const after = setTimeout
       const inTime = (ms?: number) => (ms === 3_600_000 ? 5 : ms)
       const soon = (run: () => void, ms?: number) => after(run, inTime(ms))
@@ -110,7 +112,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('is deleted also while a call cannot be counted', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       const ledger = await filled(db)
       await sql`insert into calls (id, account, status, created_at, entry) values ('req_0', 'acme', 200, 1, '{')`.execute(
         db,
@@ -125,7 +127,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('and all other usage of calls that were logged while it was locked is counted once', async (t) => {
-      const db = await open(t, await url(t))
+      const { db } = await emptied()
       const refusal = { status: 429, outcome: 'refused', error_code: 'rate_limited' } as const
       const at = Date.now() - 3 * 86_400_000
       const entries = Array.from({ length: REFUSED }, (_, i) =>

@@ -4,8 +4,8 @@ import type { CallLogEntry } from '../../../../lib/middleware/call-log/index.ts'
 import { type Database, SqlCallStore, SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
 import { charge, prepaid } from '../../../contracts/ledger-money.ts'
+import { emptiedDatabase } from '../emptied-database.ts'
 import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 
@@ -34,9 +34,11 @@ const LABELS: readonly (readonly [Partial<CallLogEntry>, readonly string[]])[] =
 ]
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`the labels by which calls are found: ${name}`, { skip }, () => {
-    it('are the same of appended calls and of settled ones', async (t) => {
-      const db = await open(t, await url(t))
+    it('are the same of appended calls and of settled ones', async () => {
+      const { db } = await emptied()
       const [store, ledger] = [new SqlCallStore(db), new SqlLedger(db)]
       const account = await prepaid(ledger, 1n)
       const expected: string[] = []
@@ -49,8 +51,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await labels(db), expected.sort())
     })
 
-    it('go with their calls, and those of others stay', async (t) => {
-      const db = await open(t, await url(t))
+    it('go with their calls, and those of others stay', async () => {
+      const { db } = await emptied()
       const store = new SqlCallStore(db)
       const members = { key: null, model: null, duration_ms: 70_000 }
       const [old, kept] = [entryAt(NOW, members), entryAt(NOW + 1000, members)]

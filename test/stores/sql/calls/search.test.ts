@@ -4,8 +4,8 @@ import type { AttemptSummary } from '../../../../lib/core/call/index.ts'
 import type { CallLogEntry, CallQuery } from '../../../../lib/middleware/call-log/index.ts'
 import { SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
+import { emptiedDatabase } from '../emptied-database.ts'
 import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
 const CALLS = 1500
@@ -31,9 +31,11 @@ async function searched(store: SqlCallStore, query: CallQuery): Promise<{ found:
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a search through many calls: ${name}`, { skip }, () => {
-    it('finds those that took so long, whatever time is asked for, with an account and without one', async (t) => {
-      const store = new SqlCallStore(await open(t, await url(t)))
+    it('finds those that took so long, whatever time is asked for, with an account and without one', async () => {
+      const store = new SqlCallStore((await emptied()).db)
       const entries = TOOK_MS.map((duration_ms, i) =>
         entryAt(NOON + i, { duration_ms, account: i % 3 === 0 ? 'globex' : 'acme' }),
       )
@@ -50,8 +52,8 @@ for (const { name, url, skip } of BACKENDS) {
         }
     })
 
-    it('finds what passes several filters of which each has many, page by page, and all of it', async (t) => {
-      const store = new SqlCallStore(await open(t, await url(t)))
+    it('finds what passes several filters of which each has many, page by page, and all of it', async () => {
+      const store = new SqlCallStore((await emptied()).db)
       const entries = Array.from({ length: CALLS }, (_, i) =>
         entryAt(NOON + i, {
           account: i % 5 === 0 ? 'globex' : 'acme',
@@ -92,8 +94,8 @@ for (const { name, url, skip } of BACKENDS) {
       }
     })
 
-    it('of an account finds none of another by its key or line, however long its calls took', async (t) => {
-      const store = new SqlCallStore(await open(t, await url(t)))
+    it('of an account finds none of another by its key or line, however long its calls took', async () => {
+      const store = new SqlCallStore((await emptied()).db)
       const rare = (i: number) => i % 31 === 4
       const attempts = [{ line: 'us' } as AttemptSummary]
       const entries = Array.from({ length: 800 }, (_, i) =>

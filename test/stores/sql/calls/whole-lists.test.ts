@@ -3,15 +3,17 @@ import { describe, it } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { type Database, SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
+import { emptiedDatabase } from '../emptied-database.ts'
 import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a page of calls that one index has: ${name}`, { skip }, () => {
-    it('is read by one statement, however many calls it has', async (t) => {
-      const db = await open(t, await url(t))
+    it('is read by one statement, however many calls it has', async () => {
+      const { db } = await emptied()
       const entries = Array.from({ length: 600 }, (_, i) => entryAt(NOON + i, { user: 'ann' }))
       await new SqlCallStore(db).append(entries)
       let statements = 0

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { BudgetPeriod, WalletId } from '../../../../lib/ledger/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
 import { SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../../lib/stores/sql/index.ts'
@@ -11,14 +11,14 @@ import {
 } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
 import { UsageTally } from '../../../../lib/stores/sql/usage/usage-tally.ts'
 import { originOf, PREPAID } from '../../../contracts/account-money.ts'
-import { BACKENDS, type Backend } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
+import { BACKENDS } from '../postgres-database.ts'
 
 const [ONE, OTHER]: WalletId[] = ['budget:b1:1', 'budget:b2:1'] as const
 
 /** The account `acme` with a thousand, and two budgets of a hundred each; two holds of forty on all of them. */
-async function world(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function world(emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   const ledger = new SqlLedger(db)
   await new SqlAccountStore(db).create('acme', PREPAID, originOf())
   await ledger.deposit('acme', 1000n, 'opening', 1)
@@ -56,9 +56,11 @@ async function world(t: TestContext, url: Backend['url']) {
 const SECOND = ['second', `second ${ONE}`, `second ${OTHER}`]
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`money held of budgets too: ${name}`, { skip }, () => {
-    it('is charged to each of them, told where a share is reached, and its parts go with it', async (t) => {
-      const { db, ledger, standing, payer, figures, held, told } = await world(t, url)
+    it('is charged to each of them, told where a share is reached, and its parts go with it', async () => {
+      const { db, ledger, standing, payer, figures, held, told } = await world(emptied)
       const usage = new UsageTally()
       const given = { ...payer, amount: 50n, at: 7, basis: '[]' }
       const writes = chargeHold(standing, given, usage)
@@ -74,8 +76,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('goes back to each of them, once, and so do its parts', async (t) => {
-      const { db, ledger, standing, payer, figures, held } = await world(t, url)
+    it('goes back to each of them, once, and so do its parts', async () => {
+      const { db, ledger, standing, payer, figures, held } = await world(emptied)
       const writes = releaseHold(standing, payer)
       assert.deepEqual([await writeTogether(db, writes), await writeTogether(db, writes)], [true, false])
       assert.deepEqual(await figures(), [
@@ -87,8 +89,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('is released without a word where nothing is held, though its wallets are not there', async (t) => {
-      const { db, figures } = await world(t, url)
+    it('is released without a word where nothing is held, though its wallets are not there', async () => {
+      const { db, figures } = await world(emptied)
       const nothing = { held: 0n, budgets: ['budget:none:1' as const], charged: false }
       const payer = { requestId: 'third', account: 'nobody', key: 'none' }
       assert.equal(await writeTogether(db, releaseHold(nothing, payer)), true)
@@ -102,8 +104,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('is not opened twice under one name, nor where a budget has not that much left', async (t) => {
-      const { db, budgets, held, figures } = await world(t, url)
+    it('is not opened twice under one name, nor where a budget has not that much left', async () => {
+      const { db, budgets, held, figures } = await world(emptied)
       const before = [await held(), await figures()]
       const hold = { account: 'acme', key: null, budgets }
       const again = openHold({ ...hold, id: 'first', amount: 1n })

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { WalletId } from '../../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { carrySpending } from '../../../../lib/stores/sql/ledger/carry-spending.ts'
 import { charge, voidOf } from '../../../contracts/ledger-money.ts'
-import { BACKENDS, type Backend } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
+import { BACKENDS } from '../postgres-database.ts'
 
 const BUDGET: WalletId = 'budget:b1:1'
 
-async function world(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function world(emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   const ledger = new SqlLedger(db)
   /** Carries the spending of a range of ids forward, and deletes its charges; how many those were. */
   const carried = (from: string, to: string) =>
@@ -34,9 +34,11 @@ async function world(t: TestContext, url: Backend['url']) {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`spending that is carried forward: ${name}`, { skip }, () => {
-    it('is what the charges of a range come to, less its voids, for each wallet that pays', async (t) => {
-      const { ledger, carried, rows, ids, sound } = await world(t, url)
+    it('is what the charges of a range come to, less its voids, for each wallet that pays', async () => {
+      const { ledger, carried, rows, ids, sound } = await world(emptied)
       const of = (requestId: string, amount: bigint, key: string | null = null, budgets?: WalletId[]) =>
         charge('acme', amount, { requestId, key, ...(budgets && { budgets }) })
       const undone = of('r3', 100n, 'k')
@@ -67,8 +69,8 @@ for (const { name, url, skip } of BACKENDS) {
       await sound()
     })
 
-    it('counts the void of a charge against the budgets of the charge, and keeps voids of other ranges', async (t) => {
-      const { ledger, carried, rows, ids, sound } = await world(t, url)
+    it('counts the void of a charge against the budgets of the charge, and keeps voids of other ranges', async () => {
+      const { ledger, carried, rows, ids, sound } = await world(emptied)
       const undone = ['r1', 'r2', 'r3'].map((requestId) =>
         charge('acme', 9n, { requestId, key: 'k', budgets: [BUDGET] }),
       )
@@ -80,8 +82,8 @@ for (const { name, url, skip } of BACKENDS) {
       await sound()
     })
 
-    it('of a budget goes with the wallet of its period, and that of others stays', async (t) => {
-      const { db, ledger, carried, rows, sound } = await world(t, url)
+    it('of a budget goes with the wallet of its period, and that of others stays', async () => {
+      const { db, ledger, carried, rows, sound } = await world(emptied)
       const other: WalletId = 'budget:b2:1'
       const spend = (requestId: string) =>
         ledger.settle([

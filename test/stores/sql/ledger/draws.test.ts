@@ -3,14 +3,16 @@ import { describe, it } from 'node:test'
 import { accountWallet, MemoryLedger } from '../../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { assertSound, charge, draw, figures, leaseOf } from '../../../contracts/ledger-money.ts'
+import { emptiedDatabase } from '../emptied-database.ts'
 import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a charge that names a lease of another wallet: ${name}`, { skip }, () => {
     for (const amount of [3n, 40n, 41n])
-      it(`takes nothing of that, as where there is no such lease, for ${amount}`, async (t) => {
-        for (const ledger of [new SqlLedger(await open(t, await url(t))), new MemoryLedger()]) {
+      it(`takes nothing of that, as where there is no such lease, for ${amount}`, async () => {
+        for (const ledger of [new SqlLedger((await emptied()).db), new MemoryLedger()]) {
           await ledger.deposit('acme', 1000n, 'opening', 1)
           await ledger.deposit('globex', 1000n, 'opening', 1)
           const theirs = await leaseOf(ledger, accountWallet('acme'), 40n)
@@ -27,8 +29,8 @@ for (const { name, url, skip } of BACKENDS) {
   })
   describe(`a charge that draws on one of several leases of a wallet: ${name}`, { skip }, () => {
     for (const amount of [3n, 40n, 41n])
-      it(`leaves the others as they are, for ${amount}`, async (t) => {
-        for (const ledger of [new SqlLedger(await open(t, await url(t))), new MemoryLedger()]) {
+      it(`leaves the others as they are, for ${amount}`, async () => {
+        for (const ledger of [new SqlLedger((await emptied()).db), new MemoryLedger()]) {
           await ledger.deposit('acme', 1000n, 'opening', 1)
           const wallet = accountWallet('acme')
           const [own, other] = [await leaseOf(ledger, wallet, 40n), await leaseOf(ledger, wallet, 60n)]

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { MAX_AMOUNT } from '../../../../lib/core/catalog/money.ts'
 import { accountWallet, keyWallet } from '../../../../lib/ledger/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
@@ -9,20 +9,22 @@ import { chargeHold } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.t
 import { UsageTally } from '../../../../lib/stores/sql/usage/usage-tally.ts'
 import { charge, draw, figuresOf, take } from '../../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { BACKENDS, type Backend, postgresUrl } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
+import { BACKENDS, postgresUrl } from '../postgres-database.ts'
 
 const EDGES = [-MAX_AMOUNT, -MAX_AMOUNT + 1n, -1n, 0n, 1n, MAX_AMOUNT - 1n, MAX_AMOUNT]
 
-async function opened(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function opened(emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   return { db, ledger: new SqlLedger(db) }
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`figures at the ends of 64 bits: ${name}`, { skip }, () => {
-    it('take every deposit whose sum fits, and refuse every other', async (t) => {
-      const { ledger } = await opened(t, url)
+    it('take every deposit whose sum fits, and refuse every other', async () => {
+      const { ledger } = await opened(emptied)
       for (const funds of EDGES)
         for (const amount of EDGES) {
           const account = `${funds} ${amount}`
@@ -38,8 +40,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('take every charge whose sums fit, and refuse every other whole', async (t) => {
-      const { db, ledger } = await opened(t, url)
+    it('take every charge whose sums fit, and refuse every other whole', async () => {
+      const { db, ledger } = await opened(emptied)
       for (const [i, [spent, overrun, cost, fits]] of (
         [
           [0n, 0n, MAX_AMOUNT, true],
@@ -74,8 +76,8 @@ for (const { name, url, skip } of BACKENDS) {
   })
 
   describe(`the charge of a hold at the ends of 64 bits: ${name}`, { skip }, () => {
-    it('is not written where the overrun or the sum would not fit, and nothing of it is', async (t) => {
-      const { db, ledger } = await opened(t, url)
+    it('is not written where the overrun or the sum would not fit, and nothing of it is', async () => {
+      const { db, ledger } = await opened(emptied)
       for (const [i, [spent, overrun, cost, fits]] of (
         [
           [0n, MAX_AMOUNT - 5n, 12n, true],
@@ -108,8 +110,8 @@ for (const { name, url, skip } of BACKENDS) {
   })
 
   describe(`movements that rely on what was read: ${name}`, { skip }, () => {
-    it('are written while the funds are so, and not at all once they are others', async (t) => {
-      const { db, ledger } = await opened(t, url)
+    it('are written while the funds are so, and not at all once they are others', async () => {
+      const { db, ledger } = await opened(emptied)
       await ledger.deposit('acme', 70n, 'opening', 1)
       await ledger.deposit('beside', 69n, 'opening', 1)
       const given = (reference: string, amount: bigint) => ({ reference, amount, at: 2, reason: 'a gift' })
@@ -129,8 +131,8 @@ for (const { name, url, skip } of BACKENDS) {
   })
 
   describe(`many wallets at once: ${name}`, { skip }, () => {
-    it('are stated in the order asked for, however many a statement reads', async (t) => {
-      const { db, ledger } = await opened(t, url)
+    it('are stated in the order asked for, however many a statement reads', async () => {
+      const { db, ledger } = await opened(emptied)
       const keys = Array.from({ length: 2001 }, (_, i) => keyWallet(`k${i}`))
       const figures = { limited: 1, spent: 0n, leased: 0n, overrun: 0n }
       for (let i = 0; i < keys.length; i += 500)
@@ -145,8 +147,8 @@ for (const { name, url, skip } of BACKENDS) {
       )
     })
 
-    it('of a batch are changed each for itself where one of them is not there', async (t) => {
-      const { ledger } = await opened(t, url)
+    it('of a batch are changed each for itself where one of them is not there', async () => {
+      const { ledger } = await opened(emptied)
       await ledger.deposit('acme', 10n, 'opening', 1)
       const wallets = [accountWallet('nobody'), accountWallet('acme'), keyWallet('none')] as const
       const answers = await ledger.change(

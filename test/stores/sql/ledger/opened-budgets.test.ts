@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { budgetWallet } from '../../../../lib/ledger/budgets/budget.ts'
 import type { WalletId } from '../../../../lib/ledger/index.ts'
 import {
@@ -10,15 +10,15 @@ import {
 } from '../../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../../contracts/account-money.ts'
 import { charge, take } from '../../../contracts/ledger-money.ts'
-import { BACKENDS, type Backend } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
+import { BACKENDS } from '../postgres-database.ts'
 
 const DAY_MS = 86_400_000
 const AT = 1_700_000_000_000
 
 /** The account `acme` with budgets of some terms, and one that is deleted. */
-async function world(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function world(emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   await new SqlAccountStore(db).create('acme', PREPAID, originOf())
   const budgets = new SqlBudgetStore(db)
   const scope = { account: 'acme', key: null, user: null, tag: null }
@@ -60,9 +60,11 @@ async function told(db: Database): Promise<string[]> {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`the wallet of a period that nobody has spent in: ${name}`, { skip }, () => {
-    it('has the terms of its budget, and only counts for one that is deleted or was never there', async (t) => {
-      const { db, ledger } = await world(t, url)
+    it('has the terms of its budget, and only counts for one that is deleted or was never there', async () => {
+      const { db, ledger } = await world(emptied)
       const ids = ['hard', 'soft', 'gone', 'never'].map((id) => budgetWallet(id, 1))
       const answers = await ledger.change(
         'p',
@@ -99,8 +101,8 @@ for (const { name, url, skip } of BACKENDS) {
       )
     })
 
-    it('is opened for a charge too that held nothing of it, and the charge counts there', async (t) => {
-      const { ledger } = await world(t, url)
+    it('is opened for a charge too that held nothing of it, and the charge counts there', async () => {
+      const { ledger } = await world(emptied)
       const budgets = [budgetWallet('hard', 1), budgetWallet('soft', 1)]
       assert.deepEqual(await ledger.settle([charge('acme', 7n, { budgets })]), ['written'])
       assert.deepEqual(
@@ -113,8 +115,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('has a hundred of those long past deleted, but for the newest ten, of each budget that is opened, and none of another', async (t) => {
-      const { db, ledger } = await world(t, url)
+    it('has a hundred of those long past deleted, but for the newest ten, of each budget that is opened, and none of another', async () => {
+      const { db, ledger } = await world(emptied)
       await pastWallets(db, 'hard', 130)
       await pastWallets(db, 'soft', 20)
       const [inUse] = await pastWallets(db, 'soft2', 3)
@@ -136,8 +138,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal((await ledger.wallets([inUse as WalletId])).length, 1)
     })
 
-    it('that is long past itself is not deleted by what opens it, nor one of which something is leased', async (t) => {
-      const { db, ledger } = await world(t, url)
+    it('that is long past itself is not deleted by what opens it, nor one of which something is leased', async () => {
+      const { db, ledger } = await world(emptied)
       const leased = await pastWallets(db, 'hard', 2, 1n)
       const old = budgetWallet('hard', Date.now() - 300 * DAY_MS)
       const [answer] = await ledger.change('p', [take('l', old, 5n)])
@@ -147,8 +149,8 @@ for (const { name, url, skip } of BACKENDS) {
   })
 
   describe(`the notice of a budget: ${name}`, { skip }, () => {
-    it('comes in the order of its shares, from the charge on that reaches several', async (t) => {
-      const { db, ledger } = await world(t, url)
+    it('comes in the order of its shares, from the charge on that reaches several', async () => {
+      const { db, ledger } = await world(emptied)
       const [hard, soft] = [budgetWallet('hard', 1), budgetWallet('soft', 1)]
       await ledger.settle([charge('acme', 69n, { at: AT, budgets: [hard, soft] })])
       assert.deepEqual(await told(db), [])
@@ -163,8 +165,8 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(db), ['0 budget.exhausted budget:soft 1 0.00000007', ...all].sort())
     })
 
-    it('once it has refused a call is told then, with what is spent, and not once more when it is spent', async (t) => {
-      const { db, ledger, budgets } = await world(t, url)
+    it('once it has refused a call is told then, with what is spent, and not once more when it is spent', async () => {
+      const { db, ledger, budgets } = await world(emptied)
       const [hard, soft] = [budgetWallet('hard', 1), budgetWallet('soft', 1)]
       await budgets.noteRefusal(hard, AT)
       assert.deepEqual(await told(db), [], 'nobody has spent in that period')
@@ -180,8 +182,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('is not told again after a change of its amount, though the event is deleted since', async (t) => {
-      const { db, ledger, budgets } = await world(t, url)
+    it('is not told again after a change of its amount, though the event is deleted since', async () => {
+      const { db, ledger, budgets } = await world(emptied)
       const scope = { account: 'acme', key: null, user: null, tag: null }
       const terms = { amount: 1000n, hard: true, soft: [0.5, 0.9] }
       const when = { period: 'total', timezone: 'UTC', createdAt: 1 } as const

@@ -4,15 +4,15 @@ import type { WalletId } from '../../../../lib/ledger/index.ts'
 import { ENDED_KEPT_MS } from '../../../../lib/ledger/lease.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { BACKENDS, type Backend, postgresUrl } from '../postgres-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
+import { BACKENDS, postgresUrl } from '../postgres-database.ts'
 import { saveLeases } from '../stored-leases.ts'
-import { open } from '../temporary-database.ts'
 
 const MINUTE_MS = 60_000
 
 /** A ledger whose process has not tidied yet. */
-async function world(t: TestContext, url: Backend['url']) {
-  const db = await open(t, await url(t))
+async function world(t: TestContext, emptied: () => Promise<EmptiedDatabase>) {
+  const { db } = await emptied()
   const now = Date.now()
   t.mock.timers.enable({ apis: ['Date'], now })
   // Whole, so that sums are exact.
@@ -34,9 +34,11 @@ async function world(t: TestContext, url: Backend['url']) {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`a process that renews its leases: ${name}`, { skip }, () => {
     it('deletes leases that ended ten minutes ago, and no others, once a minute', async (t) => {
-      const { db, now, ledger, lease, leasesLeft, pass } = await world(t, url)
+      const { db, now, ledger, lease, leasesLeft, pass } = await world(t, emptied)
       const ended = now - ENDED_KEPT_MS
       await saveLeases(db, [lease('old', ended - 1), lease('just', ended), lease('open', null)])
       await ledger.renew([], now)
@@ -56,7 +58,7 @@ for (const { name, url, skip } of BACKENDS) {
 
     it('deletes them also after its clock was set back', async (t) => {
       for (const by of [1, MINUTE_MS / 2, MINUTE_MS, 86_400_000]) {
-        const { db, now, ledger, lease, leasesLeft, pass } = await world(t, url)
+        const { db, now, ledger, lease, leasesLeft, pass } = await world(t, emptied)
         await ledger.renew([], now)
         t.mock.timers.setTime(now + MINUTE_MS - by)
         pass(MINUTE_MS)
@@ -68,7 +70,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('deletes a thousand of them at a time, and goes on with the next renewal while there are more', async (t) => {
-      const { db, now, ledger, lease, leasesLeft } = await world(t, url)
+      const { db, now, ledger, lease, leasesLeft } = await world(t, emptied)
       await saveLeases(
         db,
         Array.from({ length: 2300 }, (_, i) => lease(`l${i}`, 1)),
@@ -85,8 +87,10 @@ for (const { name, url, skip } of BACKENDS) {
 }
 
 describe('a lease that somebody has locked in Postgres', { skip: WITHOUT_POSTGRES }, () => {
+  const emptied = emptiedDatabase(postgresUrl)
+
   it('is left for another time by who tidies, who waits for nobody', async (t) => {
-    const { db, now, ledger, lease, leasesLeft, pass } = await world(t, postgresUrl)
+    const { db, now, ledger, lease, leasesLeft, pass } = await world(t, emptied)
     await saveLeases(db, [lease('locked', 1), lease('free', 1)])
     await db.transaction().execute(async (trx) => {
       await trx.selectFrom('leases').select('id').where('id', '=', 'locked').forUpdate().execute()

@@ -5,8 +5,8 @@ import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { eventRow, RECORD_EVENTS, recordEvents } from '../../../../lib/stores/sql/webhooks/event-rows.ts'
 import { originOf } from '../../../contracts/account-store.ts'
+import { emptiedDatabase } from '../emptied-database.ts'
 import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
 
 const at = Date.now()
 const exhausted = (budget: string, once?: string) =>
@@ -19,9 +19,11 @@ const exhausted = (budget: string, once?: string) =>
   })
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`events in the outbox of ${name}`, { skip }, () => {
-    it('are there with what they tell, or not at all', async (t) => {
-      const db = await open(t, await url(t))
+    it('are there with what they tell, or not at all', async () => {
+      const { db } = await emptied()
       const kept = exhausted('b1')
       await db.transaction().execute((trx) => recordEvents(trx, [kept]))
       const failed = db.transaction().execute(async (trx) => {
@@ -36,8 +38,8 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('are recorded once by their name, also among the writes of a settlement', async (t) => {
-      const db = await open(t, await url(t))
+    it('are recorded once by their name, also among the writes of a settlement', async () => {
+      const { db } = await emptied()
       const write = (events: readonly ReturnType<typeof exhausted>[]) =>
         writeTogether(db, [{ statement: RECORD_EVENTS, rows: events.map(eventRow) }])
       assert.equal(await write([exhausted('b1', 'b1 2026-11'), exhausted('b2', 'b2 2026-11')]), true)
@@ -50,8 +52,8 @@ for (const { name, url, skip } of BACKENDS) {
       )
     })
 
-    it('have no deliveries to a webhook that is deleted while they are addressed, nor any without an event', async (t) => {
-      const db = await open(t, await url(t))
+    it('have no deliveries to a webhook that is deleted while they are addressed, nor any without an event', async () => {
+      const { db } = await emptied()
       const outbox = new SqlWebhookOutbox(db)
       const webhook = { url: 'https://hooks.example/', events: null, description: null, secret: 'whsec_' }
       const store = new SqlWebhookStore(db)
