@@ -10,6 +10,12 @@ export interface EmptiedDatabase {
   readonly other: Database
 }
 
+/** With the rows that its tables had at first, and a handle that reaches it directly. */
+interface Opened extends EmptiedDatabase {
+  readonly first: ReadonlyMap<string, object[]>
+  readonly direct: Database
+}
+
 /** Options of the handles, and the address through which they reach the database. */
 interface Reached extends OpenDatabaseOptions {
   /** Defaults to the URL itself. */
@@ -26,7 +32,7 @@ export function emptiedDatabase(
   { via, ...options }: Reached = {},
 ): () => Promise<EmptiedDatabase> {
   const cleanUp = cleaningUp()
-  let opened: Promise<EmptiedDatabase & { first: ReadonlyMap<string, object[]>; direct: Database }> | undefined
+  let opened: Promise<Opened> | undefined
   const open = async () => {
     const at = await url(cleanUp)
     const openAt = async (place: string) => {
