@@ -58,11 +58,11 @@ before(async () => {
   const answer = await post(gateway.url, chat('chat-failover'), DEMO)
   await answer.arrayBuffer()
   made.call = answer.headers.get('x-request-id') ?? ''
-  const { body } = await ask('post', '/v1/videos', VIDEO)
-  made.video = (body as { id: string }).id
   // An entry is there within a second.
   const isLogged = async () => (await fetch(`${gateway.url}/v1/calls/${made.call}`, { headers: DEMO })).ok
   await untilAsync(isLogged, 'the entry of the call')
+  const { body } = await ask('post', '/v1/videos', VIDEO)
+  made.video = (body as { id: string }).id
 })
 
 async function openSessions(databaseUrl: string): Promise<void> {
@@ -128,6 +128,9 @@ const rows: readonly [
   body?: object | (() => object),
   of?: keyof typeof made,
 ][] = [
+  // The video is ready some seconds after its request.
+  ['getVideoTask', () => made.video],
+  ['resolveVideoTask', () => made.video, { outcome: 'released' }],
   ['getHealth'],
   ['getReadiness'],
   ['listModels'],
@@ -189,8 +192,6 @@ const rows: readonly [
   ['listLeases'],
   ['checkLedger'],
   ['listVideoTasks'],
-  ['getVideoTask', () => made.video],
-  ['resolveVideoTask', () => made.video, { outcome: 'released' }],
   ['listChanges'],
 ]
 
