@@ -96,7 +96,7 @@ describe('a large config file', () => {
         return load(part)
       })
       assert.deepEqual(value, isDivided ? load(text) : undefined)
-      if (isDivided) assert.ok(Math.max(...sizes) < 200_000, `${sizes}`)
+      if (isDivided) assert.ok(Math.max(...sizes) < 10_000, `${sizes}`)
     }
   })
 

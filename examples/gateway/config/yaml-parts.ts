@@ -1,9 +1,9 @@
 /** The characters that are parsed together: what the parser keeps of so many is garbage before the collector has moved it. */
-const PART = 128 * 1024
+const PART = 4 * 1024
 /** The beginning of a list that may be long, as a block at the top of the file, and the indentation of its items. */
 const LIST = /(?<![^\n])(accounts|keys):(?:[ \t\r]*(?:#[^\n]*)?\n)+(?=( *)- )/g
 /** An anchor, an alias or a directive: a part may need another one. Texts that look like these do no harm. */
-const RELATION = /[\s[{,:][&*]|(?<![^\n])%/
+const RELATION = /(?<=[\s[{,:])[&*]|^%/m
 
 /**
  * Parses a large YAML text some items of `accounts` and `keys` at a time, because the parser keeps ten times the size of

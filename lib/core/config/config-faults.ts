@@ -242,6 +242,9 @@ function duplicates<Member extends string>(
   items: readonly ({ readonly [name in Member]?: string | number | undefined } | undefined)[],
   member: Member,
 ): string[] {
+  const values = items.map((item) => item?.[member]).filter((value) => value !== undefined)
+  // The list may be long, and most have no duplicates.
+  if (new Set(values).size === values.length) return []
   const seen = new Set<string | number>()
   const faults: string[] = []
   for (const [i, item] of items.entries()) {
