@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import type { TestContext } from 'node:test'
 import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
 import {
   accountWallet,
@@ -17,6 +16,7 @@ import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import type { UpstreamResources } from '../../lib/middleware/references/index.ts'
 import { loadConfig } from './any-config.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
+import type { CleanUp } from './clean-up.ts'
 import { KEY } from './gateway.ts'
 
 /** The key of a second account, `globex`. */
@@ -61,7 +61,7 @@ const FILE_RULES: readonly RuleSeed[] = ['/v1/files', '/v1/files/*rest'].map((pa
 
 /** Starts one that is closed at the end of the test. */
 export async function forwardGateway(
-  t: TestContext,
+  t: CleanUp,
   { lines: seeds, rules = FILE_RULES, account, key, ledger: given, kept, bodies }: ForwardGatewayOptions,
 ): Promise<ForwardGateway> {
   const config = loadConfig({

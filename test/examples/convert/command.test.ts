@@ -19,23 +19,27 @@ x-openai: &openai { api_key: os.environ/OPENAI_API_KEY }
 model_list:
   - model_name: chat
     litellm_params: { <<: *openai, model: openai/gpt-4o-mini, rpm: 6, input_cost_per_token: 1.5e-07 }
+  - { model_name: near, litellm_params: { model: openai/x, api_base: os.environ/BASE, input_cost_per_token: 1e-06 } }
   - { model_name: claude, litellm_params: { model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1 } }
 general_settings: { master_key: sk-of-the-operator }
 `
 
 describe('convert litellm', { timeout: 100_000 }, () => {
   test('prints a config that --check accepts, and apart from it what it could not carry over', async () => {
-    write('litellm.yaml', LITELLM)
-    const { code, stdout, stderr } = await run(['convert', 'litellm', 'litellm.yaml'])
+    mkdirSync(join(folder, 'proxy'))
+    write('proxy/.env', 'BASE=http://models.internal/v1')
+    write('proxy/litellm.yaml', LITELLM)
+    const { code, stdout, stderr } = await run(['convert', 'litellm', 'proxy/litellm.yaml'])
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^# Converted from litellm\.yaml\n/)
+    assert.match(stdout, /baseUrl: http:\/\/models\.internal\/v1\n/, 'from the .env beside the file')
     assert.match(stdout, /# model_list\[0\]\n {2}- id: openai\n/)
     assert.match(stdout, /inputPerMillion: "0\.15"/)
     assert.deepEqual(
       stderr.split('\n').map((note) => note.split(': ')[0]),
       [
         'model_list[0].litellm_params.rpm',
-        'model_list[1].litellm_params.model',
+        'model_list[2].litellm_params.model',
         'general_settings.master_key',
         'x-openai',
         '',
@@ -44,17 +48,6 @@ describe('convert litellm', { timeout: 100_000 }, () => {
     write('gateway.yaml', stdout)
     const check = await run(['--check', '--config', 'gateway.yaml'], { OPENAI_API_KEY: 'sk-1' })
     assert.deepEqual([check.code, check.stdout, check.stderr], [0, 'gateway.yaml is valid\n', ''])
-  })
-
-  test('reads the .env beside the file', async () => {
-    mkdirSync(join(folder, 'proxy'))
-    write('proxy/.env', 'BASE=http://models.internal/v1')
-    write(
-      'proxy/config.yaml',
-      'model_list: [{ model_name: a, litellm_params: { model: openai/x, api_base: os.environ/BASE } }]',
-    )
-    const { stdout } = await run(['convert', 'litellm', 'proxy/config.yaml'])
-    assert.match(stdout, /baseUrl: http:\/\/models\.internal\/v1\n/)
   })
 
   test('of which nothing is left prints no config', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type AdminServer, onEveryBackend, serveAdmin, sqlStores } from '../admin-server.ts'
 
 const SECRET = /^sk-[\w-]{43}$/
@@ -191,6 +192,13 @@ async function statuses(server: AdminServer, ...keys: readonly { readonly secret
 }
 
 describe('a member that a key cannot have', () => {
+  const cleanUp = cleaningUp()
+  let server: AdminServer
+  before(async () => {
+    server = await serveAdmin(await sqlStores())
+    cleanUp.after(() => server.close())
+  })
+
   for (const [body, param] of [
     [{}, 'account'],
     [{ account: 'nobody' }, 'account'],
@@ -221,9 +229,7 @@ describe('a member that a key cannot have', () => {
       'tags',
     ],
   ] as const) {
-    it(`is refused, naming it: ${JSON.stringify(body)}`, async (t) => {
-      const server = await serveAdmin(await sqlStores())
-      t.after(() => server.close())
+    it(`is refused, naming it: ${JSON.stringify(body)}`, async () => {
       const { status, body: answer } = await server.ask('POST', '/admin/keys', body)
       assert.deepEqual([status, answer.error.code, answer.error.param], [400, 'invalid_request', param])
       assert.equal((await server.ask('GET', '/admin/keys')).body.data.length, 1, 'nothing was made')

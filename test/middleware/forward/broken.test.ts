@@ -137,7 +137,7 @@ describe('a caller that leaves', () => {
 describe('a caller that reads slowly', () => {
   it('slows the upstream down, and its silence is not the line’s', async (t) => {
     let written = 0
-    const size = 64 * MEGABYTE.length
+    const size = 32 * MEGABYTE.length
     const upstream = await byteUpstream(t, (_req, res) => {
       res.writeHead(200, { 'content-length': size })
       const write = (): void => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { MemoryResourceStore, UpstreamResources } from '../../../../lib/middleware/references/index.ts'
 import { envelopeOf } from '../../../support/answer-bodies.ts'
 import { type ByteScript, byteUpstream } from '../../../support/byte-upstream.ts'
+import { type CleanUp, cleaningUp } from '../../../support/clean-up.ts'
 import { type ForwardGateway, forwardGateway, OTHER_KEY } from '../../../support/forward-gateway.ts'
 import { answerJson, type ScriptedUpstream, startUpstream } from '../../../support/scripted-upstream.ts'
 
@@ -42,7 +43,7 @@ describe('a resource that a line keeps', () => {
   ] as const
 
   /** An upstream whose ids say its name. */
-  async function keeping(t: TestContext, name: string): Promise<ScriptedUpstream> {
+  async function keeping(t: CleanUp, name: string): Promise<ScriptedUpstream> {
     const made: string[] = []
     const upstream = await startUpstream((res, { method, path: target }) => {
       const path = target.replace(/\?.*$/, '')
@@ -69,7 +70,7 @@ describe('a resource that a line keeps', () => {
   }
 
   /** Two lines, of which the first is tried first; the rules can reach both. */
-  async function twoLines(t: TestContext): Promise<TwoLines> {
+  async function twoLines(t: CleanUp): Promise<TwoLines> {
     const one = await keeping(t, 'one')
     const two = await keeping(t, 'two')
     const store = new MemoryResourceStore()
@@ -101,9 +102,15 @@ describe('a resource that a line keeps', () => {
     }
   }
 
+  const cleanUp = cleaningUp()
+  let shared: TwoLines
+  before(async () => {
+    shared = await twoLines(cleanUp)
+  })
+
   for (const [path, kind] of COLLECTIONS) {
-    it(`is used, listed and deleted by its own account only: ${path}`, async (t) => {
-      const { one, two, as, reset, store } = await twoLines(t)
+    it(`is used, listed and deleted by its own account only: ${path}`, async () => {
+      const { one, two, as, reset, store } = shared
       const own = ((await (await as('acme', 'POST', path, {})).json()) as { id: string }).id
       const others = ((await (await as('globex', 'POST', path, {})).json()) as { id: string }).id
       assert.equal((await store.find('acme', [{ kind, id: own }]))[0]?.line, 'line-0')
