@@ -5,6 +5,7 @@ import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
 import { ClaimKeeper, HeldClaim } from '../../../lib/middleware/idempotency/claim-keeper.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { until } from '../../support/until.ts'
 import { clockOf } from './faked-clock.ts'
 
 const LEASE_MS = 60_000
@@ -33,9 +34,9 @@ class NotedStore extends MemoryIdempotencyStore {
     return super.renew(claims, leaseUntil)
   }
 
-  override async complete(claim: IdempotencyClaim, keepUntil: number) {
+  override async complete(claim: IdempotencyClaim, keepUntil: number, answer?: string) {
     this.#note('complete', ` ${claim.id} for ${keepUntil - Date.now()}`)
-    return super.complete(claim, keepUntil)
+    return super.complete(claim, keepUntil, answer)
   }
 
   override async release(claim: IdempotencyClaim) {
@@ -54,12 +55,12 @@ beforeEach(() => {
   store = new NotedStore()
 })
 
-function keeperOf(t: TestContext) {
+function keeperOf(t: TestContext, { probeMs = 0 } = {}) {
   const clock = clockOf(t)
   const began = performance.now()
   store.now = () => Math.round(performance.now() - began)
   const logger = recordingLogger()
-  const guard = new StoreGuard({ name: 'claims', logger, probeMs: 0 })
+  const guard = new StoreGuard({ name: 'claims', logger, probeMs })
   const keeper = new ClaimKeeper({ store, guard, logger, claimLeaseMs: LEASE_MS, keepRecordsMs: KEEP_MS })
   const claim = async (id: string) => {
     const held = await keeper.claim({ id, owner: `req_${id}` }, 'f')
@@ -72,7 +73,11 @@ function keeperOf(t: TestContext) {
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
   const messages = () => logger.lines.map(({ message }) => message)
-  const only = (operation: Operation) => store.log.filter((line) => line.split(' ')[1] === operation)
+  const only = (operation: Operation, id?: string) =>
+    store.log.filter((line) => {
+      const [, asked, of] = line.split(' ')
+      return asked === operation && (id === undefined || id === of)
+    })
   return { keeper, claim, pass, messages, only, logger }
 }
 
@@ -171,13 +176,16 @@ describe('a store that fails', () => {
   it('is asked again for a completion, which is then kept from that time on', async (t) => {
     const { keeper, claim, pass, only, messages } = keeperOf(t)
     const held = await claim('a')
+    held.answer = 'the answer'
     store.failing.add('complete')
     await assert.rejects(keeper.complete(held), StoreAway)
-    assert.equal(held.state, 'settling')
+    assert.deepEqual([held.state, held.answer], ['settling', 'the answer'])
     store.failing.clear()
     await pass(1000)
     assert.deepEqual(only('complete'), [`0 complete a for ${KEEP_MS}`, `1000 complete a for ${KEEP_MS}`])
-    assert.equal(held.state, 'completed')
+    assert.deepEqual([held.state, held.answer], ['completed', undefined])
+    const again = await keeper.claim({ id: 'a', owner: 'b' }, 'f')
+    assert.equal((again as { answer?: string }).answer, 'the answer')
     await pass(30_000)
     assert.equal(only('complete').length, 2)
     assert.deepEqual(messages(), ['store is away', 'store is back'])
@@ -261,5 +269,158 @@ describe('the end of the process', () => {
     const told = logger.lines.at(-1)
     assert.equal(told?.message, 'idempotency: a claim is not settled at the end')
     assert.deepEqual(told?.fields, { requestId: 'req_a', state: 'settling' })
+  })
+})
+
+describe('a claim that is asked for', () => {
+  it('has its call, how long it is kept, and a lease from when it was asked for', async (t) => {
+    const { claim } = keeperOf(t)
+    const held = await claim('a')
+    assert.deepEqual([held.id, held.owner, held.keepMs, held.state], ['a', 'req_a', KEEP_MS, 'running'])
+    const record = await store.claim({
+      id: 'a',
+      owner: 'x',
+      fingerprint: 'f',
+      now: Date.now(),
+      leaseUntil: 1,
+    })
+    assert.deepEqual(record, {
+      owner: 'req_a',
+      fingerprint: 'f',
+      state: 'running',
+      expiresAt: Date.now() + LEASE_MS,
+    })
+  })
+
+  it('that was never asked for is not given back, either', async (t) => {
+    const { keeper, pass, only } = keeperOf(t, { probeMs: 500 })
+    store.failing.add('claim')
+    await assert.rejects(keeper.claim({ id: 'a', owner: 'a' }, 'f'), StoreAway)
+    assert.equal(only('claim').length, 1)
+    await assert.rejects(keeper.claim({ id: 'b', owner: 'b' }, 'f'), StoreAway)
+    assert.equal(only('claim').length, 1, 'the store is away')
+    store.failing.clear()
+    await pass(1000)
+    assert.deepEqual([only('release', 'a').length, only('release', 'b').length], [1, 0])
+  })
+})
+
+it('a store whose claims are all completed or released is left alone', async (t) => {
+  const { keeper, claim, pass, only } = keeperOf(t)
+  const [completed, released] = [await claim('a'), await claim('b')]
+  assert.equal(await keeper.complete(completed), true)
+  await keeper.release(released)
+  await pass(LEASE_MS / 4)
+  assert.equal(only('renew').length, 0)
+  const { length } = store.log
+  for (let i = 0; i < 10; i++) await pass(LEASE_MS)
+  assert.equal(store.log.length, length)
+})
+
+describe('the completion of a claim', () => {
+  it('records the answer for repetitions, which the claim has no longer', async (t) => {
+    const { keeper, claim } = keeperOf(t)
+    const held = await claim('a')
+    held.answer = 'the answer'
+    assert.equal(await keeper.complete(held), true)
+    assert.equal(held.answer, undefined)
+    const again = await keeper.claim({ id: 'a', owner: 'b' }, 'f')
+    assert.ok(!(again instanceof HeldClaim))
+    assert.deepEqual(
+      [again.state, again.answer, again.expiresAt - Date.now()],
+      ['completed', 'the answer', KEEP_MS],
+    )
+  })
+
+  it('of a claim that another call has is none, and that is told once', async (t) => {
+    const { keeper, claim, pass, logger, only } = keeperOf(t)
+    const held = await claim('a')
+    store.free(held)
+    assert.equal(await keeper.complete(held), false)
+    assert.equal(held.state, 'lost')
+    await pass(LEASE_MS)
+    assert.equal(only('complete').length, 1)
+    assert.deepEqual(logger.lines, [
+      {
+        level: 'warn',
+        fields: { requestId: 'req_a' },
+        message: 'idempotency: a claim was lost to a later call',
+      },
+    ])
+  })
+
+  it('that is found out late to be none is told, too, and not asked for again', async (t) => {
+    const { keeper, claim, pass, only, messages } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('complete')
+    await assert.rejects(keeper.complete(held), StoreAway)
+    store.failing.clear()
+    store.free(held)
+    await pass(1000)
+    assert.equal(held.state, 'lost')
+    await pass(LEASE_MS)
+    assert.equal(only('complete').length, 2)
+    assert.equal(messages().filter((each) => each.includes('was lost')).length, 1)
+  })
+})
+
+describe('a later call', () => {
+  it('waits for no completion and no release of another key, and has its own only if that is free again', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    const [completed, released] = [await claim('a'), await claim('b')]
+    store.failing.add('complete').add('release').add('renew')
+    await assert.rejects(keeper.complete(completed), StoreAway)
+    await keeper.release(released)
+    await pass(LEASE_MS * 0.75)
+    const before = [only('complete').length, only('release').length]
+    assert.ok((await keeper.claim({ id: 'c', owner: 'c' }, 'f')) instanceof HeldClaim)
+    assert.deepEqual([only('complete').length, only('release').length], before)
+    const other = await keeper.claim({ id: 'b', owner: 'd' }, 'f')
+    assert.equal(other.owner, released.owner)
+    assert.deepEqual([only('complete').length, only('release').length], [before[0], before[1]! + 1])
+    await assert.rejects(keeper.claim({ id: 'a', owner: 'd' }, 'f'), StoreAway)
+    assert.equal(only('complete').length, before[0]! + 1)
+  })
+})
+
+describe('the upkeep of claims', () => {
+  it('is not told as failing in an outage, which is told by itself', async (t) => {
+    const { claim, pass, messages } = keeperOf(t)
+    await claim('a')
+    store.failing.add('renew').add('prune')
+    await pass(LEASE_MS / 4)
+    await pass(1000)
+    assert.deepEqual(messages(), ['store is away'])
+  })
+
+  it('ends with the keeper, also for what fails then', async (t) => {
+    const { keeper, claim, pass, logger } = keeperOf(t)
+    const held = await claim('a')
+    await keeper.close(0)
+    store.failing.add('release')
+    await keeper.release(held)
+    const { length } = store.log
+    await pass(LEASE_MS)
+    assert.equal(store.log.length, length)
+    assert.equal(logger.lines.filter(({ message }) => message.includes('not settled')).length, 0)
+  })
+
+  it('has its end before the keeper asks again for what is not settled, so that nobody asks twice at a time', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    const [freed, other] = [await claim('a'), await claim('b')]
+    store.failing.add('release')
+    await keeper.release(freed)
+    store.failing.clear()
+    let go = (_kept: boolean): void => {}
+    t.mock.method(store, 'complete', () => new Promise<boolean>((resolve) => (go = resolve)))
+    const completing = keeper.complete(other)
+    let closed = false
+    void keeper.close(900).then(() => (closed = true))
+    await pass(0)
+    assert.deepEqual([only('release').length, closed], [1, false])
+    go(true)
+    await completing
+    await until(() => closed)
+    assert.deepEqual([only('release').length, freed.state], [2, 'released'])
   })
 })
