@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Busboy, type BusboyInstance } from '@fastify/busboy'
+import type { BusboyInstance } from '@fastify/busboy'
 import { GatewayError } from '../../core/errors/index.ts'
 import { jsonExcess, newTally, parseExactly } from '../../core/json/index.ts'
 import { FormFile } from '../../core/operations/index.ts'
@@ -39,7 +39,7 @@ export async function readForm(type: string, bytes: Buffer): Promise<Record<stri
     const fault = name ? putMember(json, name, value) : 'A part of the body has no name.'
     if (fault) refuse(fault)
   }
-  const parser = openParser(type)
+  const parser = (await openParser(type))
     .on('field', (name, value, _nameCut, valueCut, _encoding, mimeType) => {
       const part = shown(name)
       if (valueCut)
@@ -68,7 +68,9 @@ export async function readForm(type: string, bytes: Buffer): Promise<Record<stri
   return json
 }
 
-function openParser(type: string): BusboyInstance {
+async function openParser(type: string): Promise<BusboyInstance> {
+  // Most gateways get no form.
+  const { Busboy } = await import('@fastify/busboy')
   const limits = { parts: MAX_PARTS, fieldSize: MAX_FIELD_BYTES, headerSize: 8192 }
   try {
     return new Busboy({ headers: { 'content-type': type }, limits })

@@ -8,6 +8,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RARELY_NEEDED = [
   '@aws-sdk/client-s3',
   '@aws-sdk/credential-provider-node',
+  '@fastify/busboy',
   '@keyv/redis',
   '@opentelemetry/exporter-metrics-otlp-http',
   '@opentelemetry/exporter-trace-otlp-http',
