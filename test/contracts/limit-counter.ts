@@ -150,7 +150,7 @@ export function limitCounterContract(
             )
           }
         }),
-        { numRuns: 40 },
+        { numRuns: 20 },
       )
     })
   })

@@ -113,7 +113,7 @@ export function slotStoreContract(
           for (let i = 0; i < 3; i++) assert.ok(await take(subject, 3))
           assert.equal(await take(subject, 3), undefined)
         }),
-        { numRuns: 40 },
+        { numRuns: 20 },
       )
     })
   })

@@ -46,7 +46,7 @@ describe('the period of a budget', () => {
           assert.deepEqual(periodAt(period, zone, end - 1), { start, end })
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 150 },
     )
   })
 

@@ -420,7 +420,7 @@ describe('plans of any settlements', () => {
           found.assertSound()
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 
@@ -447,7 +447,7 @@ describe('plans of any settlements', () => {
           if (result === 'fenced') assert.deepEqual([planned.draws, planned.charges], [[], []])
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 
@@ -462,7 +462,7 @@ describe('plans of any settlements', () => {
           assert.deepEqual(together.found, alone.found)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 

@@ -92,7 +92,7 @@ describe('an upstream’s message without the prompt', () => {
             if (text.toLowerCase().includes(telling))
               assert.ok(!kept.toLowerCase().includes(telling), `${kept} of ${text}`)
         }),
-        { numRuns: 200 },
+        { numRuns: 80 },
       )
     })
   }

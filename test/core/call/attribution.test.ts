@@ -89,6 +89,7 @@ describe('the user of a call', () => {
         assert.ok(Buffer.byteLength(user) <= 128 && user.isWellFormed() && !user.includes('\n'))
         assert.ok(!user.endsWith('\ufffd') || given.toWellFormed().includes('\ufffd'))
       }),
+      { numRuns: 40 },
     )
   })
 })

@@ -84,7 +84,7 @@ describe('the cost of a call', () => {
         const amount = amountOf(terms.map(([unit, quantity, price]) => item(unit, quantity, price)))
         assert.equal(amount, (millionths + 500_000n) / 1_000_000n)
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 

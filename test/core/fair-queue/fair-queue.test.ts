@@ -121,7 +121,7 @@ describe('a queue that accounts share', () => {
           assert.deepEqual([queue.size, queue.bytes, queue.waiting], [0, 0, 0])
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 

@@ -88,7 +88,7 @@ describe('the bounds of JSON', () => {
         }
         assert.deepEqual(tally, expected)
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 
@@ -119,7 +119,7 @@ describe('the bounds of JSON', () => {
         const text = parts.join('')
         assert.equal(excess(text), jsonExcess(Buffer.from(text), newTally()), text)
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })
@@ -181,7 +181,7 @@ describe('a short JSON text', () => {
         assert.equal(parseJson(given) === undefined, excess !== undefined)
         if (excess !== undefined) refused++
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
     assert.ok(refused > 40, `${refused} were refused`)
   })
@@ -217,7 +217,7 @@ describe('a short JSON text', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })

@@ -105,7 +105,7 @@ describe('editing members of a JSON text', () => {
         const edited = editMembers(Buffer.from(text), changes).toString()
         assert.deepEqual(new Map(Object.entries(JSON.parse(edited))), expected)
       }),
-      { numRuns: 600 },
+      { numRuns: 150 },
     )
   })
 
@@ -119,7 +119,7 @@ describe('editing members of a JSON text', () => {
           if (change !== undefined) assert.equal(edited.toString('utf8', valueStart, valueEnd), change)
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 
@@ -150,7 +150,7 @@ describe('editing members of a JSON text', () => {
           at = found + kept.length
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 
@@ -163,7 +163,7 @@ describe('editing members of a JSON text', () => {
         assert.equal(found !== undefined, Object.hasOwn(json, key))
         if (found !== undefined) assert.deepEqual(JSON.parse(found), json[key])
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 
@@ -200,7 +200,7 @@ describe('a JSON text without the lists and objects of one name', () => {
         const less = withoutMember(Buffer.from(text), 'logprobs')
         assert.deepEqual(JSON.parse(less.toString()), expected)
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 

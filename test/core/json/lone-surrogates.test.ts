@@ -31,7 +31,7 @@ describe('a parsed text without lone surrogates', () => {
         if (typeof mended === 'object' && mended !== null)
           assert.ok([Object.prototype, Array.prototype].includes(Object.getPrototypeOf(mended)))
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 })

@@ -81,7 +81,7 @@ describe('reading an event stream', () => {
         const bytes = Buffer.from(text + CLOSING)
         assert.deepEqual(ours(cut(bytes, at)), reference([text + CLOSING]))
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     )
   })
 
@@ -91,7 +91,7 @@ describe('reading an event stream', () => {
         const bytes = Buffer.from(text + CLOSING)
         assert.deepEqual(ours([...bytes].map((byte) => Buffer.from([byte]))), reference([text + CLOSING]))
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   })
 
@@ -102,7 +102,7 @@ describe('reading an event stream', () => {
         const whole = reference([part.toString()])
         assert.ok(ours([part]).length <= whole.length)
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     )
   })
 
@@ -113,7 +113,7 @@ describe('reading an event stream', () => {
         const part = text.slice(0, at % (text.length + 1)).replace(/\r+$/, '')
         assert.deepEqual(ours([Buffer.from(part)]), reference([part]), JSON.stringify(part))
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     )
   })
 

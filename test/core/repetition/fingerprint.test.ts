@@ -44,7 +44,7 @@ describe('the fingerprint of a body', () => {
         const written = rewrite(value as Json, () => stream.next().value as number)
         assert.equal(read(written), read(JSON.stringify(value)))
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 
@@ -84,7 +84,7 @@ describe('the fingerprint of a body', () => {
       fc.property(fc.oneof(equalOnes, fc.tuple(value, value)), ([one, other]) => {
         assert.equal(of(one) === of(other), canonical(one) === canonical(other))
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     )
   })
 

@@ -247,7 +247,7 @@ describe('the tool calls of a conversation', () => {
           fc.array(turn, { minLength: 1, maxLength: 4 }),
           (lines, turns) => converse(protocol, lines, turns),
         ),
-        { numRuns: 300 },
+        { numRuns: 100 },
       )
     })
   }

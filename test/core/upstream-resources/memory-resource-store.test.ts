@@ -63,7 +63,7 @@ describe('kept things in memory', () => {
           assert.ok(all <= 2 * maxResources)
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 150 },
     )
   })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   MemoryResourceStore,
   type ResourceStore,
@@ -159,6 +160,7 @@ describe('the id of a response', () => {
     while (upstream.requests.length !== asked) {
       asked = upstream.requests.length
       assert.equal((await gateway.create()).errorCode, 'internal_error')
+      await sleep(20)
     }
     for (const body of [{}, { stream: true }, { previous_response_id: 'resp_1' }])
       assert.equal((await gateway.create(body)).errorCode, 'internal_error')

@@ -93,7 +93,7 @@ describe('any file of LiteLLM', () => {
         fc.pre(!JSON.stringify(content).includes('"<<":'))
         convert(stringify(content, { version: '1.1' }))
       }),
-      { numRuns: 150 },
+      { numRuns: 50 },
     )
   })
 

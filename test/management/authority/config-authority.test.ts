@@ -213,7 +213,7 @@ for (const { name, url, skip } of BACKENDS) {
           await seedAccountsAndKeys(db, next, { logger: { info() {}, warn() {}, error() {} } })
           await tried(storesIn(db), first, next, done)
         }),
-        { numRuns: 15 },
+        { numRuns: 8 },
       )
     })
 

@@ -167,7 +167,7 @@ describe('the hold for a call', () => {
         const most = { estimatedInputTokens: input, maxOutputTokens: output }
         assert.equal(held(catalogOf({ price }), most), formatAmount((quarters + 2_000_000n) / 4_000_000n))
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
   })
 

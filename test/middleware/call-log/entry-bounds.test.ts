@@ -95,7 +95,7 @@ describe('the log entry of a refused call', () => {
         const bytes = Buffer.byteLength(JSON.stringify(entry))
         assert.ok(bytes <= MAX_ENTRY_BYTES, `${bytes} bytes`)
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     )
   })
 

@@ -415,7 +415,7 @@ describe('the bounds of frames', () => {
           assert.equal(bounds.between, ends.has(at), `at ${at}`)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   })
 

@@ -155,7 +155,7 @@ describe('slots of several processes on one Redis', { skip: WITHOUT_REDIS }, () 
         }
         for (const process of processes) process.crash()
       }),
-      { numRuns: 30 },
+      { numRuns: 15 },
     )
   })
 })

@@ -283,7 +283,7 @@ describe('a small body', () => {
         assert.deepEqual(served.slice(count), [body])
         await until(() => ended() === count + 1, 'the end of the request, for whoever waits for it')
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 

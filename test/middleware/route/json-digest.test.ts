@@ -122,7 +122,7 @@ describe('the digest of a JSON text', () => {
         const digest = digestOf(JSON.stringify(whole, null, indent), lengths)
         assert.ok(isCutOf(JSON.parse(digest), whole), digest)
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     )
   })
 })

@@ -155,7 +155,7 @@ for (const { name, streams, reader, terminator } of PROTOCOLS) {
             assert.deepEqual(got, expected)
           }
         }),
-        { numRuns: 150 },
+        { numRuns: 60 },
       )
     })
 
@@ -168,7 +168,7 @@ for (const { name, streams, reader, terminator } of PROTOCOLS) {
             relay(careful(reader), terminator, bytes, at),
           )
         }),
-        { numRuns: 300 },
+        { numRuns: 50 },
       )
     })
 
@@ -189,7 +189,7 @@ for (const { name, streams, reader, terminator } of PROTOCOLS) {
             assert.deepEqual([got.usage, got.estimated], [plain.usage, plain.estimated])
           }
         }),
-        { numRuns: 100 },
+        { numRuns: 50 },
       )
     })
 
@@ -202,7 +202,7 @@ for (const { name, streams, reader, terminator } of PROTOCOLS) {
           assert.ok(all.endsWith(terminator))
           assert.equal(all.split(terminator).length, 2, 'the last event stands there once')
         }),
-        { numRuns: 150 },
+        { numRuns: 60 },
       )
     })
   })

@@ -123,7 +123,7 @@ describe('the token estimate of any string', () => {
         assert.ok(tokens >= (text === '' ? 0 : 1))
         assert.ok(tokens <= 3 * text.length)
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   })
 

@@ -126,7 +126,7 @@ describe('events of an Anthropic-style line', () => {
           [9, 4, 2],
         )
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 

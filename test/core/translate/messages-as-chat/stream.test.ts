@@ -117,7 +117,7 @@ describe('chunks of an OpenAI-style line', () => {
           output_tokens: 4,
         })
       }),
-      { numRuns: 400 },
+      { numRuns: 120 },
     )
   })
 

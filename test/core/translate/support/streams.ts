@@ -294,14 +294,14 @@ export function testRelayPaths(line: LineProtocol, source: fc.Arbitrary<string>)
   it('give the same however they are cut', () => {
     fc.assert(
       fc.property(source, fc.array(fc.nat(), { maxLength: 30 }), (stream, cuts) => same(stream, { cuts })),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   })
 
   it('come out the same by the fast path as by the careful one', () => {
     fc.assert(
       fc.property(source, (stream) => same(stream, { careful: true })),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   })
 }
