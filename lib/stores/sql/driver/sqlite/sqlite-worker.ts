@@ -87,8 +87,8 @@ function open({ file, readOnly, busyTimeoutMs }: SqliteWorkerOptions): DatabaseS
   const db = new DatabaseSync(file, { readOnly, timeout: busyTimeoutMs })
   if (!readOnly) enterWal(db, busyTimeoutMs)
   // A page that many commits write is copied into the database once per this many pages of the log, which has 16 MB
-  // then.
-  db.exec(`pragma synchronous = normal; pragma cache_size = -32000; pragma journal_size_limit = 67108864;
+  // then. Each handle has a cache of its own, which many keys fill; the system has the other pages in its memory.
+  db.exec(`pragma synchronous = normal; pragma cache_size = -16000; pragma journal_size_limit = 67108864;
     pragma wal_autocheckpoint = 4000`)
   return db
 }
