@@ -73,7 +73,7 @@ async function read(response: Response, done: (text: string) => boolean = () => 
 }
 
 describe('the windows of a guarded stream', () => {
-  for (const size of [1, 2, 3, 7, 64])
+  for (const size of [1, 3, 64])
     it(`mask a match wherever it lies among characters of several bytes, in writes of ${size} bytes`, async (t) => {
       const before = 'Grüße 🦉🦉 aus Köln – '
       for (let offset = 0; offset < 40; offset += 3) {
