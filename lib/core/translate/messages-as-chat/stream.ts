@@ -6,8 +6,11 @@ import { messagesUsage } from '../usage.ts'
 import { messageStop } from './answer.ts'
 import { callersNames } from './tools.ts'
 
-/** The content of a block at its beginning. */
-const EMPTY = { text: { text: '' }, thinking: { thinking: '', signature: '' } }
+/** Blocks at their beginning, as JSON: in a stream of small pieces of both kinds, every piece begins one. */
+const EMPTY = {
+  text: '{"type":"text","text":""}',
+  thinking: '{"type":"thinking","thinking":"","signature":""}',
+}
 
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 const STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -120,7 +123,7 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   #add(kind: 'text' | 'thinking', text: string): string {
     const { open, last } = this.#blocks
     if (last?.kind !== kind || last.signature !== '')
-      return this.#blocks.add(newBlock(kind, EMPTY[kind]), text)
+      return this.#blocks.add(blockFrom(kind, EMPTY[kind]), text)
     if (last === open) this.textMember = kind
     return this.#blocks.add(last, text)
   }
@@ -141,7 +144,10 @@ interface Block {
 }
 
 export function newBlock(kind: Block['kind'], content: object): Block {
-  const start = JSON.stringify({ type: kind, ...content })
+  return blockFrom(kind, JSON.stringify({ type: kind, ...content }))
+}
+
+function blockFrom(kind: Block['kind'], start: string): Block {
   const json = kind === 'tool_use' ? new JsonScanner() : undefined
   return { kind, start, json, signature: '', buffered: '', closed: false }
 }
@@ -161,6 +167,7 @@ const DELTA = {
   tool_use: '{"type":"input_json_delta","partial_json":',
   redacted_thinking: '',
 }
+const SIGNATURE = '{"type":"signature_delta","signature":'
 
 /**
  * Writes content blocks one after another, as Anthropic's protocol demands, in any order of their pieces. A tool
@@ -257,12 +264,7 @@ export class BlockSequence {
     block.closed = true
     const signature =
       block.kind === 'thinking'
-        ? this.#delta(
-            JSON.stringify({
-              type: 'signature_delta',
-              signature: block.signature || unsignedOf(this.reasoningMember),
-            }),
-          )
+        ? this.#delta(`${SIGNATURE}${JSON.stringify(block.signature || unsignedOf(this.reasoningMember))}}`)
         : ''
     const type = 'content_block_stop'
     return `${signature}event: ${type}\ndata: {"type":"${type}","index":${this.#index}}\n\n`
