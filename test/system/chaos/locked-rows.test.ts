@@ -3,89 +3,90 @@ import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { cleaningUp } from '../../support/clean-up.ts'
+import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { watchHeldUp } from '../../support/held-up.ts'
-import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
-import { booksOf, paidGateways, pay, shutDown } from './paid-gateways.ts'
-import { assertUndisturbed, steadyLoad } from './steady-load.ts'
+import { until, untilAsync } from '../../support/until.ts'
+import { booksOf, type PaidGateways, paidGateways, pay, shutDown } from './paid-gateways.ts'
+import { assertUndisturbed, type Steady, steadyLoad } from './steady-load.ts'
 
-const LOCKED_MS = 3500
+const LOCKED_MS = 3000
+
+/** The rows that an operator may lock for a while: those of one account, of each kind that calls write. */
+const LOCKS: Readonly<Record<string, (account: string) => readonly string[]>> = {
+  'the wallet of the account': (account) => [
+    `select 1 from wallets where id = 'account:${account}' for update`,
+  ],
+  'the wallet of a key': (account) => [`select 1 from wallets where id = 'key:${account}' for update`],
+  leases: (account) => [
+    `select 1 from leases where wallet in ('account:${account}', 'key:${account}') for update`,
+  ],
+  'records of keys': (account) => [
+    `select 1 from idempotency where owner in (select id from calls where account = '${account}') or state = 'running' for update`,
+  ],
+  'entries of calls': (account) => [`select 1 from calls where account = '${account}' for update`],
+  'usage of hours and days': (account) => [`select 1 from usage where account = '${account}' for update`],
+  'all of them': (account) => [
+    `select 1 from wallets where id in ('account:${account}', 'key:${account}') for update`,
+    `select 1 from leases where wallet in ('account:${account}', 'key:${account}') for update`,
+    `select 1 from calls where account = '${account}' for update`,
+  ],
+}
+
+/** One account for each lock, and one beside them. */
+const ACCOUNTS = [...Object.keys(LOCKS).map((_, i) => `locked-${i}`), 'steady']
 
 const CONFIG = {
-  accounts: [
-    { id: 'locked', balance: '1000' },
-    { id: 'steady', balance: '1000' },
-  ],
-  keys: [
-    { id: 'l', account: 'locked', quota: '500' },
-    { id: 's', account: 'steady', quota: '500' },
-  ],
+  accounts: ACCOUNTS.map((id) => ({ id, balance: '1000' })),
+  keys: ACCOUNTS.map((id) => ({ id, account: id, quota: '500' })),
   price: { perRequest: '0.01' },
 }
 
-/** The rows that an operator may lock for a while: those of one account, of each kind that calls write. */
-const LOCKS: Readonly<Record<string, readonly string[]>> = {
-  'the wallet of the account': ["select 1 from wallets where id = 'account:locked' for update"],
-  'the wallet of a key': ["select 1 from wallets where id = 'key:l' for update"],
-  leases: ["select 1 from leases where wallet in ('account:locked', 'key:l') for update"],
-  'records of keys': [
-    "select 1 from idempotency where owner in (select id from calls where account = 'locked') or state = 'running' for update",
-  ],
-  'entries of calls': ["select 1 from calls where account = 'locked' for update"],
-  'usage of hours and days': ["select 1 from usage where account = 'locked' for update"],
-  'all of them': [
-    "select 1 from wallets where id in ('account:locked', 'key:l') for update",
-    "select 1 from leases where wallet in ('account:locked', 'key:l') for update",
-    "select 1 from calls where account = 'locked' for update",
-  ],
-}
-
 describe('rows of one account that somebody has locked', { skip: WITHOUT_POSTGRES, timeout: 240_000 }, () => {
-  let postgres: PostgresServer
+  let world: PaidGateways
+  let gateway: GatewayProcess
+  let alone: Steady
+  let made = 0
+  const keyed = (key: string) => ({ key, idempotencyKey: `${key}-${++made}` })
   const cleanUp = cleaningUp()
   before(async () => {
-    postgres = await startPostgres()
+    const postgres = await startPostgres()
     cleanUp.after(() => postgres.close())
+    world = await paidGateways(cleanUp, await postgres.createDatabase(), CONFIG, (res, { json }) => {
+      if (String(json.messages[0]?.content) === 'slow') setTimeout(chatAnswer, 1000, res)
+      else chatAnswer(res)
+    })
+    gateway = await world.start()
+    for (const key of ACCOUNTS)
+      assert.equal((await pay(gateway, { text: 'warm', ...keyed(key) }))?.status, 200)
+    const beside = steadyLoad(gateway, { key: 'locked-0' }, sleep(1500), 50)
+    alone = await steadyLoad(gateway, { key: 'steady' }, beside)
   })
 
-  for (const [what, statements] of Object.entries(LOCKS)) {
+  for (const [i, [what, statementsOf]] of Object.entries(LOCKS).entries()) {
     it(`hold up its own calls only: ${what}`, async (t) => {
       const heldUp = watchHeldUp(t)
-      const url = await postgres.createDatabase()
-      const world = await paidGateways(t, url, CONFIG, (res, { json }) => {
-        if (String(json.messages[0]?.content) === 'slow') setTimeout(chatAnswer, 1000, res)
-        else chatAnswer(res)
-      })
-      const gateway = await world.start()
-      let made = 0
-      const keyed = (key: string) => ({ key, idempotencyKey: `${key}-${++made}` })
-      for (const key of ['l', 's'])
-        assert.equal((await pay(gateway, { text: 'warm', ...keyed(key) }))?.status, 200)
-      const alone = await steadyLoad(
-        gateway,
-        { key: 's' },
-        steadyLoad(gateway, { key: 'l' }, sleep(1500), 50),
-      )
-
-      const operator = new Client({ connectionString: url })
+      const key = `locked-${i}`
+      const operator = new Client({ connectionString: world.databaseUrl })
       await operator.connect()
       t.after(() => operator.end())
       // Calls that hold a claim and money while the rows are locked.
-      const slow = Array.from({ length: 3 }, () => pay(gateway, { text: 'slow', ...keyed('l') }))
-      await sleep(300)
+      const slow = Array.from({ length: 3 }, () => pay(gateway, { text: 'slow', ...keyed(key) }))
+      await until(() => askedSlow() === 3 * (i + 1), 'the slow calls')
       await operator.query('begin')
-      for (const statement of statements) await operator.query(statement)
+      for (const statement of statementsOf(key)) await operator.query(statement)
       const locked = sleep(LOCKED_MS)
       const [beside, own, ofKeys] = await Promise.all([
-        steadyLoad(gateway, { key: 's' }, locked),
-        steadyLoad(gateway, { key: 'l' }, locked, 50),
+        steadyLoad(gateway, { key: 'steady' }, locked),
+        steadyLoad(gateway, { key }, locked, 50),
         (async () => {
           const codes = new Set<number | undefined>()
-          for (let i = 0; i < 50; i++)
-            codes.add((await pay(gateway, { text: 'keyed', ...keyed('s') }))?.status)
+          for (let j = 0; j < 50; j++)
+            codes.add((await pay(gateway, { text: 'keyed', ...keyed('steady') }))?.status)
           return [...codes]
         })(),
-        steadyLoad(gateway, { ...keyed('l') }, locked, 100),
+        steadyLoad(gateway, { ...keyed(key) }, locked, 100),
       ])
       await operator.query('rollback')
       t.diagnostic(
@@ -95,10 +96,17 @@ describe('rows of one account that somebody has locked', { skip: WITHOUT_POSTGRE
       assertUndisturbed(beside, alone, heldUp())
       for (const fault of Object.keys(own.faults)) assert.match(fault, /billing_unavailable/)
       await Promise.all(slow)
-      await sleep(1500)
-      assert.equal((await pay(gateway, { text: 'after', key: 'l' }))?.status, 200)
-      await shutDown([gateway])
-      assert.deepEqual((await booksOf(url)).violations, [])
+      await untilAsync(
+        async () => (await pay(gateway, { text: 'after', key }))?.status === 200,
+        'its calls again',
+      )
     })
   }
+
+  const askedSlow = () => world.served().get('slow') ?? 0
+
+  it('leave books without a fault', async () => {
+    await shutDown([gateway])
+    assert.deepEqual((await booksOf(world.databaseUrl)).violations, [])
+  })
 })

@@ -80,13 +80,23 @@ describe('no header takes longer than its bytes', async () => {
     assert.ok(answer.status < 500, `${answer.status}`)
   }
 
+  const valueFrom = (begin: string, part: string): string => `${begin}${filled(part, SIZE)}!`
+
+  /** Sends all values, and returns those to be looked at one by one: none where no one of them takes long. */
+  const suspects = async (path: string, name: string, begin: string): Promise<readonly string[]> => {
+    await uncalibratedFigures(gateway)
+    for (const part of REPEATED) await send(path, name, valueFrom(begin, part))
+    const { heldMs } = await uncalibratedFigures(gateway)
+    return heldMs < MAX_HELD_MS ? [] : REPEATED
+  }
+
   // What is passed on reads few headers itself.
   for (const path of [CHAT, '/v1/files'])
     for (const name of NAMES)
       it(`${name}, of ${path}`, async () => {
         for (const begin of path === CHAT ? ['', 'x,', ...(BEGINS[name] ?? [])] : [''])
-          for (const part of REPEATED) {
-            const value = `${begin}${filled(part, SIZE)}!`
+          for (const part of await suspects(path, name, begin)) {
+            const value = valueFrom(begin, part)
             let heldMs = Number.POSITIVE_INFINITY
             for (let i = 0; i < TRIES && heldMs >= MAX_HELD_MS; i++) {
               await uncalibratedFigures(gateway)
