@@ -15,11 +15,13 @@ import { watchHeldUp } from '../../support/held-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 
-const HELD_UP_MS = 4000
+const HELD_UP_MS = 6000
+/** Longer than a busy machine takes for a call, and shorter than a call that waits until Redis goes on. */
+const NO_CALL_WAITS_MS = 5000
 /** How long a slot may stay taken that nobody renews. */
 const SLOT_MS = 30_000
 /** How often Redis is asked whether it is fit, and how long that may take. */
-const NOTICED_MS = 3000
+const NOTICED_MS = 10_000
 
 /** How a Redis is held up, and goes on. */
 const TROUBLES: Record<string, (redis: RedisServer) => Promise<() => Promise<void>>> = {
@@ -121,7 +123,7 @@ function watchReadiness({ url }: GatewayProcess) {
   }
 }
 
-describe('a Redis that is held up', { skip: WITHOUT_REDIS, concurrency: 2, timeout: 600_000 }, () => {
+describe('a Redis that is held up', { skip: WITHOUT_REDIS, concurrency: 3, timeout: 600_000 }, () => {
   for (const [what, hold] of Object.entries(TROUBLES)) {
     for (const onStoreError of ['refuse', 'local']) {
       it(`${what}, with "${onStoreError}": readiness tells so and does not waver, and slots come back`, async (t) => {
@@ -154,7 +156,7 @@ describe('a Redis that is held up', { skip: WITHOUT_REDIS, concurrency: 2, timeo
         const during = [...readiness.seen]
         await goOn()
         const wentOn = performance.now()
-        assert.ok(slowest < 1500 + heldUp(), `a call took ${slowest} ms`)
+        assert.ok(slowest < NO_CALL_WAITS_MS, `a call took ${slowest} ms`)
         // The first calls may still be counted in Redis.
         if (onStoreError === 'local') assert.deepEqual([...codes], ['200'])
         else
