@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { numbered, responseBody } from '../../support/responses-upstream.ts'
 import { chatChunk, messageEvent } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
@@ -23,7 +23,7 @@ const PIECES = 40
 const SOUND = Buffer.alloc(2400 * 5).toString('base64')
 const WORD = ' river'
 
-/** The time that a piece takes. What is on its way when a caller leaves, nobody can charge. */
+/** The time that a piece takes. */
 const PACE_MS: Partial<Record<Form, number>> = { image: 40, audio: 10 }
 
 const messagePiece = (index: number, delta: object): string =>
@@ -178,7 +178,16 @@ export function leavers(): Leaver[] {
   return all
 }
 
-/** Answers as the leaver asks, and bills every token that it makes until the connection is gone. */
+/**
+ * Waits until the gateway, which is in this process, has read what was written. On a busy machine both of its timers, the next
+ * piece's and the one that ends the call, may run out before it reads anything.
+ */
+async function read(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
+}
+
+/** Answers as the leaver asks, and bills every token that arrives until the connection is gone. */
 export async function work(
   res: ServerResponse,
   { line, form, streams, moment }: Leaver,
@@ -196,8 +205,10 @@ export async function work(
   }
   for (const [event, tokens] of pieces) {
     if (res.destroyed) return
-    bill.output += tokens
     if (streams) res.write(event)
+    await read()
+    if (res.destroyed) return
+    bill.output += tokens
     await sleep(PACE_MS[form] ?? 3)
   }
   sent()
