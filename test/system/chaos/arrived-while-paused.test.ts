@@ -7,9 +7,9 @@ import { chatAnswer, chatEvents, stream } from '../../support/scripted-upstream.
 import { until } from '../../support/until.ts'
 import { paidGateways, pay, sawEnd } from './paid-gateways.ts'
 
-const PAUSED_MS = 9000
+const PAUSED_MS = 19_000
 /** Shorter than the pause, and longer than what a busy machine takes for an answer. */
-const CLOCK_MS = 6000
+const CLOCK_MS = 16_000
 const LONG = 60_000
 const WORDS = Array.from({ length: 50 }, (_, i) => `word ${i} ${'x'.repeat(2000)}`)
 const LARGE = 'x'.repeat(3_000_000)
