@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 import { FAST, theirMs } from './fast-gateways.ts'
 import { booksOf, paidGateways, pay, sawEnd, shutDown } from './paid-gateways.ts'
 
-const KILLS = 3
+const KILLS = 2
 /** By the clocks of the gateways. */
 const BACK_WITHIN_MS = 45_000
 const TIMEOUT_MS = 240_000

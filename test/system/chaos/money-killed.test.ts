@@ -17,8 +17,8 @@ import {
   sawEnd,
 } from './paid-gateways.ts'
 
-const KILLS = 8
-/** Half a minute where nothing else runs; only a hang takes that long. */
+const KILLS = 4
+/** A quarter of a minute where nothing else runs; only a hang takes that long. */
 const TIMEOUT_MS = 600_000
 const random = seededRandom(20)
 
@@ -172,7 +172,7 @@ for (const { name, url, skip } of BACKENDS) {
       for (let kill = 0; kill < KILLS; kill++) {
         const gateway = await world.start()
         replayed += await assertReplayed(world, gateway, latest, books)
-        latest = await loadAndKill(gateway, 20 + Math.floor(random() * 30), 100 + random() * 500)
+        latest = await loadAndKill(gateway, 10 + Math.floor(random() * 20), 100 + random() * 500)
         all.push(...latest)
         books = await assertBooks(world, all)
       }

@@ -74,13 +74,13 @@ for (const { name, url, skip } of BACKENDS) {
       const world = await monthWorld(t, databaseUrl)
       await world.setClock('2026-03-03T09:00:00Z')
       const gateways = await Promise.all(Array.from({ length: processes }, world.start))
-      const all = await traffic(world, gateways, 0, 150)
+      const all = await traffic(world, gateways, 0, 100)
 
       await world.setClock('2026-03-15T11:59:58Z')
       const [victim] = gateways as [GatewayProcess]
       let answered = 0
-      const killed = await traffic(world, gateways, 1000, 250, () => {
-        if (++answered === 100) victim.kill('SIGKILL')
+      const killed = await traffic(world, gateways, 1000, 150, () => {
+        if (++answered === 60) victim.kill('SIGKILL')
       })
       all.push(...killed)
       assert.ok(

@@ -12,7 +12,7 @@ import { guardedGateway, KEY, OTHER_KEY } from './guarded-gateway.ts'
 /** They leave 86 connections to callers. */
 const DESCRIPTORS = 300
 const ATTACKERS = 350
-const ATTACK_MS = 3000
+const ATTACK_MS = 1500
 const POOR_KEY = 'sk-poor-0123456789'
 const EVIL_KEY = 'sk-evil-0123456789'
 /** Many keys of one account. */

@@ -19,7 +19,7 @@ import { type Sent, sent } from './generated-requests.ts'
 // Requests that Node itself refuses before a middleware runs (malformed HTTP, headers over 16 KiB, an Expect other than
 // 100-continue, CONNECT) have no envelope and are no part of this.
 
-const RUNS = 10_000
+const RUNS = 3000
 const AT_ONCE = 16
 /** No request may take longer, on a busy machine too. */
 const HANG_MS = 20_000
