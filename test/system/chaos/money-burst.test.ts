@@ -19,7 +19,7 @@ const HELD = 30
 const BACKOFF_MS = 1000
 const RETRIES = 3
 
-/** What is bought of an account of its own: the tokens that a call uses, and how it is refused when nothing more fits. */
+/** A purchase from an account of its own: the tokens that a call uses, and how it is refused when nothing more fits. */
 interface Purchase {
   readonly what: string
   readonly key: string
