@@ -19,72 +19,76 @@ const MAX_FILE_BYTES = 1024 * 1024
 /** A longer text, or one of several lines, is no path: it may be the secret itself, and is not repeated. */
 const MAX_PATH = 200
 
-type Path = readonly PropertyKey[]
-type Edit = (value: unknown, path: Path) => unknown
+/** Returns a path. There may be many keys: it is only written for a fault. */
+type PathOf = () => readonly PropertyKey[]
+type Edit = (value: unknown, pathOf: PathOf) => unknown
 
 /** Returns a copy of the source in which each `env:NAME` and `file:PATH` of a secret is replaced by what it stands for. */
 export function withSecrets(source: unknown, env: Variables): WithSecrets {
   const faults: string[] = []
   const files = new Set<string>()
-  const absent = (path: Path, fault: string): string => {
-    faults.push(`${formatPath(path)}: ${fault}`)
-    return UNSET + formatPath(path)
+  const absent = (pathOf: PathOf, fault: string): string => {
+    const path = formatPath(pathOf())
+    faults.push(`${path}: ${fault}`)
+    return UNSET + path
   }
-  const readFile = (file: string, path: Path, quoted = true): string => {
+  const readFile = (file: string, pathOf: PathOf, quoted = true): string => {
     const read = readSecretFile(file)
     const isPath = file.length <= MAX_PATH && !/[\r\n\0]/.test(file)
     // A text without `file:` that begins with neither a slash nor a dot may be a key, and not a path.
     if (isPath && (quoted || /^\.{0,2}\//.test(file))) files.add(file)
     if ('fault' in read)
-      return absent(path, quoted && isPath ? read.fault : 'must be the path of a file that can be read')
+      return absent(pathOf, quoted && isPath ? read.fault : 'must be the path of a file that can be read')
     files.add(file)
     return read.text
   }
-  const secret: Edit = (value, path) => {
+  const secret: Edit = (value, pathOf) => {
     if (typeof value !== 'string') return value
-    if (value.startsWith('file:')) return readFile(value.slice('file:'.length), path)
+    if (value.startsWith('file:')) return readFile(value.slice('file:'.length), pathOf)
     if (!value.startsWith('env:')) return value
     const name = value.slice('env:'.length)
-    return env[name] || absent(path, `the environment variable ${name} is not set`)
+    return env[name] || absent(pathOf, `the environment variable ${name} is not set`)
   }
-  const eachSecret: Edit = (value, path) => {
+  const eachSecret: Edit = (value, pathOf) => {
     if (!isJsonObject(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([name, v]) => [name, secret(v, [...path, name])]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, v]) => [name, secret(v, () => [...pathOf(), name])]),
+    )
   }
   const apiKey = editing({
     oauth: editing({ clientId: secret, clientSecret: secret }),
     google: editing({ credentials: secret }),
   })
   /** A path, with or without `file:`. What is PEM already stays as it is, also behind a comment. */
-  const pem: Edit = (value, path) => {
+  const pem: Edit = (value, pathOf) => {
     if (typeof value !== 'string' || value.includes('-----BEGIN ')) return value
-    if (/^(env|file):/.test(value)) return secret(value, path)
+    if (/^(env|file):/.test(value)) return secret(value, pathOf)
     // A key whose first line is lost looks like a path.
-    return readFile(value, path, path.at(-1) !== 'key')
+    return readFile(value, pathOf, pathOf().at(-1) !== 'key')
   }
   const line = editing({
-    apiKey: (value, path) => apiKey(secret(value, path), path),
+    apiKey: (value, pathOf) => apiKey(secret(value, pathOf), pathOf),
     headers: eachSecret,
     query: eachSecret,
     proxy: secret,
     tls: editing({ ca: pem, cert: pem, key: pem }),
   })
   const top = editing({
-    urlSigningSecret: (value, path) => eachItem(secret)(secret(value, path), path),
+    urlSigningSecret: (value, pathOf) => eachItem(secret)(secret(value, pathOf), pathOf),
     keys: eachItem(editing({ secret })),
     lines: eachItem(line),
   })
-  return { value: top(source, []), faults, files }
+  return { value: top(source, () => []), faults, files }
 }
 
 /** Returns an edit of the members of an object; all others stay as they are, and so does an object that has nothing to edit. */
 function editing(edits: Readonly<Record<string, Edit>>): Edit {
-  return (value, path) => {
+  return (value, pathOf) => {
     if (!isJsonObject(value)) return value
     let edited: JsonObject = value
     for (const name in edits) {
       if (!Object.hasOwn(value, name)) continue
-      const member = edits[name]?.(value[name], [...path, name])
+      const member = edits[name]?.(value[name], () => [...pathOf(), name])
       if (member !== value[name]) edited = { ...edited, [name]: member }
     }
     return edited
@@ -92,7 +96,8 @@ function editing(edits: Readonly<Record<string, Edit>>): Edit {
 }
 
 function eachItem(edit: Edit): Edit {
-  return (list, path) => (Array.isArray(list) ? list.map((item, i) => edit(item, [...path, i])) : list)
+  return (list, pathOf) =>
+    Array.isArray(list) ? list.map((item, i) => edit(item, () => [...pathOf(), i])) : list
 }
 
 /**
