@@ -16,10 +16,14 @@ function fateOf({ line }: Direction, content: Content, reason: StopReason): Fate
 /** The contents on which the meaning of a reason depends. */
 const TELLING = ['text', 'nothing', 'a tool call', 'a refusal']
 
+/** The reasons on which the fate of a content depends. */
+const deciding = ({ plainReasons: [plain = null], moderated }: Direction['line']): StopReason[] =>
+  moderated === undefined ? [plain] : [plain, moderated]
+
 /** The contents that are played with a reason: all with those on which the fate depends, and the telling ones with the others. */
 function formsFor({ line, forms }: Direction, reason: StopReason) {
-  const withAll = [line.plainReasons[0], line.moderated]
-  return Object.entries(forms).filter(([name]) => withAll.includes(reason) || TELLING.includes(name))
+  const isTold = deciding(line).includes(reason)
+  return Object.entries(forms).filter(([name]) => isTold || TELLING.includes(name))
 }
 
 for (const direction of DIRECTIONS) {
@@ -30,7 +34,8 @@ for (const direction of DIRECTIONS) {
     describe(`answers as they come: ${direction.name}, ${how}`, async () => {
       // Of its own, because the retries of a model are bounded.
       const scene = await sceneOf(direction)
-      for (const reason of reasons) {
+      // Which event brings the content is no matter of the other reasons.
+      for (const reason of shape === undefined || shape === 'deltas' ? reasons : deciding(line)) {
         it(`ended by ${reason}`, async () => {
           for (const [name, content] of formsFor(direction, reason)) {
             const played = await scene.play({ content, reason, shape })
