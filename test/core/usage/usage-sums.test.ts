@@ -332,6 +332,8 @@ describe('the usage of an entry of the log', () => {
       outcome: 'completed',
       duration_ms: 7,
       error_code: null,
+      user: null,
+      tags: NO_TAGS,
     } as unknown as CallLogEntry
     const expected = { ...{ model: 'm', line: null, user: null, tags: NO_TAGS }, ...NOTHING, durationMs: 7 }
     for (const usage of [null, {}])
