@@ -46,7 +46,7 @@ export abstract class Exchange {
   /** The index in the list of exchanges whose clocks run; -1 if they do not. */
   place = -1
   readonly #timeouts: Timeouts
-  readonly #totalEnd: number
+  #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
   #phaseStart: number
   #progressed = false
@@ -146,7 +146,9 @@ export abstract class Exchange {
    * @param stoodStillMs how long this process has just stood still. The line may have waited for it meanwhile.
    */
   checkTimeouts(now: number, stoodStillMs: number): void {
-    // The total clock is the caller's time, and goes on.
+    // The total clock is the caller's time, and goes on; but an answer that is still coming has been held up by this process.
+    if (this.#progressed && stoodStillMs > 0)
+      this.#totalEnd = Math.max(this.#totalEnd, now + Math.min(stoodStillMs, MAX_MORE_MS))
     if (this.#progressed) this.#phaseStart = now
     else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
     this.#progressed = false
@@ -236,6 +238,8 @@ const INTERVAL_MS = 20
 const MAX_IDLE_CHECKS = 100
 /** How long sockets are read after a standstill before the clocks are judged: the rest of an answer may wait for room in them. */
 const READ_AFTER_STANDSTILL_MS = 500
+/** The most time that an answer has to come whole beyond its total clock, if that has run out in a standstill. */
+const MAX_MORE_MS = 5000
 
 /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
 const watched: Exchange[] = []
