@@ -27,9 +27,8 @@ class Begun extends Exchange {
   }
 }
 
-function begun(t: TestContext): Begun {
+function stopTime(t: TestContext): void {
   t.mock.method(performance, 'now', () => START)
-  return new Begun()
 }
 
 for (const [stoodStillMs, more] of [
@@ -37,7 +36,8 @@ for (const [stoodStillMs, more] of [
   [60_000, 5000],
 ] as const)
   test(`an answer that still comes after ${stoodStillMs} ms without this process has ${more} ms beyond its total clock`, (t) => {
-    const exchange = begun(t)
+    stopTime(t)
+    const exchange = new Begun()
     const wokenAt = START + 1000 + stoodStillMs
     exchange.noteProgress()
     exchange.checkTimeouts(wokenAt, stoodStillMs)
@@ -50,11 +50,12 @@ for (const [stoodStillMs, more] of [
   })
 
 test('an answer of which nothing came meanwhile has no more time, nor one that the process was there for', (t) => {
-  const silent = begun(t)
+  stopTime(t)
+  const silent = new Begun()
   silent.checkTimeouts(START + 4000, 3000)
   assert.deepEqual(silent.timeouts, ['total'])
 
-  const coming = begun(t)
+  const coming = new Begun()
   coming.noteProgress()
   coming.checkTimeouts(START + 1000, 0)
   assert.deepEqual(coming.timeouts, ['total'])
