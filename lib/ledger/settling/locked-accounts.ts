@@ -101,8 +101,11 @@ export class LockedAccounts {
     this.#deps.onConcluded()
   }
 
+  /** Removes a charge that waits. Returns false if it does not wait here. */
   remove(charge: Charge): boolean {
-    return this.laneOf(charge.account)?.waiting.remove(charge) ?? false
+    if (!this.laneOf(charge.account)?.waiting.remove(charge)) return false
+    this.#forgetIfDone(charge.account)
+    return true
   }
 
   /** Takes a late answer to a charge that waits here to be handed over again. */
@@ -180,19 +183,22 @@ export class LockedAccounts {
     })
   }
 
-  /** Forgets an account that has nothing left, and lets another lane have its turn. */
+  /** Lets another lane have its turn. */
   #handed(account: string): void {
-    const held = this.#locked.get(account)
-    if (held && held.lane.size === 0 && held.lane.waiting.setAside === 0) {
-      this.#locked.delete(account)
-      this.accounts = this.#locked.size
-      if (held.isLogged) {
-        const forMs = Math.round(this.#deps.clock.now() - held.since)
-        this.#deps.logger.warn({ account, forMs }, 'the charges of an account are written again')
-      }
-    }
+    this.#forgetIfDone(account)
     this.#deps.onConcluded()
     this.#next()
+  }
+
+  /** Forgets an account that has nothing left. */
+  #forgetIfDone(account: string): void {
+    const held = this.#locked.get(account)
+    if (!held || held.lane.size > 0 || held.lane.waiting.setAside > 0) return
+    this.#locked.delete(account)
+    this.accounts = this.#locked.size
+    if (!held.isLogged) return
+    const forMs = Math.round(this.#deps.clock.now() - held.since)
+    this.#deps.logger.warn({ account, forMs }, 'the charges of an account are written again')
   }
 
   #next(): void {
