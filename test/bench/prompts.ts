@@ -85,25 +85,28 @@ for (const size of SIZES) {
 process.exit()
 
 async function measure(target: Running, body: string): Promise<Measured> {
+  const expectedBytes = await checkedAnswerBytes(target, null)
   const before = cpuSecondsOf(target.pid) ?? 0
-  const { completed, p50Ms } = await send(
-    target,
-    body,
-    body.length > LARGE ? CONNECTIONS.few : CONNECTIONS.many,
-  )
+  const atOnce = body.length > LARGE ? CONNECTIONS.few : CONNECTIONS.many
+  const { completed, p50Ms } = await send(target, body, atOnce, expectedBytes)
   const cpuMs = (((cpuSecondsOf(target.pid) ?? 0) - before) * 1000) / completed
   await loopHeld(target)
-  await send(target, body, CONNECTIONS.one)
+  await send(target, body, CONNECTIONS.one, expectedBytes)
   return { cpuMs, p50Ms, heldMs: await loopHeld(target) }
 }
 
-async function send(target: Running, body: string, connections: number): Promise<LoadResult> {
+async function send(
+  target: Running,
+  body: string,
+  connections: number,
+  expectedBytes: number,
+): Promise<LoadResult> {
   const result = await generate({
     url: target.url + pathTo(target.name),
     body,
     connections,
     seconds,
-    expectedBytes: await checkedAnswerBytes(target, null),
+    expectedBytes,
   })
   if (result.faults > 0 || result.completed === 0)
     throw new Error(

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
-import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../support/gateway-process.ts'
+import { startGatewayProcess, temporaryFolder } from '../support/gateway-process.ts'
 import { benchSource } from './chain.ts'
 import { LOAD_CORE, residentKiB, startListening } from './processes.ts'
 import { BENCH_MODEL, PATH } from './workload.ts'
@@ -29,9 +29,9 @@ if (flags.help) {
   )
   process.exit()
 }
-const [calls, keys, accounts, users, tags, connections, rate] = [
-  ...[flags.calls, flags.keys, flags.accounts, flags.users, flags.tags, flags.connections, flags.rate],
-].map(Number) as [number, number, number, number, number, number, number]
+const [calls, connections, rate] = [Number(flags.calls), Number(flags.connections), Number(flags.rate)]
+const [keys, accounts] = [Number(flags.keys), Number(flags.accounts)]
+const [users, tags] = [Number(flags.users), Number(flags.tags)]
 const callsARow = Math.ceil(calls / Number(flags.rows))
 const secretOf = (key: number): string => `sk-${String(key).padStart(32, '0')}`
 const anyOf = (count: number): number => Math.floor(Math.random() * count)
@@ -91,14 +91,14 @@ async function send(): Promise<void> {
     const early = start + (begun++ / rate) * 1000 - performance.now()
     if (early > 0) await sleep(early)
     await call()
-    if (++ended % callsARow === 0) await report(gateway)
+    if (++ended % callsARow === 0) await report()
   }
 }
 
 /** The MiB that the gateway's heap and buffers hold when they have been collected. */
-async function held({ pid }: GatewayProcess): Promise<readonly string[]> {
+async function held(): Promise<readonly string[]> {
   const before = gateway.stdout.length
-  process.kill(pid, 'SIGUSR2')
+  gateway.kill('SIGUSR2')
   for (;;) {
     await sleep(50)
     const [, heap, external] = /^held (\d+) (\d+)$/m.exec(gateway.stdout.slice(before)) ?? []
@@ -106,11 +106,11 @@ async function held({ pid }: GatewayProcess): Promise<readonly string[]> {
   }
 }
 
-async function report({ pid }: GatewayProcess): Promise<void> {
+async function report(): Promise<void> {
   const at = ended
   const seconds = (performance.now() - start) / 1000
-  const resident = Math.round((residentKiB(pid) ?? 0) / 1024)
-  const [heap, external] = await held(gateway)
+  const resident = Math.round((residentKiB(gateway.pid) ?? 0) / 1024)
+  const [heap, external] = await held()
   const bytes = statSync(database).size + statSync(`${database}-wal`).size
   console.log(
     `| ${at} | ${Math.round(at / seconds)} | ${heap} | ${external} | ${resident} | ${Math.round(bytes / at)} |`,

@@ -183,7 +183,7 @@ export class LockedAccounts {
     })
   }
 
-  /** Lets another lane have its turn. */
+  /** Runs after an operation of an account: another lane may have its turn. */
   #handed(account: string): void {
     this.#forgetIfDone(account)
     this.#deps.onConcluded()
