@@ -4,10 +4,10 @@ import { Buffer } from 'node:buffer'
 export const QUOTE = 0x22
 export const COMMA = 0x2c
 export const COLON = 0x3a
-const BACKSLASH = 0x5c
+export const BACKSLASH = 0x5c
 export const OPEN_BRACE = 0x7b
 export const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
+export const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
 /** The first bytes of a string are read one by one. From there on it is searched natively, which pays only in long strings. */
@@ -38,7 +38,7 @@ export function endOfString(raw: Buffer, start: number): number {
 const ESCAPED_LENGTH = 6
 
 /** A member of the object in a text, as byte offsets into the text. */
-class MemberText {
+export class MemberText {
   readonly #raw: Buffer
   readonly keyStart: number
   readonly #keyEnd: number
@@ -122,14 +122,14 @@ function foundMembers(raw: Buffer): MemberText[] {
   return members
 }
 
-function skipSpace(raw: Buffer, from: number): number {
+export function skipSpace(raw: Buffer, from: number): number {
   let at = from
   for (let byte = raw[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = raw[at])
     at++
   return at
 }
 
-function endOfValue(raw: Buffer, start: number): number {
+export function endOfValue(raw: Buffer, start: number): number {
   const first = raw[start]
   if (first === QUOTE) return endOfString(raw, start)
   if (isOpening(first)) return endOfContainer(raw, start)

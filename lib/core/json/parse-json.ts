@@ -1,8 +1,18 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { type JsonTally, jsonExcess, newTally, SURELY_WITHIN } from './json-bounds.ts'
-import { CLOSE_BRACE, COLON, COMMA, endOfString, OPEN_BRACE, QUOTE, withoutMember } from './json-text.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  COLON,
+  COMMA,
+  endOfString,
+  OPEN_BRACE,
+  QUOTE,
+  withoutMember,
+} from './json-text.ts'
 import { isJsonObject, type JsonObject, setMember } from './json-values.ts'
 import { withoutLoneSurrogates } from './lone-surrogates.ts'
+import { parseInPieces } from './parse-in-pieces.ts'
 
 /** The lone surrogates of a smaller text take a few milliseconds at most, wherever it is written again. */
 const LARGE = 256 * 1024
@@ -156,10 +166,9 @@ export function parseExactly(text: string): unknown {
 
 /** Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once. */
 function parseCounting(raw: Buffer): { readonly json: unknown; readonly members: number } {
-  const text = raw.toString()
-  const json: unknown = JSON.parse(text)
+  const json = parseInPieces(raw)
   const names = { json, members: 0, backslash: false }
-  tallyNames(json, names, text.includes('\\'))
+  tallyNames(json, names, raw.includes(BACKSLASH))
   if (!names.backslash) return names
   const exact = { json: parsedAsLists(raw), members: 0, backslash: false }
   tallyNames(exact.json, exact, false)

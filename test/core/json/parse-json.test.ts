@@ -100,6 +100,89 @@ describe('a JSON text that others read, too', () => {
   })
 })
 
+/** Items of a list that is parsed in pieces: short ones, and one that is longer than a piece by itself. */
+const longItems = fc
+  .array(fc.oneof(fc.json({ maxDepth: 3 }), fc.constantFrom('"]"', '"\\\\\\"],["', '[[]]', '{"a":[1]}')), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  .map((some) =>
+    Array.from({ length: 3000 }, (_, i) => (i === 1000 ? `"${'ü'.repeat(50_000)}"` : some[i % some.length])),
+  )
+
+describe('a long text with long lists', () => {
+  it('is read as a short one is', () => {
+    fc.assert(
+      fc.property(longItems, fc.constantFrom(',', ' , ', ',\n'), fc.boolean(), (items, comma, isTop) => {
+        const list = `[ ${items.join(comma)} ]`
+        const text = isTop
+          ? `[{"a":${list}}]`
+          : `{"model":"m","a":${list} , "__proto__":${list},"b":{"c":${list}},"\\u0064":[]}`
+        assert.deepEqual(parse(text), JSON.parse(text))
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  it('is refused wherever a character is missing, or one too many', () => {
+    const items = Array.from({ length: 2000 }, (_, i) => `{"role":"user","content":"text ${i} \\" ],"}`)
+    const text = `{"model":"m","messages":[${items.join(',')}],"stream":true}`
+    const isRead = (changed: string): boolean => {
+      try {
+        return Boolean(parse(changed))
+      } catch (fault) {
+        assert.ok(fault instanceof JsonFault, changed)
+        return false
+      }
+    }
+    assert.ok(isRead(text))
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.nat(text.length - 1),
+          fc.nat(40),
+          fc.nat(40).map((n) => text.length - 1 - n),
+        ),
+        fc.constantFrom('', ',', ']', '[', '}', '{', '"', ' ', '0', '\\', ':'),
+        fc.boolean(),
+        (at, put, isReplaced) => {
+          const changed = text.slice(0, at) + put + text.slice(isReplaced ? at + 1 : at)
+          const expected = isJson(changed)
+          assert.equal(isRead(changed), expected, `${put} at ${at}`)
+          if (expected) assert.deepEqual(parse(changed), JSON.parse(changed))
+        },
+      ),
+      { numRuns: 400 },
+    )
+    for (const list of [
+      `[${' '.repeat(40_000)}]`,
+      `[${' '.repeat(40_000)},]`,
+      `[${'1,'.repeat(40_000)}]`,
+      `[1${' '.repeat(40_000)}`,
+      `["${'x'.repeat(40_000)}",]`,
+      `["${'x'.repeat(40_000)}" , ,1]`,
+      `[,"${'x'.repeat(40_000)}"]`,
+    ])
+      assert.equal(isRead(`{"a":${list}}`), isJson(`{"a":${list}}`), list.slice(0, 2))
+  })
+
+  it('is refused if the list stands twice', () => {
+    const list = `[${'"text",'.repeat(10_000)}1]`
+    for (const other of [list, '1', '[]'])
+      for (const text of [`{"a":${list},"\\u0061":${other}}`, `{"a":${other},"a":${list}}`])
+        assert.throws(() => parse(text), /occurs twice/)
+  })
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function isRepeated(fault: unknown): boolean {
   return fault instanceof JsonFault && fault.message.includes('occurs twice')
 }
