@@ -40,7 +40,7 @@ export async function readHere({ configFile, configOrigin, region, env }: Config
  * keys that has anchors needs about twelve times the size of its file.
  */
 function limitsFor(bytes: number): ResourceLimits {
-  return { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 64 + (12 * bytes) / MIB }
+  return { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 64 + (12 * bytes) / MIB }
 }
 
 async function readInThread(place: ConfigPlace, bytes: number): Promise<SentConfig> {

@@ -39,7 +39,8 @@ export function parseInPieces(raw: Buffer): unknown {
 }
 
 function isLongList(raw: Buffer, { valueStart, valueEnd }: MemberText): boolean {
-  return raw[valueStart] === OPEN_BRACKET && valueEnd - valueStart > PIECE
+  if (raw[valueStart] !== OPEN_BRACKET || valueEnd - valueStart <= PIECE) return false
+  return skipSpace(raw, valueStart + 1) < valueEnd - 1
 }
 
 function itemsOf(raw: Buffer, { valueStart, valueEnd }: MemberText): unknown[] {
@@ -47,20 +48,23 @@ function itemsOf(raw: Buffer, { valueStart, valueEnd }: MemberText): unknown[] {
   const end = valueEnd - 1
   for (let from = valueStart + 1; ; ) {
     const to = endOfPiece(raw, from, end)
-    const piece: unknown[] = JSON.parse(`[${raw.toString('utf8', from, to)}]`)
-    if (piece.length === 0 && to - from < end - valueStart - 1)
-      throw new SyntaxError('there is a comma without an item')
+    const text = raw.toString('utf8', from, to)
+    // Brackets would copy the text of a long item.
+    const piece: unknown[] = to - from > 2 * PIECE ? [JSON.parse(text)] : JSON.parse(`[${text}]`)
+    if (piece.length === 0) throw new SyntaxError('there is a comma without an item')
     for (const item of piece) items.push(item)
     if (to === end) return items
     from = to + 1
   }
 }
 
-/** Returns the offset of the comma that ends a piece; the end of the list if none does. */
+/** Returns the offset of the comma behind a piece, which is one long item or several shorter ones; the end of the list if it is the last. */
 function endOfPiece(raw: Buffer, from: number, end: number): number {
-  for (let at = from; ; at++) {
-    at = skipSpace(raw, endOfValue(raw, skipSpace(raw, at)))
-    if (at >= end || raw[at] !== COMMA) return end
-    if (at - from >= PIECE) return at
+  for (let at = from; ; ) {
+    const behind = skipSpace(raw, endOfValue(raw, skipSpace(raw, at)))
+    if (at > from && behind - at > PIECE) return at - 1
+    if (behind >= end || raw[behind] !== COMMA) return end
+    if (behind - from >= PIECE) return behind
+    at = behind + 1
   }
 }

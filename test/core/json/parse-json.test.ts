@@ -107,7 +107,9 @@ const longItems = fc
     maxLength: 12,
   })
   .map((some) =>
-    Array.from({ length: 3000 }, (_, i) => (i === 1000 ? `"${'ü'.repeat(50_000)}"` : some[i % some.length])),
+    Array.from({ length: 3000 }, (_, i) =>
+      i % 1500 === 1000 ? `"${'ü'.repeat(25 * i)}"` : some[i % some.length],
+    ),
   )
 
 describe('a long text with long lists', () => {
@@ -156,6 +158,11 @@ describe('a long text with long lists', () => {
     )
     for (const list of [
       `[${' '.repeat(40_000)}]`,
+      `[${' '.repeat(90_000)}]`,
+      `["a", "${'x'.repeat(90_000)}", "b"]`,
+      `["a", "${'x'.repeat(90_000)}",]`,
+      `["a", ,"${'x'.repeat(90_000)}"]`,
+      `["a""${'x'.repeat(90_000)}"]`,
       `[${' '.repeat(40_000)},]`,
       `[${'1,'.repeat(40_000)}]`,
       `[1${' '.repeat(40_000)}`,
