@@ -242,19 +242,18 @@ function duplicates<Member extends string>(
   items: readonly ({ readonly [name in Member]?: string | number | undefined } | undefined)[],
   member: Member,
 ): string[] {
-  const values = items.map((item) => item?.[member]).filter((value) => value !== undefined)
-  // The list may be long, and most have no duplicates.
-  if (new Set(values).size === values.length) return []
   const seen = new Set<string | number>()
   const faults: string[] = []
-  for (const [i, item] of items.entries()) {
-    const value = item?.[member]
+  let different = 0
+  // The list may be long.
+  for (let i = 0; i < items.length; i++) {
+    const value = items[i]?.[member]
     if (value === undefined) continue
-    if (seen.has(value)) {
+    if (seen.add(value).size > different) different++
+    else {
       const first = items.findIndex((other) => other?.[member] === value)
       faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
     }
-    seen.add(value)
   }
   return faults
 }
