@@ -1,4 +1,4 @@
-import { ConfigError, configHints, unpricedModels } from 'express-model-gateway/config'
+import { ConfigError, ConfigWarnings, configHints, type LoadedConfig } from 'express-model-gateway/config'
 import { readConfigFile, withPlaces } from '../config/config-file.ts'
 import { configOf, readSettings } from '../config/environment.ts'
 import { startable } from '../config/packages.ts'
@@ -32,14 +32,19 @@ export async function printFaults(
   if (config) await startable(config, settings?.redisUrl).catch((error: unknown) => note(faults, error))
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) return 1
-  const hints = config ? [...configHints(config.catalog), ...unpricedModels(config).map(unpricedHint)] : []
+  const hints = config ? [...configHints(config.catalog), ...unpricedHints(config)] : []
   for (const hint of hints) console.log(`hint: ${hint}`)
   console.log(`${configFile ?? 'the demo config'} is valid`)
   return 0
 }
 
-function unpricedHint(id: string): string {
-  return `models: "${id}" has no price; its calls cost prepaid accounts nothing`
+function unpricedHints(config: LoadedConfig): string[] {
+  const warnings = new ConfigWarnings(config)
+  warnings.addAccounts(config.accounts)
+  warnings.addKeys(config.keys)
+  return warnings
+    .unpriced()
+    .map((id) => `models: "${id}" has no price; its calls cost prepaid accounts nothing`)
 }
 
 function collect<Value>(faults: string[], read: () => Value): Value | undefined {

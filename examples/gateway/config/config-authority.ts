@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { ConfigError, type Logger } from 'express-model-gateway'
 import { ConfigAuthority } from 'express-model-gateway/admin'
-import { configHints } from 'express-model-gateway/config'
+import { ConfigEntries, ConfigWarnings, configHints, type EntryList } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import type { DurableStores } from '../stores/stores.ts'
 import type { ServedConfig } from './served-config.ts'
@@ -50,7 +51,7 @@ export class TakeOver {
    *   may be let in.
    */
   async start(config: ServedConfig): Promise<void> {
-    this.#warn(config)
+    void this.#warn(config)
     if (config.authority !== 'config') void this.#take({ config, isWarned: true, isSeeded: true })
     else if (!(await this.#compare()))
       throw new ConfigError([
@@ -75,7 +76,7 @@ export class TakeOver {
     const next = this.#next
     if (!next || this.#closed) return
     this.#next = undefined
-    if (!next.isWarned) this.#warn(next.config)
+    if (!next.isWarned) void this.#warn(next.config)
     const isSeeded = next.isSeeded || (await this.#seed(next.config))
     // A key that the config revokes does not wait until the new ones are added.
     const isCompared = await this.#compare()
@@ -123,22 +124,40 @@ export class TakeOver {
     }
   }
 
-  #warn({ catalog, warnings }: ServedConfig): void {
+  /** Logs hints and warnings. Of many accounts and keys it reads a page at a time, and calls run in between. */
+  async #warn(config: ServedConfig): Promise<void> {
     const { logger, logs } = this.#options
     if (!logs()) return
-    const { unpriced = [], unknown = [] } = warnings ?? {}
-    const hints = configHints(catalog)
+    const hints = configHints(config.catalog)
     if (hints.length > 0)
       logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
+    const warnings = new ConfigWarnings(config)
+    await inTurns(config.accounts, (some) => warnings.addAccounts(some))
+    await inTurns(config.keys, (some) => warnings.addKeys(some))
+    const unpriced = warnings.unpriced()
     if (unpriced.length > 0)
       logger.warn(
         { count: unpriced.length, models: unpriced.slice(0, MAX_WARNINGS) },
         'models without a price cost prepaid accounts nothing',
       )
+    const { unknown } = warnings
     if (unknown.length > 0)
       logger.warn(
         { count: unknown.length, warnings: unknown.slice(0, MAX_WARNINGS) },
         'the config names models or regions that do not exist',
       )
+  }
+}
+
+/** Reads the first page at once, and each other one after calls have run. */
+async function inTurns<Entry extends { readonly id: string }>(
+  list: EntryList<Entry>,
+  read: (entries: readonly Entry[]) => void,
+): Promise<void> {
+  let isFirst = true
+  for (const entries of ConfigEntries.of(list).read()) {
+    if (!isFirst) await setImmediate()
+    isFirst = false
+    read(entries)
   }
 }

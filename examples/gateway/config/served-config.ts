@@ -1,14 +1,12 @@
 import {
   type AccountEntry,
   ConfigEntries,
-  configWarnings,
   type EntryList,
   type EntryPage,
   type GatewayConfig,
   type KeyEntry,
   type LoadedConfig,
   loadResolvedConfig,
-  unpricedModels,
 } from 'express-model-gateway/config'
 import type { Variables } from './environment.ts'
 
@@ -16,22 +14,12 @@ import type { Variables } from './environment.ts'
 export interface ServedConfig extends Omit<LoadedConfig, 'accounts' | 'keys'> {
   readonly accounts: EntryList<AccountEntry>
   readonly keys: EntryList<KeyEntry>
-  /** Absent: none are logged. */
-  readonly warnings?: Warnings | undefined
-}
-
-/** The parts of a valid config that may not be meant so. All accounts and keys are needed to find them. */
-interface Warnings {
-  /** The models without a price, which cost prepaid accounts nothing. */
-  readonly unpriced: readonly string[]
-  /** The models and regions that do not exist. */
-  readonly unknown: readonly string[]
 }
 
 /** A config without its accounts and keys: what is kept of the config of the start must not keep them. */
-export type ConfigMembers = Omit<ServedConfig, 'accounts' | 'keys' | 'warnings'>
+export type ConfigMembers = Omit<ServedConfig, 'accounts' | 'keys'>
 
-export function membersOf({ accounts: _, keys: __, warnings: ___, ...members }: ServedConfig): ConfigMembers {
+export function membersOf({ accounts: _, keys: __, ...members }: ServedConfig): ConfigMembers {
   return members
 }
 
@@ -43,7 +31,6 @@ export interface SentConfig {
   readonly accounts: readonly EntryPage[]
   readonly keys: readonly EntryPage[]
   readonly secretFiles: readonly string[]
-  readonly warnings: Warnings | undefined
 }
 
 export function sentConfig(config: LoadedConfig): SentConfig {
@@ -53,24 +40,22 @@ export function sentConfig(config: LoadedConfig): SentConfig {
     accounts: ConfigEntries.of(accounts).pages,
     keys: ConfigEntries.of(keys).pages,
     secretFiles: [...config.secretFiles],
-    warnings: { unpriced: unpricedModels(config), unknown: configWarnings(config) },
   }
 }
 
 /** Returns a config as it was sent, to send it to others. */
-export function sentAgain({ resolved, accounts, keys, secretFiles, warnings }: ServedConfig): SentConfig {
+export function sentAgain({ resolved, accounts, keys, secretFiles }: ServedConfig): SentConfig {
   return {
     source: resolved,
     accounts: ConfigEntries.of(accounts).pages,
     keys: ConfigEntries.of(keys).pages,
     secretFiles: [...secretFiles],
-    warnings,
   }
 }
 
 /** @param env the environment variables, for proxies. */
 export function servedConfig(
-  { source, accounts, keys, secretFiles, warnings }: SentConfig,
+  { source, accounts, keys, secretFiles }: SentConfig,
   env: Variables = process.env,
 ): ServedConfig {
   return {
@@ -78,6 +63,5 @@ export function servedConfig(
     accounts: new ConfigEntries(accounts),
     keys: new ConfigEntries(keys),
     secretFiles: new Set(secretFiles),
-    warnings,
   }
 }

@@ -1,6 +1,7 @@
 export { ConfigEntries, type EntryList, type EntryPage } from './config-entries.ts'
 export { configHints } from './config-hints.ts'
 export { type AccountEntry, type KeyEntry, keyMembers } from './config-schema.ts'
+export { ConfigWarnings } from './config-warnings.ts'
 export { configJsonSchema } from './json-schema.ts'
 export {
   ConfigError,
@@ -10,5 +11,3 @@ export {
   loadResolvedConfig,
 } from './load-config.ts'
 export { readSecretFile } from './secrets.ts'
-export { configWarnings } from './unknown-names.ts'
-export { unpricedModels } from './unpriced-models.ts'

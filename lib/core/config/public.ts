@@ -3,9 +3,9 @@ export {
   type AccountEntry,
   ConfigEntries,
   ConfigError,
+  ConfigWarnings,
   configHints,
   configJsonSchema,
-  configWarnings,
   type EntryList,
   type EntryPage,
   type GatewayConfig,
@@ -14,5 +14,4 @@ export {
   loadConfig,
   loadResolvedConfig,
   readSecretFile,
-  unpricedModels,
 } from './index.ts'

@@ -1,6 +1,4 @@
 import { type Catalog, compileAllowList, isPattern, overlaps } from '../catalog/index.ts'
-import { returnsCredentials } from './credential-path.ts'
-import type { LoadedConfig } from './load-config.ts'
 
 /** The part of a catalogue that settings name. */
 type Named = Pick<Catalog, 'models' | 'lines'>
@@ -26,26 +24,4 @@ export function accountWarnings(
   return (lineRegions ?? [])
     .filter((region) => !lines.some((line) => line.region === region))
     .map((region) => `line_regions: there is no line in the region "${region}"`)
-}
-
-/** Returns those warnings for the accounts and keys of a config. */
-export function configWarnings({
-  accounts,
-  keys,
-  catalog,
-  passThrough,
-}: Pick<LoadedConfig, 'accounts' | 'keys' | 'catalog' | 'passThrough'>): string[] {
-  return [
-    ...accounts
-      .filter(({ lineRegions }) => lineRegions)
-      .flatMap((account) =>
-        accountWarnings(account, catalog).map((warning) => `account ${account.id}: ${warning}`),
-      ),
-    ...keys
-      .filter(({ allowModels }) => allowModels)
-      .flatMap((key) => keyWarnings(key, catalog).map((warning) => `key ${key.id}: ${warning}`)),
-    ...passThrough
-      .filter(({ path, secrets }) => !secrets && returnsCredentials(path.replace(/\/[:*].*/, '')))
-      .map(({ path }) => `passThrough ${path}: refuses all requests without "secrets": true`),
-  ]
 }

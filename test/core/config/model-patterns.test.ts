@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { callersNames, createCatalog, upstreamName } from '../../../lib/core/catalog/index.ts'
-import { ConfigError, unpricedModels } from '../../../lib/core/config/index.ts'
+import { ConfigError, ConfigWarnings } from '../../../lib/core/config/index.ts'
 import { loadConfig } from '../../support/any-config.ts'
 
 const LINE = { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://u/v1' }
@@ -131,15 +131,17 @@ describe('a catalogue with patterns', () => {
 
 describe('models without a price', () => {
   const priced = { price: { perRequest: '1' } }
-  const unpriced = (account: object, key: object, line: object = {}): string[] =>
-    unpricedModels(
+  const unpriced = (account: object, key: object, line: object = {}): string[] => {
+    const warnings = new ConfigWarnings(
       loadConfig({
-        accounts: [{ id: 'acme', ...account }],
-        keys: [{ id: 'k', account: 'acme', secret: 's', ...key }],
         models: [model('free'), model('gpt-*'), model('dear', priced)],
         lines: [{ ...LINE, models: { free: 'x', 'gpt-*': '*', dear: 'y' }, ...line }],
       }),
     )
+    warnings.addAccounts([{ id: 'acme', ...account }])
+    warnings.addKeys([{ id: 'k', account: 'acme', secret: 's', ...key }])
+    return warnings.unpriced()
+  }
   it('are those that a prepaid account may use', () => {
     assert.deepEqual(unpriced({ balance: '1' }, {}), ['free', 'gpt-*'])
     assert.deepEqual(unpriced({ balance: '1' }, { allowModels: ['f*'] }), ['free'])

@@ -216,7 +216,6 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
 export const NOT_MOUNTED = new Set([
   'callOf',
   'changeOrigin',
-  'configWarnings',
   'cutStalledCallers',
   'isWebSocketRequest',
   'loadConfig',
