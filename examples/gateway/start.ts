@@ -12,7 +12,7 @@ import {
   type Settings,
 } from './config/environment.ts'
 import { startable } from './config/packages.ts'
-import { readConfig } from './config/read-config.ts'
+import { type ReadConfig, readConfig } from './config/read-config.ts'
 import { ConfigReload, changedSince } from './config/reload.ts'
 import {
   type SentConfig,
@@ -52,7 +52,7 @@ interface Running {
 }
 
 interface ConfigSource {
-  readonly config: SentConfig
+  readonly read: ReadConfig
   /** Ends what the config needs. */
   close(): Promise<void>
 }
@@ -67,13 +67,14 @@ async function openConfigSource(settings: Settings): Promise<ConfigSource> {
   const { configFile } = settings
   if (configFile !== undefined)
     return {
-      config: await readConfig({ ...settings, configFile, env: process.env }),
+      read: await readConfig({ ...settings, configFile, env: process.env }),
       close: async () => {},
     }
   const { startDemoModels } = await import('./demo-models/server.ts')
   const apiKey = randomUUID()
   const demo = await startDemoModels({ apiKey })
-  return { config: sentConfig(configOf(demoConfig(demo.url, apiKey), settings)), close: () => demo.close() }
+  const config = sentConfig(configOf(demoConfig(demo.url, apiKey), settings))
+  return { read: { config, listed: undefined }, close: () => demo.close() }
 }
 
 async function runSingle(settings: Settings, config: ServedConfig, logger: Logger): Promise<Running> {
@@ -162,7 +163,8 @@ async function main(): Promise<void> {
   const startedAt = Date.now()
   const source = await openConfigSource(settings)
   closeDemo = source.close
-  const config = servedConfig(source.config)
+  let { read } = source
+  const config = servedConfig(read.config)
   const { configFile: file, workers } = settings
   running = await (workers === undefined
     ? runSingle(settings, config, logger)
@@ -173,7 +175,10 @@ async function main(): Promise<void> {
       files: [file, ...environmentFiles()],
       started: config,
       logger,
-      read: async () => readConfig({ ...settings, configFile: file, env: currentVariables() }),
+      read: async () => {
+        read = await readConfig({ ...settings, configFile: file, env: currentVariables() }, read)
+        return read.config
+      },
       load: async (next) =>
         startable(servedConfig(next as SentConfig, currentVariables()), settings.redisUrl),
       apply: running.reload,

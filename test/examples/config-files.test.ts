@@ -10,7 +10,7 @@ async function read(t: TestContext, name: string, text: string): Promise<object>
   t.after(() => folder.remove())
   const file = join(folder.path, name)
   await writeFile(file, text)
-  return readConfigFile(file, '--config')
+  return (await readConfigFile(file, '--config')).value
 }
 
 for (const [name, text] of Object.entries({ 'a.json': '{"a":1}', 'a.yaml': 'a: 1\n' }))

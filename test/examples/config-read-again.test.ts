@@ -38,9 +38,9 @@ async function readsOf(t: TestContext, break_: (folder: string) => Promise<unkno
     files: [file, ...environmentFiles()],
     started: loadConfig(CONFIG),
     logger: recordingLogger(),
-    read: () => {
+    read: async () => {
       reads++
-      return readConfigFile(file, '--config').finally(() => done++)
+      return (await readConfigFile(file, '--config').finally(() => done++)).value
     },
     load: async (source) => loadConfig(source, currentVariables()),
     apply: async () => {},

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { ConfigEntries, ConfigError } from 'express-model-gateway/config'
+import { ConfigEntries, ConfigError, type KeyEntry } from 'express-model-gateway/config'
 import { dump, load } from 'js-yaml'
-import { readConfig, readHere } from '../../examples/gateway/config/read-config.ts'
-import { parseInParts } from '../../examples/gateway/config/yaml-parts.ts'
+import {
+  type ConfigPlace,
+  type ReadConfig,
+  readConfig,
+  readHere,
+} from '../../examples/gateway/config/read-config.ts'
+import { listsInYaml, parseInParts } from '../../examples/gateway/config/yaml-parts.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
 /** The file has more than a megabyte then, and is read in a thread. */
@@ -32,6 +37,10 @@ async function placeOf(t: TestContext, name: string, text: string) {
   return { configFile, configOrigin: '--config', region: undefined, env: { SECRET: 'sk-of-env' } } as const
 }
 
+function entriesOf({ config }: ReadConfig): ConfigEntries<KeyEntry> {
+  return new ConfigEntries<KeyEntry>(config.keys)
+}
+
 describe('a large config file', () => {
   for (const [name, write] of [
     ['a.json', JSON.stringify],
@@ -41,8 +50,9 @@ describe('a large config file', () => {
       const keys = [...config.keys, { id: 'first', account: 'account-1', secret: 'env:SECRET' }]
       const place = await placeOf(t, name, write({ ...config, keys }))
       const read = await readConfig(place)
-      assert.deepEqual(read, await readHere(place))
-      const entries = new ConfigEntries<{ id: string; secret: string }>(read.keys)
+      const { isKnown: _, ...here } = await readHere(place)
+      assert.deepEqual(read, here)
+      const entries = entriesOf(read)
       assert.equal([...entries.read()].flat().length, KEYS + 1)
       assert.equal(entries.find('first')?.secret, 'sk-of-env')
     })
@@ -68,7 +78,7 @@ describe('a large config file', () => {
   const note = 'a text\n- id: none\n  - id: of a list\n\nkeys:\n  - none'
   const noted = { ...config, keys: config.keys.slice(0, 1500).map((key) => ({ ...key, note, limits })) }
   const apart = { ...noted, keys: noted.keys.map((key) => ({ ...key, limits: { ...limits } })) }
-  let written: ReturnType<typeof readHere> | undefined
+  let written: Promise<unknown> | undefined
   for (const [how, text] of [
     ['with indented lists', dump(apart)],
     ['with lists that are not indented', dump(apart, { seqNoIndent: true })],
@@ -78,8 +88,8 @@ describe('a large config file', () => {
     ['with anchors', dump(noted)],
   ] as const) {
     it(`of YAML has the content that was written, ${how}`, async (t) => {
-      written ??= readHere(await placeOf(t, 'a.json', JSON.stringify(noted)))
-      assert.deepEqual(await readConfig(await placeOf(t, 'a.yaml', text)), await written)
+      written ??= readHere(await placeOf(t, 'a.json', JSON.stringify(noted))).then(({ config }) => config)
+      assert.deepEqual((await readConfig(await placeOf(t, 'a.yaml', text))).config, await written)
     })
   }
 
@@ -91,7 +101,7 @@ describe('a large config file', () => {
       [dump(apart, { flowLevel: 1 }), false],
     ] as const) {
       const sizes: number[] = []
-      const value = parseInParts(text, (part) => {
+      const value = parseInParts(text, listsInYaml(text), (part) => {
         sizes.push(part.length)
         return load(part)
       })
@@ -116,5 +126,81 @@ describe('a large config file', () => {
       `odd: [${'1,'.repeat(1_000_000)}]\n${dump({ ...config, keys: [] })}`,
     )
     await assert.rejects(readConfig(place), { message: 'odd: is not a known member' })
+  })
+})
+
+describe('a large config file that is read again', () => {
+  const [model] = config.models
+  const dearer = { ...config, models: [{ ...model, price: { perRequest: '0.002' } }] }
+  const ofEnv = [...config.keys, { id: 'of-env', account: 'account-1', secret: 'env:SECRET' }]
+
+  for (const [name, write] of [
+    ['a.json', (value: object) => JSON.stringify(value, null, 1)],
+    ['a.yaml', (value: object) => dump(value)],
+  ] as const) {
+    const readTwice = async (t: TestContext, first: object, second: string, env = {}) => {
+      const place = await placeOf(t, name, write(first))
+      const before = await readConfig(place)
+      await writeFile(place.configFile, second)
+      return { before, place, after: await readConfig({ ...place, env: { ...place.env, ...env } }, before) }
+    }
+    const assertRead = async (after: ReadConfig, place: ConfigPlace) => {
+      const { isKnown: _, ...here } = await readHere(place)
+      assert.deepEqual(after, here)
+    }
+
+    it(`has its new price, and the accounts and keys that have not changed: ${name}`, async (t) => {
+      const { before, after, place } = await readTwice(t, config, write(dearer))
+      await assertRead(after, place)
+      assert.notDeepEqual(after.config.source, before.config.source)
+      // They were not read again.
+      assert.equal(after.config.keys, before.config.keys)
+      assert.equal(after.config.accounts, before.config.accounts)
+    })
+
+    for (const [what, changed] of [
+      [
+        'a key has changed',
+        { ...dearer, keys: config.keys.with(7, { ...ofEnv[7], secret: 'sk-other' } as never) },
+      ],
+      [
+        'an account has changed',
+        { ...dearer, accounts: config.accounts.with(7, { id: 'account-7', balance: '11' }) },
+      ],
+      ['the keys have another order', { ...dearer, keys: config.keys.toReversed() }],
+      ['accounts are gone', { ...dearer, accounts: undefined, keys: [] }],
+    ] as const)
+      it(`is read in full if ${what}: ${name}`, async (t) => {
+        const text = write(JSON.parse(JSON.stringify(changed)))
+        const filled = text.length > 1024 * 1024 ? text : text + ' '.repeat(1024 * 1024)
+        const { after, place } = await readTwice(t, config, filled)
+        await assertRead(after, place)
+      })
+
+    it(`is read in full if a secret of a key stands in the environment: ${name}`, async (t) => {
+      const { after } = await readTwice(t, { ...config, keys: ofEnv }, write({ ...dearer, keys: ofEnv }), {
+        SECRET: 'sk-changed',
+      })
+      assert.equal(entriesOf(after).find('of-env')?.secret, 'sk-changed')
+    })
+
+    it(`is refused for its faults, as ever: ${name}`, async (t) => {
+      await assert.rejects(
+        readTwice(t, config, write({ ...dearer, modles: [] })),
+        (error: Error) =>
+          error instanceof ConfigError && error.message.startsWith('modles: is not a known member'),
+      )
+    })
+  }
+
+  it('is read in full if a list of YAML is in brackets, which the others are not', async (t) => {
+    const keysOf = (secret: string) => JSON.stringify([{ id: 'k', account: 'account-1', secret }])
+    const { keys: _, ...others } = config
+    const textOf = (secret: string) =>
+      `${dump(others)}keys: ${keysOf(secret)}\n# ${'x'.repeat(1024 * 1024)}\n`
+    const place = await placeOf(t, 'a.yaml', textOf('sk-1'))
+    const before = await readConfig(place)
+    await writeFile(place.configFile, textOf('sk-2'))
+    assert.equal(entriesOf(await readConfig(place, before)).find('k')?.secret, 'sk-2')
   })
 })

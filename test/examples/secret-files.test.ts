@@ -161,9 +161,9 @@ describe('a changed config that names a file which is not there yet', () => {
       files: [file],
       started: loadConfig(config()),
       logger,
-      read: () => {
+      read: async () => {
         reads++
-        return readConfigFile(file, '--config')
+        return (await readConfigFile(file, '--config')).value
       },
       load: async (source) => loadConfig(source),
       apply: async ({ catalog }) => void applied.push(catalog.lines[0]?.apiKey),

@@ -23,7 +23,10 @@ export async function printFaults(
   const source =
     configFile === undefined
       ? demoConfig('http://127.0.0.1', 'demo')
-      : await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
+      : await readConfigFile(configFile, origin).then(
+          ({ value }) => value,
+          (error: unknown) => note(faults, error),
+        )
   const region = env.GATEWAY_REGION || undefined
   const ofConfig: string[] = []
   const config = source && collect(ofConfig, () => configOf(source, settings ?? { region }, env))

@@ -49,7 +49,8 @@ export async function pruneDatabase(env: NodeJS.ProcessEnv, configOption?: strin
   const { configFile, configOrigin, databaseUrl, databasePartitions: partitions } = settings
   if (configFile === undefined) throw new ConfigError(['prune: give it the config, as --config FILE'])
   if (databaseUrl === 'memory:') throw new ConfigError(['DATABASE_URL: "memory:" has no rows to delete'])
-  const config = configOf(await readConfigFile(configFile, configOrigin), settings)
+  const { value } = await readConfigFile(configFile, configOrigin)
+  const config = configOf(value, settings)
   await startable(config)
   try {
     const db = await openDatabase(databaseUrl, { partitions })

@@ -4,27 +4,69 @@ import { ConfigError } from 'express-model-gateway/config'
 import { errorText } from '../errors.ts'
 import { lineAndColumn, placeOf, placesInJson, placesInYaml } from './config-places.ts'
 import type { ConfigOrigin } from './environment.ts'
-import { parseInParts } from './yaml-parts.ts'
+import { digestOf, type ListText, restOf } from './list-texts.ts'
+import { listsInYaml, parseInParts } from './yaml-parts.ts'
+
+/** The content of a config file. */
+export interface ConfigContent {
+  readonly value: object
+  /** Identifies accounts and keys as they are written. Undefined if their text alone does not say which they are. */
+  readonly listed: string | undefined
+  /** Whether accounts and keys were not read, because they are the known ones. */
+  readonly isKnown: boolean
+}
 
 /**
  * Reads a config file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
  *
+ * @param known identifies accounts and keys that need not be read again.
  * @throws {ConfigError} if it cannot be read or holds no object. The fault names the line, and quotes nothing, because
  * the file may hold secrets.
  */
-export async function readConfigFile(path: string, origin: ConfigOrigin): Promise<object> {
+export async function readConfigFile(
+  path: string,
+  origin: ConfigOrigin,
+  known?: string,
+): Promise<ConfigContent> {
   try {
-    return await readMapping(path)
+    return await readContent(path, known)
   } catch (error) {
     throw new ConfigError([`${origin}: ${errorText(error)}`])
   }
 }
 
-async function readMapping(path: string): Promise<object> {
+async function readContent(path: string, known: string | undefined): Promise<ConfigContent> {
   const text = await readText(path)
-  const value = isYaml(path) ? await parseYaml(text, path) : await parseJson(text, path)
+  const lists = isYaml(path) ? listsInYaml(text) : await listsInJson(text, path)
+  const listed = lists.length > 0 ? digestOf(text, lists) : undefined
+  if (listed !== undefined && listed === known) {
+    const value = withoutLists(await parse(restOf(text, lists), path, []), lists)
+    if (value) return { value, listed, isKnown: true }
+  }
+  return { value: mappingIn(await parse(text, path, lists), path), listed, isKnown: false }
+}
+
+async function parse(text: string, path: string, lists: readonly ListText[]): Promise<unknown> {
+  return isYaml(path) ? parseYaml(text, path, { lists }) : parseJson(text, path)
+}
+
+function mappingIn(value: unknown, path: string): object {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw new Error(`${path} must hold a ${isYaml(path) ? 'mapping' : 'JSON object'}`)
+}
+
+/** Returns the other members of a config whose lists were left out; undefined if it has accounts or keys beside them. */
+function withoutLists(value: unknown, lists: readonly ListText[]): object | undefined {
+  const { accounts, keys, ...others } = value as Record<'accounts' | 'keys', unknown>
+  const isAll = Object.entries({ accounts, keys }).every(([name, left]) =>
+    lists.some((list) => list.name === name) ? isEmpty(left) : left === undefined,
+  )
+  return isAll ? others : undefined
+}
+
+/** Whether a list is empty, as JSON or YAML has it. */
+function isEmpty(list: unknown): boolean {
+  return list === null || (Array.isArray(list) && list.length === 0)
 }
 
 function isYaml(path: string): boolean {
@@ -41,14 +83,22 @@ export async function readText(path: string): Promise<string> {
   }
 }
 
-/** @throws {Error} that names the file and the line, and quotes nothing, because the file may hold secrets. */
-async function parseJson(text: string, path: string): Promise<unknown> {
+/**
+ * Finds the accounts and keys of a JSON text.
+ *
+ * @throws {Error} that names the file and the line, and quotes nothing, because the file may hold secrets.
+ */
+async function listsInJson(text: string, path: string): Promise<ListText[]> {
   const { visit } = await import('jsonc-parser')
   let fault: { at: number; is: string } | undefined
   const note = (at: number, is: string): void => {
     fault ??= { at, is }
   }
-  const open: Set<string>[] = []
+  const lists: ListText[] = []
+  /** The members of each object around a place, and undefined for each list. */
+  const open: (Set<string> | undefined)[] = []
+  let member = ''
+  let begin = 0
   visit(
     text,
     {
@@ -57,13 +107,27 @@ async function parseJson(text: string, path: string): Promise<unknown> {
         const names = open.at(-1) as Set<string>
         if (names.has(name)) note(at, 'has a member twice')
         names.add(name)
+        if (open.length === 1) member = name
       },
       onObjectEnd: () => void open.pop(),
+      onArrayBegin: (at) => {
+        open.push(undefined)
+        if (open.length === 2) begin = at + 1
+      },
+      onArrayEnd: (end) => {
+        open.pop()
+        if (open.length === 1 && ['accounts', 'keys'].includes(member))
+          lists.push({ name: member, begin, end })
+      },
       onError: (_, at) => note(at, 'is not valid JSON'),
     },
     { disallowComments: true },
   )
   if (fault) throw new Error(`${path} ${fault.is}: look at ${lineAndColumn(text, fault.at)}`)
+  return lists
+}
+
+function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -74,18 +138,18 @@ async function parseJson(text: string, path: string): Promise<unknown> {
 /**
  * Parses YAML. `<<` merges.
  *
- * @param version of YAML: in 1.1, `yes` is true.
+ * @param options `version` of YAML: in 1.1, `yes` is true. `lists`: those that can be parsed some items at a time.
  * @throws {Error} that names the file and the line, and quotes nothing, because the file may hold secrets.
  */
 export async function parseYaml(
   text: string,
   path: string,
-  version: '1.1' | '1.2' = '1.2',
+  { version = '1.2', lists = [] }: { version?: '1.1' | '1.2'; lists?: readonly ListText[] } = {},
 ): Promise<unknown> {
   const { CORE_SCHEMA, load, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
   const schema = version === '1.1' ? YAML11_SCHEMA : CORE_SCHEMA.withTags(mergeTag)
   const options = { schema, maxTotalMergeKeys: -1 }
-  const joined = parseInParts(text, (part) => load(part, options))
+  const joined = parseInParts(text, lists, (part) => load(part, options))
   if (joined) return joined
   try {
     const [value, ...more] = loadAll(text, options)

@@ -1,49 +1,65 @@
+import { type ListText, restOf } from './list-texts.ts'
+
 /** The characters that are parsed together: what the parser keeps of so many is garbage before the collector has moved it. */
 const PART = 4 * 1024
-/** The beginning of a list that may be long, as a block at the top of the file, and the indentation of its items. */
-const LIST = /(?<![^\n])(accounts|keys):(?:[ \t\r]*(?:#[^\n]*)?\n)+(?=( *)- )/g
+/** The beginning of a list that may be long, as a block at the top of the file. */
+const LIST = /(?<![^\n])(accounts|keys):(?:[ \t\r]*(?:#[^\n]*)?\n)+(?= *- )/g
 /** An anchor, an alias or a directive: a part may need another one. Texts that look like these do no harm. */
 const RELATION = /(?<=[\s[{,:])[&*]|^%/m
 
 /**
- * Parses a large YAML text some items of `accounts` and `keys` at a time, because the parser keeps ten times the size of
- * what it parses. Returns undefined if the text has faults, or cannot be divided: it has to be parsed as a whole then.
+ * Finds the lists of a large YAML text whose items can be parsed some at a time. Returns none where an item may need another
+ * part of the text.
+ */
+export function listsInYaml(text: string): ListText[] {
+  if (text.length <= PART || RELATION.test(text)) return []
+  return Array.from(text.matchAll(LIST), ({ 0: head, 1: name = '', index }) => {
+    const begin = index + head.length
+    return { name, begin, end: next(/\n(?=[^\s#-])/g, text, begin) }
+  })
+}
+
+/**
+ * Parses a YAML text some items of its lists at a time, because the parser keeps ten times the size of what it parses.
+ * Returns undefined if the text has faults, or a list is not what it looks like: it has to be parsed as a whole then.
  *
  * @param parse parses one document.
  */
-export function parseInParts(text: string, parse: (part: string) => unknown): object | undefined {
-  if (text.length <= PART || RELATION.test(text)) return undefined
+export function parseInParts(
+  text: string,
+  lists: readonly ListText[],
+  parse: (part: string) => unknown,
+): object | undefined {
+  if (lists.length === 0) return undefined
   try {
-    return joined(text, parse)
+    const rest = parse(restOf(text, lists)) as Record<string, unknown>
+    for (const { name, begin, end } of lists) {
+      const items = rest[name] === null ? itemsOf(text, begin, end, parse) : undefined
+      if (!items) return undefined
+      rest[name] = items
+    }
+    return rest
   } catch {
     return undefined
   }
 }
 
-function joined(text: string, parse: (part: string) => unknown): object | undefined {
-  const lists: Record<string, unknown[]> = {}
-  let rest = ''
-  let at = 0
-  for (const found of text.matchAll(LIST)) {
-    const [head, name = '', indent = ''] = found
-    const begin = found.index + head.length
-    const end = next(/\n(?=[^\s#-])/g, text, begin)
-    const items: unknown[] = []
-    for (let from = begin; from < end; ) {
-      const to = Math.min(end, next(new RegExp(`\\n(?=${indent}- )`, 'g'), text, from + PART))
-      const part = parse(text.slice(from, to))
-      if (!Array.isArray(part)) return undefined
-      for (const item of part) items.push(item)
-      from = to
-    }
-    lists[name] = items
-    rest += text.slice(at, begin)
-    at = end
+function itemsOf(
+  text: string,
+  begin: number,
+  end: number,
+  parse: (part: string) => unknown,
+): unknown[] | undefined {
+  const indent = text.slice(begin, text.indexOf('-', begin))
+  const items: unknown[] = []
+  for (let from = begin; from < end; ) {
+    const to = Math.min(end, next(new RegExp(`\\n(?=${indent}- )`, 'g'), text, from + PART))
+    const part = parse(text.slice(from, to))
+    if (!Array.isArray(part)) return undefined
+    for (const item of part) items.push(item)
+    from = to
   }
-  const top = parse(rest + text.slice(at)) as Record<string, unknown> | undefined
-  const names = Object.keys(lists)
-  const isWhole = names.length > 0 && names.every((name) => top?.[name] === null)
-  return isWhole ? { ...top, ...lists } : undefined
+  return items
 }
 
 /** Returns where the line behind the next match begins, or the end of the text. */

@@ -197,6 +197,7 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'FolderArchive',
   'ConfigAuthority',
   'ConfigEntries',
+  'ConfigWarnings',
   'ConfigError',
   'DatabaseTimeout',
   'FormFile',
