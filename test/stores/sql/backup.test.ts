@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { sql } from 'kysely'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { accountWallet } from '../../../lib/ledger/index.ts'
 import {
@@ -57,6 +58,11 @@ for (const { name, url, emptyUrl, skip } of BACKENDS) {
       assert.equal(spent, BigInt(charges))
       assert.ok(note && note.at >= began && (note.newestCallAt ?? 0) <= began)
       assert.deepEqual(await restored.settle([charge('acme', 1n)]), ['written'])
+      if (name === 'Postgres') {
+        const { rows } = await sql<{ reltuples: number }>`
+          select reltuples from pg_class where relname = 'wallets'`.execute(await open(t, to))
+        assert.ok(Number(rows[0]?.reltuples) > 0, 'Postgres knows nothing of its rows')
+      }
     })
 
     it('replaces what is there, and nothing does that is not one', async (t) => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { sql } from 'kysely'
 import type { Logger } from '../../../lib/core/call/index.ts'
 import { hashSecret, type KeySeed } from '../../../lib/middleware/authenticate/index.ts'
 import { type Database, SqlKeyDirectory, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
-import { BACKENDS } from './postgres-database.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { BACKENDS, postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 const SEED: KeySeed = {
@@ -166,3 +168,23 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
     })
   })
 }
+
+describe('seeding Postgres with many accounts', { skip: WITHOUT_POSTGRES }, () => {
+  it('has it count them at once, which decides how it finds one', async (t) => {
+    const db = await open(t, await postgresUrl())
+    const accounts = Array.from({ length: 5000 }, (_, i) => ({ id: `account-${i}` }))
+    await seedAccountsAndKeys(db, { accounts, keys: [{ id: 'k', account: 'account-7', secret: 'sk-1' }] })
+    const { rows } = await sql<{ relname: string; reltuples: number }>`
+      select relname, reltuples from pg_class
+      where relname in ('accounts', 'keys', 'seeds', 'wallets') order by relname`.execute(db)
+    assert.deepEqual(
+      rows.map(({ relname, reltuples }) => [relname, Number(reltuples)]),
+      [
+        ['accounts', 5000],
+        ['keys', 1],
+        ['seeds', 5001],
+        ['wallets', 5001],
+      ],
+    )
+  })
+})

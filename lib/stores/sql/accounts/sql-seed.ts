@@ -58,7 +58,17 @@ export async function seedAccountsAndKeys(
     const fresh = await unseeded(db, 'key', page)
     if (fresh.length > 0) keys += await inTurn(db, (trx) => seedKeys(trx, fresh, logger))
   }
+  if (isPostgres(db) && accounts + keys >= MANY) await analyze(db)
   return { accounts, keys }
+}
+
+/** So many rows at once change how Postgres finds a row best. */
+const MANY = 5000
+
+/** Has Postgres count anew the rows of the tables that were filled. Until it does so by itself, a minute later, it reads all of them to find one. */
+async function analyze(db: Database): Promise<void> {
+  for (const table of ['accounts', 'keys', 'seeds', 'wallets'])
+    await sql`analyze ${sql.table(table)}`.execute(db)
 }
 
 /** Runs a transaction in which processes that start at once wait for each other, as long as a statement may take. */
