@@ -193,6 +193,16 @@ describe('a large config file that is read again', () => {
     })
   }
 
+  it('of YAML is refused with the line of the fault in the whole file', async (t) => {
+    const place = await placeOf(t, 'a.yaml', dump(config))
+    const before = await readConfig(place)
+    const text = `${dump(config)}region: eu\nregion: us\n`
+    await writeFile(place.configFile, text)
+    await assert.rejects(readConfig(place, before), {
+      message: `--config: ${place.configFile} has a member twice: look at line ${text.split('\n').length - 1}, column 1`,
+    })
+  })
+
   it('is read in full if a list of YAML is in brackets, which the others are not', async (t) => {
     const keysOf = (secret: string) => JSON.stringify([{ id: 'k', account: 'account-1', secret }])
     const { keys: _, ...others } = config

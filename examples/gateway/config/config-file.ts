@@ -40,7 +40,8 @@ async function readContent(path: string, known: string | undefined): Promise<Con
   const lists = isYaml(path) ? listsInYaml(text) : await listsInJson(text, path)
   const listed = lists.length > 0 ? digestOf(text, lists) : undefined
   if (listed !== undefined && listed === known) {
-    const value = withoutLists(await parse(restOf(text, lists), path, []), lists)
+    // A fault is named when the whole text is parsed, where it is in its own line.
+    const value = withoutLists(await parse(restOf(text, lists), path, []).catch(() => null), lists)
     if (value) return { value, listed, isKnown: true }
   }
   return { value: mappingIn(await parse(text, path, lists), path), listed, isKnown: false }
@@ -57,6 +58,7 @@ function mappingIn(value: unknown, path: string): object {
 
 /** Returns the other members of a config whose lists were left out; undefined if it has accounts or keys beside them. */
 function withoutLists(value: unknown, lists: readonly ListText[]): object | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
   const { accounts, keys, ...others } = value as Record<'accounts' | 'keys', unknown>
   const isAll = Object.entries({ accounts, keys }).every(([name, left]) =>
     lists.some((list) => list.name === name) ? isEmpty(left) : left === undefined,
