@@ -163,8 +163,8 @@ async function main(): Promise<void> {
   const startedAt = Date.now()
   const source = await openConfigSource(settings)
   closeDemo = source.close
-  let { read } = source
-  const config = servedConfig(read.config)
+  let before: ReadConfig | undefined = source.read
+  const config = servedConfig(source.read.config)
   const { configFile: file, workers } = settings
   running = await (workers === undefined
     ? runSingle(settings, config, logger)
@@ -176,7 +176,8 @@ async function main(): Promise<void> {
       started: config,
       logger,
       read: async () => {
-        read = await readConfig({ ...settings, configFile: file, env: currentVariables() }, read)
+        const read = await readConfig({ ...settings, configFile: file, env: currentVariables() }, before)
+        before = read.listed === undefined ? undefined : read
         return read.config
       },
       load: async (next) =>

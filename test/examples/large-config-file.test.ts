@@ -193,6 +193,27 @@ describe('a large config file that is read again', () => {
     })
   }
 
+  const filler = `# ${'x'.repeat(1024 * 1024)}\n`
+  const { accounts, keys, ...others } = {
+    ...config,
+    keys: [{ id: 'k', account: 'account-1', secret: 'sk-1' }],
+  }
+  for (const [what, first, second] of [
+    ['keys in brackets are gone', `keys: ${JSON.stringify(keys)}\n`, ''],
+    ['keys with a quoted name are gone', `"keys":\n  - ${JSON.stringify(keys[0])}\n`, ''],
+    ['keys with their dashes alone are gone', `keys:\n  -\n    ${JSON.stringify(keys[0])}\n`, ''],
+    ['a member stands behind a line break of a Mac', `keys:\n  - ${JSON.stringify(keys[0])}\rregion: eu\n`],
+  ] as const)
+    it(`is read in full if ${what}`, async (t) => {
+      const textOf = (rest: string, price: string) =>
+        `${filler}${dump({ ...others, models: [{ ...model, price: { perRequest: price } }], accounts })}${rest}`
+      const place = await placeOf(t, 'a.yaml', textOf(first, '0.001'))
+      const before = await readConfig(place)
+      await writeFile(place.configFile, textOf(second ?? first, '0.002'))
+      const { isKnown: _, ...here } = await readHere(place)
+      assert.deepEqual(await readConfig(place, before), here)
+    })
+
   it('of YAML is refused with the line of the fault in the whole file', async (t) => {
     const place = await placeOf(t, 'a.yaml', dump(config))
     const before = await readConfig(place)

@@ -13,7 +13,7 @@ import { convertPriceList } from '../convert/litellm/price-list.ts'
  */
 export async function printConverted(file: string, env: NodeJS.ProcessEnv): Promise<number> {
   // LiteLLM reads its file as YAML 1.1.
-  const content = await parseYaml(await readText(file), file, { version: '1.1' })
+  const content = await parseYaml(await readText(file), file, '1.1')
   if (!isMapping(content) || !Array.isArray(content.model_list))
     throw new ConfigError([`${file} has no list model_list: it is no config of a LiteLLM proxy`])
   const converted = convertLitellm({ ...content, model_list: content.model_list }, env)

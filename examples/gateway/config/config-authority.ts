@@ -35,6 +35,8 @@ export class TakeOver {
   #again: NodeJS.Timeout | undefined
   /** The config to take over next. Of several that came meanwhile, the others are not kept: each may be large. */
   #next: NextConfig | undefined
+  /** The last config whose warnings are logged. */
+  #warned: ServedConfig | undefined
   #last: Promise<void> = Promise.resolve()
   #closed = false
 
@@ -131,9 +133,12 @@ export class TakeOver {
     const hints = configHints(config.catalog)
     if (hints.length > 0)
       logger.info({ count: hints.length, hints: hints.slice(0, MAX_WARNINGS) }, 'hints for the config')
+    this.#warned = config
+    const isOver = (): boolean => this.#closed || this.#warned !== config
     const warnings = new ConfigWarnings(config)
-    await inTurns(config.accounts, (some) => warnings.addAccounts(some))
-    await inTurns(config.keys, (some) => warnings.addKeys(some))
+    await inTurns(config.accounts, (some) => warnings.addAccounts(some), isOver)
+    await inTurns(config.keys, (some) => warnings.addKeys(some), isOver)
+    if (isOver()) return
     const unpriced = warnings.unpriced()
     if (unpriced.length > 0)
       logger.warn(
@@ -153,10 +158,12 @@ export class TakeOver {
 async function inTurns<Entry extends { readonly id: string }>(
   list: EntryList<Entry>,
   read: (entries: readonly Entry[]) => void,
+  isOver: () => boolean,
 ): Promise<void> {
   let isFirst = true
   for (const entries of ConfigEntries.of(list).read()) {
     if (!isFirst) await setImmediate()
+    if (isOver()) return
     isFirst = false
     read(entries)
   }

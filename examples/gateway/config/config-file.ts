@@ -40,30 +40,37 @@ async function readContent(path: string, known: string | undefined): Promise<Con
   const lists = isYaml(path) ? listsInYaml(text) : await listsInJson(text, path)
   const listed = lists.length > 0 ? digestOf(text, lists) : undefined
   if (listed !== undefined && listed === known) {
+    const rest = await parsed(restOf(text, lists), path).catch(() => undefined)
+    if (isMapping(rest) && isAllOf(rest, lists) && lists.every(({ name }) => isEmpty(rest[name]))) {
+      for (const { name } of lists) delete rest[name]
+      return { value: rest, listed, isKnown: true }
+    }
     // A fault is named when the whole text is parsed, where it is in its own line.
-    const value = withoutLists(await parse(restOf(text, lists), path, []).catch(() => null), lists)
-    if (value) return { value, listed, isKnown: true }
   }
-  return { value: mappingIn(await parse(text, path, lists), path), listed, isKnown: false }
+  const apart = await parsedWith(lists, text, path)
+  const value = apart ?? (await parsed(text, path))
+  if (!isMapping(value)) throw new Error(`${path} must hold a ${isYaml(path) ? 'mapping' : 'JSON object'}`)
+  return { value, listed: apart && isAllOf(value, lists) ? listed : undefined, isKnown: false }
 }
 
-async function parse(text: string, path: string, lists: readonly ListText[]): Promise<unknown> {
-  return isYaml(path) ? parseYaml(text, path, { lists }) : parseJson(text, path)
+async function parsed(text: string, path: string): Promise<unknown> {
+  return isYaml(path) ? parseYaml(text, path) : parseJson(text, path)
 }
 
-function mappingIn(value: unknown, path: string): object {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  throw new Error(`${path} must hold a ${isYaml(path) ? 'mapping' : 'JSON object'}`)
+/** Parses a text that has these lists. Returns undefined if they are not what they look like. */
+async function parsedWith(lists: readonly ListText[], text: string, path: string): Promise<unknown> {
+  return isYaml(path) ? parseInParts(text, lists, (await yamlParser('1.2')).parse) : parseJson(text, path)
 }
 
-/** Returns the other members of a config whose lists were left out; undefined if it has accounts or keys beside them. */
-function withoutLists(value: unknown, lists: readonly ListText[]): object | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { accounts, keys, ...others } = value as Record<'accounts' | 'keys', unknown>
-  const isAll = Object.entries({ accounts, keys }).every(([name, left]) =>
-    lists.some((list) => list.name === name) ? isEmpty(left) : left === undefined,
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a config has no other accounts and keys than those of these lists. */
+function isAllOf(value: Readonly<Record<string, unknown>>, lists: readonly ListText[]): boolean {
+  return ['accounts', 'keys'].every(
+    (name) => value[name] === undefined || lists.some((list) => list.name === name),
   )
-  return isAll ? others : undefined
 }
 
 /** Whether a list is empty, as JSON or YAML has it. */
@@ -140,21 +147,17 @@ function parseJson(text: string, path: string): unknown {
 /**
  * Parses YAML. `<<` merges.
  *
- * @param options `version` of YAML: in 1.1, `yes` is true. `lists`: those that can be parsed some items at a time.
+ * @param version of YAML: in 1.1, `yes` is true.
  * @throws {Error} that names the file and the line, and quotes nothing, because the file may hold secrets.
  */
 export async function parseYaml(
   text: string,
   path: string,
-  { version = '1.2', lists = [] }: { version?: '1.1' | '1.2'; lists?: readonly ListText[] } = {},
+  version: '1.1' | '1.2' = '1.2',
 ): Promise<unknown> {
-  const { CORE_SCHEMA, load, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
-  const schema = version === '1.1' ? YAML11_SCHEMA : CORE_SCHEMA.withTags(mergeTag)
-  const options = { schema, maxTotalMergeKeys: -1 }
-  const joined = parseInParts(text, lists, (part) => load(part, options))
-  if (joined) return joined
+  const { parseAll, YAMLException } = await yamlParser(version)
   try {
-    const [value, ...more] = loadAll(text, options)
+    const [value, ...more] = parseAll(text)
     if (more.length === 0) return value
   } catch (error) {
     if (!(error instanceof YAMLException) || !error.mark) throw new Error(`${path} is not valid YAML`)
@@ -162,6 +165,17 @@ export async function parseYaml(
     throw new Error(`${path} ${fault}: look at ${lineAndColumn(text, error.mark.position)}`)
   }
   throw new Error(`${path} is not valid YAML: it has several documents`)
+}
+
+async function yamlParser(version: '1.1' | '1.2') {
+  const { CORE_SCHEMA, load, loadAll, mergeTag, YAML11_SCHEMA, YAMLException } = await import('js-yaml')
+  const schema = version === '1.1' ? YAML11_SCHEMA : CORE_SCHEMA.withTags(mergeTag)
+  const options = { schema, maxTotalMergeKeys: -1 }
+  return {
+    parse: (text: string): unknown => load(text, options),
+    parseAll: (text: string): unknown[] => loadAll(text, options),
+    YAMLException,
+  }
 }
 
 /** Adds the line and the column to each fault of a config file. */

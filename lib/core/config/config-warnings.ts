@@ -2,7 +2,7 @@ import { type Catalog, compileAllowList, type Model, type Price, priceOn } from 
 import type { AccountEntry, KeyEntry } from './config-schema.ts'
 import { returnsCredentials } from './credential-path.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { accountWarnings, keyWarnings } from './unknown-names.ts'
+import { accountWarnings, isUnknownModel, keyWarnings } from './unknown-names.ts'
 
 /**
  * Finds the parts of a valid config that may not be meant so. It is given the accounts and keys some at a time, because there
@@ -21,6 +21,9 @@ export class ConfigWarnings {
   readonly #prepaid = new Set<string>()
   /** The lists of the models that keys of prepaid accounts may use. Many keys may have the same. */
   readonly #allowLists = new Map<string | undefined, readonly string[] | undefined>()
+
+  /** Whether a name is that of no model. */
+  readonly #isUnknown = new Map<string, boolean>()
 
   constructor({ catalog, passThrough }: Pick<LoadedConfig, 'catalog' | 'passThrough'>) {
     this.#catalog = catalog
@@ -45,8 +48,17 @@ export class ConfigWarnings {
       const { id, account, allowModels } = key
       if (this.#prepaid.has(account)) this.#allowLists.set(JSON.stringify(allowModels), allowModels)
       if (!allowModels) continue
-      for (const warning of keyWarnings(key, this.#catalog)) this.#unknown.push(`key ${id}: ${warning}`)
+      for (const warning of keyWarnings(key, this.#catalog, (name) => this.#isUnknownModel(name)))
+        this.#unknown.push(`key ${id}: ${warning}`)
     }
+  }
+
+  #isUnknownModel(name: string): boolean {
+    const known = this.#isUnknown.get(name)
+    if (known !== undefined) return known
+    const isUnknown = isUnknownModel(name, this.#catalog)
+    this.#isUnknown.set(name, isUnknown)
+    return isUnknown
   }
 
   /** A warning for each name of a model or a region that does not exist, and for each path that refuses all requests. */
@@ -59,9 +71,9 @@ export class ConfigWarnings {
    * account may use: its calls take nothing from the balance.
    */
   unpriced(): string[] {
-    if (this.#prepaid.size === 0) return []
     const { models } = this.#catalog
     const unpriced = [...models.values()].filter((model) => isUnpriced(model, this.#catalog))
+    if (unpriced.length === 0 || this.#prepaid.size === 0) return []
     const lists = [...this.#allowLists.values()]
     // Keys may be issued later.
     const allowed = (lists.length === 0 ? [undefined] : lists).map(compileAllowList)

@@ -55,7 +55,8 @@ export async function backupDatabase(url: string, file: string, env: Environment
  *
  * @param env the environment of `pg_restore`, mostly `process.env`.
  * @returns the path of the former file of SQLite; undefined where there was none.
- * @throws Error if the file is no backup of such a database, or cannot be restored; then all stays as it was.
+ * @throws Error if the file is no backup of such a database, or cannot be restored; then all stays as it was. Another one if it is
+ *   restored, and Postgres could not count its rows.
  * @example
  * await restoreDatabase('sqlite:.data/gateway.db', '/backups/gateway-monday', process.env)
  */
@@ -74,12 +75,20 @@ export async function restoreDatabase(
   const db = await openDatabase(url, { poolSize: 1, statementTimeoutMs: ANALYZED_WITHIN_MS })
   try {
     await noteRestored(db, { at: Date.now(), charges: 0, amount: 0n, unknownKeys: [] })
-    // A backup has no statistics, without which Postgres reads whole tables to find one row.
-    if (isOfPostgres) await sql`analyze`.execute(db)
+    if (isOfPostgres) await analyze(db)
   } finally {
     await db.destroy()
   }
   return former
+}
+
+/** A backup has no statistics, without which Postgres reads whole tables to find one row. */
+async function analyze(db: Database): Promise<void> {
+  try {
+    await sql`analyze`.execute(db)
+  } catch (cause) {
+    throw new Error('the backup is restored, but Postgres could not count its rows: run ANALYZE', { cause })
+  }
 }
 
 async function copySqlite(from: string, to: string): Promise<void> {

@@ -139,11 +139,11 @@ describe('guessing at the callback', () => {
     for (let i = 0; i < 20 && !refused.includes('slow_down'); i++)
       refused = (await attempt())?.headers.get('location') ?? ''
     assert.match(refused, /refused=slow_down/)
-    let admin = 0
-    for (let i = 0; i < 20 && admin !== 429; i++) {
-      const headers = { authorization: 'Bearer wrong' }
-      admin = (await fetch(`${url}/admin/session`, { headers })).status
-    }
-    assert.equal(admin, 429)
+    const answers = await Promise.all(
+      Array.from({ length: 14 }, () =>
+        fetch(`${url}/admin/session`, { headers: { authorization: 'Bearer wrong' } }),
+      ),
+    )
+    assert.ok(answers.some(({ status }) => status === 429))
   })
 })

@@ -170,6 +170,21 @@ for (const { name, url: databaseUrl, skip } of BACKENDS) {
 }
 
 describe('seeding Postgres with many accounts', { skip: WITHOUT_POSTGRES }, () => {
+  it('is done, and says so, if another session keeps Postgres from counting them', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    const { logger, warnings } = recorder()
+    const accounts = Array.from({ length: 600 }, (_, i) => ({ id: `account-${i}` }))
+    await other.transaction().execute(async (trx) => {
+      await sql`lock table wallets in share update exclusive mode`.execute(trx)
+      assert.deepEqual(await seedAccountsAndKeys(db, { accounts, keys: [] }, { logger }), {
+        accounts: 600,
+        keys: 0,
+      })
+    })
+    assert.match(`${warnings.map(({ message }) => message)}`, /^Postgres could not count new accounts/)
+  })
+
   it('has it count them at once, which decides how it finds one', async (t) => {
     const db = await open(t, await postgresUrl())
     const accounts = Array.from({ length: 5000 }, (_, i) => ({ id: `account-${i}` }))

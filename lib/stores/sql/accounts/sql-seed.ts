@@ -58,17 +58,27 @@ export async function seedAccountsAndKeys(
     const fresh = await unseeded(db, 'key', page)
     if (fresh.length > 0) keys += await inTurn(db, (trx) => seedKeys(trx, fresh, logger))
   }
-  if (isPostgres(db) && accounts + keys >= MANY) await analyze(db)
+  if (isPostgres(db) && accounts + keys >= MANY) await analyze(db, logger)
   return { accounts, keys }
 }
 
-/** So many rows at once change how Postgres finds a row best. */
-const MANY = 5000
+/** So many rows at once change how Postgres finds a row best. Several processes may add them together. */
+const MANY = 500
 
-/** Has Postgres count anew the rows of the tables that were filled. Until it does so by itself, a minute later, it reads all of them to find one. */
-async function analyze(db: Database): Promise<void> {
-  for (const table of ['accounts', 'keys', 'seeds', 'wallets'])
-    await sql`analyze ${sql.table(table)}`.execute(db)
+/**
+ * Has Postgres count the rows of the tables that were filled. Until it does so by itself, a minute later, it reads all of
+ * them to find one.
+ */
+async function analyze(db: Database, logger: Logger): Promise<void> {
+  try {
+    for (const table of ['accounts', 'keys', 'seeds', 'wallets'])
+      await sql`analyze ${sql.table(table)}`.execute(db)
+  } catch (error) {
+    logger.warn(
+      { reason: (error as Error).message },
+      'Postgres could not count new accounts and keys: it finds them slowly until its autovacuum has done so',
+    )
+  }
 }
 
 /** Runs a transaction in which processes that start at once wait for each other, as long as a statement may take. */
