@@ -93,7 +93,8 @@ const MOST_KEPT = 100
 /**
  * Returns the members of the object in a text, without parsing their values.
  *
- * @param raw valid JSON whose top level is an object; `JSON.parse` must have accepted it.
+ * @param raw valid JSON whose top level is an object. Of another text, the members before its first fault are returned, of which there
+ *   are no more than commas.
  * @example
  * for (const member of membersOf(raw))
  *   if (member.is('model')) console.log(raw.toString('utf8', member.valueStart, member.valueEnd))
@@ -112,12 +113,14 @@ function foundMembers(raw: Buffer): MemberText[] {
   let at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
   while (raw[at] === QUOTE) {
     const keyEnd = endOfString(raw, at)
-    // A colon stands between the two.
-    const valueStart = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
+    const colon = skipSpace(raw, keyEnd)
+    if (raw[colon] !== COLON) break
+    const valueStart = skipSpace(raw, colon + 1)
     const valueEnd = endOfValue(raw, valueStart)
     members.push(new MemberText(raw, at, keyEnd, valueStart, valueEnd))
     const behind = skipSpace(raw, valueEnd)
-    at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
+    if (raw[behind] !== COMMA) break
+    at = skipSpace(raw, behind + 1)
   }
   return members
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { JsonFault, parseExactly, parseUnambiguous } from '../../../lib/core/json/index.ts'
 import { doubledTexts } from '../../support/doubled-members.ts'
@@ -102,13 +104,19 @@ describe('a JSON text that others read, too', () => {
 
 /** Items of a list that is parsed in pieces: short ones, and one that is longer than a piece by itself. */
 const longItems = fc
-  .array(fc.oneof(fc.json({ maxDepth: 3 }), fc.constantFrom('"]"', '"\\\\\\"],["', '[[]]', '{"a":[1]}')), {
-    minLength: 1,
-    maxLength: 12,
-  })
-  .map((some) =>
+  .tuple(
+    fc.array(
+      fc.oneof(fc.json({ maxDepth: 3 }), fc.constantFrom('"]"', '"\\\\\\"],["', '[[]]', '{"a":[1]}')),
+      {
+        minLength: 1,
+        maxLength: 12,
+      },
+    ),
+    fc.constantFrom(10, 30_000, 30_000, 40_000),
+  )
+  .map(([some, long]) =>
     Array.from({ length: 3000 }, (_, i) =>
-      i % 1500 === 1000 ? `"${'ü'.repeat(25 * i)}"` : some[i % some.length],
+      i % 1500 === 1000 ? `"${'ü'.repeat(long)}"` : some[i % some.length],
     ),
   )
 
@@ -170,7 +178,10 @@ describe('a long text with long lists', () => {
       `["${'x'.repeat(40_000)}" , ,1]`,
       `[,"${'x'.repeat(40_000)}"]`,
     ])
-      assert.equal(isRead(`{"a":${list}}`), isJson(`{"a":${list}}`), list.slice(0, 2))
+      for (const pad of ['', 'x'.repeat(70_000)]) {
+        const whole = `{"pad":"${pad}","a":${list}}`
+        assert.equal(isRead(whole), isJson(whole), list.slice(0, 2))
+      }
   })
 
   it('is refused if the list stands twice', () => {
@@ -179,6 +190,18 @@ describe('a long text with long lists', () => {
       for (const text of [`{"a":${list},"\\u0061":${other}}`, `{"a":${other},"a":${list}}`])
         assert.throws(() => parse(text), /occurs twice/)
   })
+})
+
+it('a text that looks like very many members takes no memory for them', async () => {
+  const lib = new URL('../../../lib/core/json/index.ts', import.meta.url).href
+  for (const text of ['{"""""', '{"":""""', '{"a":"b""c":"d"']) {
+    const script = `import(${JSON.stringify(lib)}).then(({ parseUnambiguous }) => {
+      parseUnambiguous(Buffer.from('{' + ${JSON.stringify(text.slice(1))}.repeat(3_000_000)))
+    })`
+    const worker = new Worker(script, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 64 } })
+    const [error] = await once(worker, 'error')
+    assert.equal(error.message, 'The request body is not valid JSON.')
+  }
 })
 
 function isJson(text: string): boolean {
