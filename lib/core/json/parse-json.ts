@@ -102,7 +102,7 @@ export function parseUnambiguous(raw: Buffer, take?: (values: number) => void): 
   take?.(tally.values)
   let parsed: ReturnType<typeof parseCounting>
   try {
-    parsed = parseCounting(raw)
+    parsed = parseCounting(raw, tally.values)
   } catch {
     throw new JsonFault('The request body is not valid JSON.')
   }
@@ -164,9 +164,16 @@ export function parseExactly(text: string): unknown {
   return names.backslash ? parsedAsLists(Buffer.from(text)) : json
 }
 
-/** Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once. */
-function parseCounting(raw: Buffer): { readonly json: unknown; readonly members: number } {
-  const json = parseInPieces(raw)
+/** Of smaller values, such as lists of numbers, each takes longer than the memory of the text. */
+const BYTES_OF_VALUES = 32
+
+/**
+ * Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once.
+ *
+ * @param values how many the text has.
+ */
+function parseCounting(raw: Buffer, values: number): { readonly json: unknown; readonly members: number } {
+  const json = raw.length > BYTES_OF_VALUES * values ? parseInPieces(raw) : JSON.parse(raw.toString())
   const names = { json, members: 0, backslash: false }
   tallyNames(json, names, raw.includes(BACKSLASH))
   if (!names.backslash) return names

@@ -135,7 +135,7 @@ describe('a long text with long lists', () => {
   })
 
   it('is refused wherever a character is missing, or one too many', () => {
-    const items = Array.from({ length: 2000 }, (_, i) => `{"role":"user","content":"text ${i} \\" ],"}`)
+    const items = Array.from({ length: 600 }, (_, i) => `{"role":"user","content":"text ${i} \\" ],"}`)
     const text = `{"model":"m","messages":[${items.join(',')}],"stream":true}`
     const isRead = (changed: string): boolean => {
       try {
@@ -185,7 +185,7 @@ describe('a long text with long lists', () => {
   })
 
   it('is refused if the list stands twice', () => {
-    const list = `[${'"text",'.repeat(10_000)}1]`
+    const list = `[${`"${'text'.repeat(25)}",`.repeat(1000)}1]`
     for (const other of [list, '1', '[]'])
       for (const text of [`{"a":${list},"\\u0061":${other}}`, `{"a":${other},"a":${list}}`])
         assert.throws(() => parse(text), /occurs twice/)
