@@ -135,7 +135,10 @@ describe('a long text with long lists', () => {
   })
 
   it('is refused wherever a character is missing, or one too many', () => {
-    const items = Array.from({ length: 600 }, (_, i) => `{"role":"user","content":"text ${i} \\" ],"}`)
+    const items = Array.from(
+      { length: 600 },
+      (_, i) => `{"role":"user","content":"${'a text '.repeat(20)}${i} \\" ],"}`,
+    )
     const text = `{"model":"m","messages":[${items.join(',')}],"stream":true}`
     const isRead = (changed: string): boolean => {
       try {
