@@ -22,7 +22,7 @@ export interface ReadConfig {
   readonly listed: string | undefined
 }
 
-/** What the thread is given. */
+/** The data of the thread. */
 export interface ThreadData extends ConfigPlace {
   /** Identifies accounts and keys that need not be read again. */
   readonly known: string | undefined
