@@ -82,11 +82,13 @@ function partsOf(db: Database, from: string, to: string) {
 }
 
 async function deleteWhile(db: Database, parts: ReturnType<typeof partsOf>): Promise<void> {
-  const some = lockFreeRows(db, parts.limit(DELETED_AT_ONCE))
   for (;;) {
     const { numDeletedRows } = await db
+      .with('free', () => lockFreeRows(db, parts.limit(DELETED_AT_ONCE)))
       .deleteFrom('answers')
-      .where(({ eb, refTuple }) => eb(refTuple('id', 'part'), 'in', some.$asTuple('id', 'part')))
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(refTuple('id', 'part'), 'in', selectFrom('free').select(['id', 'part']).$asTuple('id', 'part')),
+      )
       .executeTakeFirst()
     if (numDeletedRows < BigInt(DELETED_AT_ONCE)) return
   }

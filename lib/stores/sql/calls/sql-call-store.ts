@@ -107,8 +107,9 @@ export class SqlCallStore implements CallStore {
       .limit(limit)
     const pruned = await together(this.#db, async (trx) => {
       const deleted = await trx
+        .with('free', () => lockFreeRows(trx, oldest))
         .deleteFrom('calls')
-        .where('id', 'in', lockFreeRows(trx, oldest))
+        .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
         .returning('entry')
         .execute()
       await DELETE_LABELS.run(

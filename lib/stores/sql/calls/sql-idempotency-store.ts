@@ -178,8 +178,9 @@ export class SqlIdempotencyStore implements IdempotencyStore {
       .where('expires_at', '<=', BigInt(now))
       .limit(limit)
     const { numDeletedRows } = await this.#db
+      .with('free', () => lockFreeRows(this.#db, expired))
       .deleteFrom('idempotency')
-      .where('id', 'in', lockFreeRows(this.#db, expired))
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
       // The condition is repeated, so that Postgres checks again a record that was taken over meanwhile.
       .where('expires_at', '<=', BigInt(now))
       .executeTakeFirst()

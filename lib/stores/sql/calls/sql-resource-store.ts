@@ -122,11 +122,15 @@ export class SqlResourceStore implements ResourceStore {
       .where('expires_at', '<', BigInt(before))
       .orderBy('expires_at')
       .limit(limit)
-    const free = lockFreeRows(this.#db, oldest)
     const { numDeletedRows } = await this.#db
+      .with('free', () => lockFreeRows(this.#db, oldest))
       .deleteFrom('kept_things')
-      .where(({ eb, refTuple }) =>
-        eb(refTuple('kind', 'id', 'account'), 'in', free.$asTuple('kind', 'id', 'account')),
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(
+          refTuple('kind', 'id', 'account'),
+          'in',
+          selectFrom('free').select(['kind', 'id', 'account']).$asTuple('kind', 'id', 'account'),
+        ),
       )
       .executeTakeFirst()
     return Number(numDeletedRows)

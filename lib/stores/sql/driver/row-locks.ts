@@ -15,7 +15,11 @@ export function lockRows<DB, TB extends keyof DB, O>(
   return isPostgres(db) ? query.forUpdate() : query
 }
 
-/** Returns a query that locks its rows, without those that somebody else has locked: processes that run it at the same time each get others. */
+/**
+ * Returns a query that locks its rows, without those that somebody else has locked: processes that run it at the same time each
+ * get others. It belongs in a `with`, which Postgres runs once. A subquery it may run for each row of a table that it takes for
+ * small, and each run finds rows beyond the limit.
+ */
 export function lockFreeRows<DB, TB extends keyof DB, O>(
   db: Database,
   query: SelectQueryBuilder<DB, TB, O>,

@@ -213,8 +213,9 @@ export class Leasing {
       .where('ended_at', '<', BigInt(Date.now() - ENDED_KEPT_MS))
       .limit(MAX_DELETED)
     const { numDeletedRows } = await db
+      .with('free', () => lockFreeRows(db, ended))
       .deleteFrom('leases')
-      .where('id', 'in', lockFreeRows(db, ended))
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
       .executeTakeFirst()
     // The next renewal goes on. The more leases end, the more there were to renew.
     if (numDeletedRows === BigInt(MAX_DELETED)) this.#tidiedAt = Number.NEGATIVE_INFINITY

@@ -238,9 +238,10 @@ export class SqlTaskStore implements TaskStore {
       .orderBy('answer_by')
       .limit(limit)
     const rows = await this.#db
+      .with('free', () => lockFreeRows(this.#db, unanswered))
       .updateTable('video_tasks')
       .set({ state: 'unresolved', answer_by: null, updated_at: BigInt(now) })
-      .where('id', 'in', lockFreeRows(this.#db, unanswered))
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
       .where('state', '=', 'intended')
       .returningAll()
       .execute()
@@ -278,15 +279,14 @@ export class SqlTaskStore implements TaskStore {
     // One by one: a condition on both would have all tasks between them read, too.
     const due = lockFreeRows(db, tasks.where('poll_at', '<=', BigInt(now)))
     const tooLate = lockFreeRows(db, tasks.where('poll_at', '>', BigInt(latest)))
-    const ids = db
-      .selectFrom(due.as('due'))
-      .select('id')
-      .unionAll(db.selectFrom(tooLate.as('too_late')).select('id'))
-      .limit(limit)
     const rows = await db
+      .with('due', () => due)
+      .with('too_late', () => tooLate)
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(until), poll_owner: owner })
-      .where('id', 'in', ids)
+      .where('id', 'in', (eb) =>
+        eb.selectFrom('due').select('id').unionAll(eb.selectFrom('too_late').select('id')).limit(limit),
+      )
       .returningAll()
       .execute()
     return rows.map(toTask)
@@ -432,8 +432,9 @@ export class SqlTaskStore implements TaskStore {
       .orderBy('finished_at')
       .limit(limit)
     const { numDeletedRows } = await this.#db
+      .with('free', () => lockFreeRows(this.#db, old))
       .deleteFrom('video_tasks')
-      .where('id', 'in', lockFreeRows(this.#db, old))
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
       .executeTakeFirst()
     return Number(numDeletedRows)
   }

@@ -124,9 +124,10 @@ async function countCalls(db: Database): Promise<boolean> {
   if ((await some.execute()).length === 0) return false
   return transact(db, async (trx) => {
     const ids = await trx
+      .with('free', () => lockFreeRows(trx, some))
       .deleteFrom('call_labels')
       .where('label', '=', UNCOUNTED)
-      .where('id', 'in', lockFreeRows(trx, some))
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
       .returning('id')
       .execute()
     if (ids.length === 0) return false

@@ -317,9 +317,10 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .orderBy('own.position')
       .limit(limit)
     const claimed = await this.#db
+      .with('free', () => lockFreeRows(this.#db, first))
       .updateTable('webhook_deliveries')
       .set(({ eb }) => ({ owner, next_at: BigInt(until), attempts: eb('attempts', '+', 1) }))
-      .where('position', 'in', lockFreeRows(this.#db, first))
+      .where('position', 'in', (eb) => eb.selectFrom('free').select('position'))
       .returning(['position', 'event', 'attempts'])
       .execute()
     if (claimed.length === 0) return []
@@ -348,8 +349,9 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .orderBy('created_at')
       .limit(limit)
     const { numDeletedRows } = await this.#db
+      .with('free', () => lockFreeRows(this.#db, old))
       .deleteFrom('webhook_deliveries')
-      .where('position', 'in', lockFreeRows(this.#db, old))
+      .where('position', 'in', (eb) => eb.selectFrom('free').select('position'))
       .executeTakeFirst()
     if (Number(numDeletedRows) === limit) return limit
     const published = this.#db
@@ -358,7 +360,11 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .where('at', '<', BigInt(before - EVENTS_STAY_MS))
       .orderBy('at')
       .limit(limit)
-    await this.#db.deleteFrom('webhook_events').where('id', 'in', lockFreeRows(this.#db, published)).execute()
+    await this.#db
+      .with('free', () => lockFreeRows(this.#db, published))
+      .deleteFrom('webhook_events')
+      .where('id', 'in', (eb) => eb.selectFrom('free').select('id'))
+      .execute()
     await this.#db
       .deleteFrom('webhook_states')
       .where('at', '<', BigInt(before))
