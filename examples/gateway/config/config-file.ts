@@ -41,7 +41,7 @@ async function readContent(path: string, known: string | undefined): Promise<Con
   const listed = lists.length > 0 ? digestOf(text, lists) : undefined
   if (listed !== undefined && listed === known) {
     const rest = await parsed(restOf(text, lists), path).catch(() => undefined)
-    if (isMapping(rest) && isAllOf(rest, lists) && lists.every(({ name }) => isEmpty(rest[name]))) {
+    if (isMapping(rest) && hasNoOthers(rest, lists) && lists.every(({ name }) => isEmpty(rest[name]))) {
       for (const { name } of lists) delete rest[name]
       return { value: rest, listed, isKnown: true }
     }
@@ -50,7 +50,7 @@ async function readContent(path: string, known: string | undefined): Promise<Con
   const apart = await parsedWith(lists, text, path)
   const value = apart ?? (await parsed(text, path))
   if (!isMapping(value)) throw new Error(`${path} must hold a ${isYaml(path) ? 'mapping' : 'JSON object'}`)
-  return { value, listed: apart && isAllOf(value, lists) ? listed : undefined, isKnown: false }
+  return { value, listed: apart && hasNoOthers(value, lists) ? listed : undefined, isKnown: false }
 }
 
 async function parsed(text: string, path: string): Promise<unknown> {
@@ -67,7 +67,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
 }
 
 /** Whether a config has no other accounts and keys than those of these lists. */
-function isAllOf(value: Readonly<Record<string, unknown>>, lists: readonly ListText[]): boolean {
+function hasNoOthers(value: Readonly<Record<string, unknown>>, lists: readonly ListText[]): boolean {
   return ['accounts', 'keys'].every(
     (name) => value[name] === undefined || lists.some((list) => list.name === name),
   )
