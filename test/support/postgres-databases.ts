@@ -25,16 +25,18 @@ export interface PostgresDatabases {
 
 export function postgresDatabases(port: number): PostgresDatabases {
   const urlOf = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`
-  const query = async (statement: string, url = urlOf('postgres')) => {
+  const connected = async <T>(url: string, use: (client: Client) => Promise<T>): Promise<T> => {
     const client = new Client({ connectionString: url })
     client.on('error', () => {})
     await client.connect()
     try {
-      return (await client.query(statement)).rows as Record<string, unknown>[]
+      return await use(client)
     } finally {
       await client.end()
     }
   }
+  const query = (statement: string, url = urlOf('postgres')) =>
+    connected(url, async (client) => (await client.query(statement)).rows as Record<string, unknown>[])
   let made = 0
   let copying: Promise<string> | undefined
   /** Before version 15 there is no other way than by files. */
@@ -58,12 +60,13 @@ export function postgresDatabases(port: number): PostgresDatabases {
       await (await openDatabase(urlOf(MIGRATED))).destroy()
     },
     createMigrated: () => create(MIGRATED),
-    async dropDatabasesOf(pid) {
-      const databases = await query(
-        String.raw`select datname from pg_database where datname like 'test\_${pid}\_%'`,
-      )
-      // At once: each waits for a checkpoint, which they then share.
-      await Promise.all(databases.map(({ datname }) => query(`drop database ${datname} with (force)`)))
-    },
+    // A connection takes longer than what is done here.
+    dropDatabasesOf: (pid) =>
+      connected(urlOf('postgres'), async (client) => {
+        const { rows } = await client.query(
+          String.raw`select datname from pg_database where datname like 'test\_${pid}\_%'`,
+        )
+        for (const { datname } of rows) await client.query(`drop database ${datname} with (force)`)
+      }),
   }
 }

@@ -53,23 +53,15 @@ const sent: Sent = new Map()
 // A connection costs the server a process.
 const OPTIONS = { ...PATIENT, poolSize: 3 }
 
-/** The same for contracts that begin each test without rows. */
+/** Opened once for all tests: opening takes longer than most of them. */
 const emptied = emptiedDatabase(postgresUrl, {
   ...OPTIONS,
   via: (url) => statementWire(cleanUp, url, sent, { conflicts: true }),
 })
 
-async function handle() {
-  const url = await statementWire(cleanUp, await postgresUrl(), sent, { conflicts: true })
-  const one = await openDatabase(url, OPTIONS)
-  return { url, one, close: () => one.destroy() }
-}
-
-/** Two handles of a database, as two processes have them. */
 async function handles() {
-  const { url, one } = await handle()
-  const other = await openDatabase(url, OPTIONS)
-  return { one, other, close: async () => void (await Promise.all([one.destroy(), other.destroy()])) }
+  const { db, other } = await emptied()
+  return { one: db, other, close: async () => {} }
 }
 
 ledgerContract(
@@ -114,7 +106,7 @@ idempotencyStoreContract(
 callStoreContract(
   NAME,
   async () => {
-    const { one, close } = await handle()
+    const { one, close } = await handles()
     return { store: new SqlCallStore(one), close }
   },
   WITHOUT_POSTGRES,
@@ -171,7 +163,7 @@ ticketStoreContract(
 keyDirectoryContract(
   NAME,
   async (seed) => {
-    const { one, close } = await handle()
+    const { one, close } = await handles()
     await seedAccountsAndKeys(one, seed)
     return { keys: new SqlKeyDirectory(one), close }
   },

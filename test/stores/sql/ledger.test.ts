@@ -1,31 +1,20 @@
-import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { ledgerContract } from '../../contracts/ledger.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { PATIENT, temporaryDatabase } from './temporary-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-async function openLedgers(url: string, remove: () => Promise<void>) {
-  const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
-  const [one, other] = handles
-  return {
-    ledgers: [new SqlLedger(one), new SqlLedger(other)] as const,
-    records: { claims: new SqlIdempotencyStore(other), calls: new SqlCallStore(other) },
-    async close() {
-      for (const db of handles) await db.destroy()
-      await remove()
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  ledgerContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      return {
+        ledgers: [new SqlLedger(db), new SqlLedger(other)] as const,
+        records: { claims: new SqlIdempotencyStore(other), calls: new SqlCallStore(other) },
+        close: async () => {},
+      }
     },
-  }
+    skip,
+  )
 }
-
-ledgerContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  return openLedgers(url, remove)
-})
-
-ledgerContract(
-  'Postgres',
-  async () => {
-    return openLedgers(await postgresUrl(), async () => {})
-  },
-  WITHOUT_POSTGRES,
-)

@@ -1,4 +1,5 @@
 import {
+  type Database,
   openDatabase,
   SqlCallStore,
   SqlKeyDirectory,
@@ -6,60 +7,44 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import { callStoreContract } from '../../contracts/call-store.ts'
 import { keyDirectoryContract } from '../../contracts/key-directory.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { temporaryDatabase } from './temporary-database.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-callStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const db = await openDatabase(url)
-  const close = () => db.destroy().then(remove)
-  return { store: new SqlCallStore(db), close }
-})
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  const cleanUp = cleaningUp()
+  let readOnly: Promise<Database> | undefined
 
-callStoreContract('SQLite, searched through a handle of its own', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const db = await openDatabase(url)
-  const searches = await openDatabase(url, { readOnly: true })
-  const close = () => Promise.all([db.destroy(), searches.destroy()]).then(remove)
-  return { store: new SqlCallStore(db, { searches }), close }
-})
+  async function openReadOnly(): Promise<Database> {
+    const searches = await openDatabase((await emptied()).url, { readOnly: true })
+    cleanUp.after(() => searches.destroy())
+    return searches
+  }
 
-keyDirectoryContract('SQLite', async (seed) => {
-  const { url, remove } = await temporaryDatabase()
-  const db = await openDatabase(url)
-  await seedAccountsAndKeys(db, seed)
-  const close = () => db.destroy().then(remove)
-  return { keys: new SqlKeyDirectory(db), close }
-})
+  callStoreContract(
+    name,
+    async () => ({ store: new SqlCallStore((await emptied()).db), close: async () => {} }),
+    skip,
+  )
 
-callStoreContract(
-  'Postgres',
-  async () => {
-    const db = await openDatabase(await postgresUrl())
-    return { store: new SqlCallStore(db), close: () => db.destroy() }
-  },
-  WITHOUT_POSTGRES,
-)
+  callStoreContract(
+    `${name}, searched through a handle of its own`,
+    async () => {
+      const { db } = await emptied()
+      readOnly ??= openReadOnly()
+      return { store: new SqlCallStore(db, { searches: await readOnly }), close: async () => {} }
+    },
+    skip,
+  )
 
-callStoreContract(
-  'Postgres, searched through a handle of its own',
-  async () => {
-    const url = await postgresUrl()
-    const db = await openDatabase(url)
-    const searches = await openDatabase(url, { readOnly: true })
-    const close = () => Promise.all([db.destroy(), searches.destroy()]).then(() => {})
-    return { store: new SqlCallStore(db, { searches }), close }
-  },
-  WITHOUT_POSTGRES,
-)
-
-keyDirectoryContract(
-  'Postgres',
-  async (seed) => {
-    const db = await openDatabase(await postgresUrl())
-    await seedAccountsAndKeys(db, seed)
-    return { keys: new SqlKeyDirectory(db), close: () => db.destroy() }
-  },
-  WITHOUT_POSTGRES,
-)
+  keyDirectoryContract(
+    name,
+    async (seed) => {
+      const { db } = await emptied()
+      await seedAccountsAndKeys(db, seed)
+      return { keys: new SqlKeyDirectory(db), close: async () => {} }
+    },
+    skip,
+  )
+}

@@ -1,33 +1,22 @@
-import {
-  openDatabase,
-  SqlCallStore,
-  SqlIdempotencyStore,
-  SqlLedger,
-  SqlTaskStore,
-} from '../../../lib/stores/sql/index.ts'
+import { SqlCallStore, SqlIdempotencyStore, SqlLedger, SqlTaskStore } from '../../../lib/stores/sql/index.ts'
 import { taskStoreContract } from '../../contracts/task-store.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
-import { temporaryDatabase } from './temporary-database.ts'
+import { emptiedDatabase } from './emptied-database.ts'
+import { BACKENDS } from './postgres-database.ts'
 
-async function openStores(url: string, remove: () => Promise<void>) {
-  const handles = [await openDatabase(url), await openDatabase(url)] as const
-  const [one, other] = handles
-  return {
-    stores: [new SqlTaskStore(one), new SqlTaskStore(other)] as const,
-    ledger: new SqlLedger(other),
-    claims: new SqlIdempotencyStore(one),
-    calls: new SqlCallStore(one),
-    async close() {
-      for (const db of handles) await db.destroy()
-      await remove()
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  taskStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      return {
+        stores: [new SqlTaskStore(db), new SqlTaskStore(other)] as const,
+        ledger: new SqlLedger(other),
+        claims: new SqlIdempotencyStore(db),
+        calls: new SqlCallStore(db),
+        close: async () => {},
+      }
     },
-  }
+    skip,
+  )
 }
-
-taskStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  return openStores(url, remove)
-})
-
-taskStoreContract('Postgres', async () => openStores(await postgresUrl(), async () => {}), WITHOUT_POSTGRES)
