@@ -4,8 +4,11 @@ import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 import type { CleanUp } from '../../support/clean-up.ts'
 import { fastFolder } from '../../support/fast-folder.ts'
 
-/** For tests that are not about clocks: on a busy machine a database may take its time. */
-export const PATIENT = { connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 } as const
+/**
+ * For tests that are not about clocks: on a busy machine a database may take its time. Half of a pool's connections are
+ * opened with it, each of which costs Postgres a process.
+ */
+export const PATIENT = { connectTimeoutMs: 30_000, statementTimeoutMs: 30_000, poolSize: 4 } as const
 
 /** A place for a database, and the way to be rid of it. */
 interface Place {
