@@ -12,6 +12,7 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import type { TasksUnderTest } from '../../contracts/task-samples.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { PATIENT } from '../../stores/sql/temporary-database.ts'
 
 /** The stores for tests of video tasks: two handles of one store each, as two processes would have. */
 export interface TaskBackend {
@@ -32,7 +33,7 @@ const MEMORY: TaskBackend = {
 }
 
 export async function openTasks(t: TestContext, url: string): Promise<TasksUnderTest> {
-  const handles = [await openDatabase(url), await openDatabase(url)] as const
+  const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
   const close = async () => {
     for (const db of handles) await db.destroy()
   }

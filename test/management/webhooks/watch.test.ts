@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { WebhookWatch } from '../../../lib/management/webhooks/index.ts'
 import {
-  openDatabase,
+  type Database,
   SqlAccountStore,
   SqlKeyStore,
   SqlWatchSource,
@@ -11,8 +11,8 @@ import {
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-store.ts'
+import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { PATIENT } from '../../stores/sql/temporary-database.ts'
 import { untilAsync } from '../../support/until.ts'
 
 const DAY_MS = 86_400_000
@@ -37,9 +37,7 @@ const SEED = {
   ],
 }
 
-async function scene(t: TestContext, url: string) {
-  const db = await openDatabase(url, PATIENT)
-  t.after(() => db.destroy())
+async function scene(t: TestContext, db: Database) {
   const down = [new Set<string>(), new Set<string>()]
   const clock = { now: Date.now() }
   const rounds = [0, 0]
@@ -71,9 +69,11 @@ async function scene(t: TestContext, url: string) {
 }
 
 for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+
   describe(`two processes that watch, over ${name}`, { skip }, () => {
     it('tell once of a line that both see go down and come up, and of no other', async (t) => {
-      const { down, told, looked } = await scene(t, await url(t))
+      const { down, told, looked } = await scene(t, (await emptied()).db)
       for (const lines of down) lines.add('a')
       await looked()
       assert.deepEqual(await told(), ['line.down line:a'])
@@ -88,7 +88,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell that a line is up which only a process that has ended saw down', async (t) => {
-      const { down, clock, watches, told, looked } = await scene(t, await url(t))
+      const { down, clock, watches, told, looked } = await scene(t, (await emptied()).db)
       down[0]?.add('a')
       await looked()
       await watches[0]?.close()
@@ -100,7 +100,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell one outage of the ledger that both have seen, and the next one', async (t) => {
-      const { clock, watches, told, looked } = await scene(t, await url(t))
+      const { clock, watches, told, looked } = await scene(t, (await emptied()).db)
       const outage = async () => {
         for (const watch of watches) watch.noteLedger(true)
         clock.now += 5000
@@ -115,7 +115,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell of a key seven days before it ends, once, and again if it was prolonged', async (t) => {
-      const { db, clock, told, looked } = await scene(t, await url(t))
+      const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, SEED)
       clock.now += 61_000
       await untilAsync(async () => (await told()).length === 1)
@@ -130,7 +130,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell of a balance below a tenth of the last deposit, once until it rises', async (t) => {
-      const { db, clock, told, looked } = await scene(t, await url(t))
+      const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, SEED)
       const accounts = new SqlAccountStore(db)
       let charges = 0
@@ -183,7 +183,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell of a balance that an adjustment takes below a tenth of the last deposit, which it does not replace', async (t) => {
-      const { db, clock, told, looked } = await scene(t, await url(t))
+      const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, { ...SEED, keys: [] })
       const accounts = new SqlAccountStore(db)
       const adjust = async (amount: bigint, reference: string) => {
@@ -200,7 +200,7 @@ for (const { name, url, skip } of BACKENDS) {
     })
 
     it('tell of many low balances a few at a time, write nothing for those told, and stop when closed', async (t) => {
-      const { db, clock, watches, told, looked } = await scene(t, await url(t))
+      const { db, clock, watches, told, looked } = await scene(t, (await emptied()).db)
       const ids = Array.from({ length: 520 }, (_, n) => `a${n}`)
       await seedAccountsAndKeys(db, { accounts: ids.map((id) => ({ id, balance: '100' })), keys: [] })
       await db

@@ -1,11 +1,10 @@
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
-import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
+import { SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { idempotencyStoreContract } from '../../contracts/idempotency-store.ts'
-import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
+import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
+import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
 idempotencyStoreContract('memory', async () => ({
@@ -13,25 +12,20 @@ idempotencyStoreContract('memory', async () => ({
   close: async () => {},
 }))
 
-idempotencyStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const handles = [await openDatabase(url), await openDatabase(url)] as const
-  const [one, other] = handles
-  const close = () => Promise.all(handles.map((db) => db.destroy())).then(remove)
-  return { stores: [new SqlIdempotencyStore(one), new SqlIdempotencyStore(other)], close }
-})
-
-const openPostgres = async () => {
-  const url = await postgresUrl()
-  const handles = [await openDatabase(url), await openDatabase(url)] as const
-  const [one, other] = handles
-  const close = async () => {
-    for (const db of handles) await db.destroy()
-  }
-  return { stores: [new SqlIdempotencyStore(one), new SqlIdempotencyStore(other)] as const, close }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  idempotencyStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      return {
+        stores: [new SqlIdempotencyStore(db), new SqlIdempotencyStore(other)] as const,
+        close: async () => {},
+      }
+    },
+    skip,
+  )
 }
-
-idempotencyStoreContract('Postgres', openPostgres, WITHOUT_POSTGRES)
 
 const cleanUp = cleaningUp()
 let server: RedisServer | undefined

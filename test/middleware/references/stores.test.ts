@@ -1,20 +1,19 @@
-import { openDatabase, SqlResourceStore } from '../../../lib/stores/sql/index.ts'
+import { SqlResourceStore } from '../../../lib/stores/sql/index.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.ts'
-import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
-import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
+import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 
-const openTwice = async (url: string) => {
-  const one = await openDatabase(url)
-  const other = await openDatabase(url)
-  const close = () => Promise.all([one.destroy(), other.destroy()]).then(() => {})
-  return { stores: [new SqlResourceStore(one), new SqlResourceStore(other)] as const, close }
+for (const { name, url, skip } of BACKENDS) {
+  const emptied = emptiedDatabase(url)
+  resourceStoreContract(
+    name,
+    async () => {
+      const { db, other } = await emptied()
+      return {
+        stores: [new SqlResourceStore(db), new SqlResourceStore(other)] as const,
+        close: async () => {},
+      }
+    },
+    skip,
+  )
 }
-
-resourceStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryDatabase()
-  const { stores, close } = await openTwice(url)
-  return { stores, close: () => close().then(remove) }
-})
-
-resourceStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)

@@ -5,12 +5,13 @@ import { openDatabase, SqlLedger, SqlTaskStore } from '../../../lib/stores/sql/i
 import { assertSound, figures } from '../../contracts/ledger-money.ts'
 import { intentOf } from '../../contracts/task-samples.ts'
 import { BACKENDS } from './postgres-database.ts'
+import { PATIENT } from './temporary-database.ts'
 
 for (const { name, skip, url: databaseUrl } of BACKENDS) {
   describe(`an intent whose commit takes longer than anybody waits for, on ${name}`, { skip }, () => {
     it('is withdrawn all the same: its money does not stay held for what was never sent', async (t) => {
       const url = await databaseUrl(t)
-      const handles = [await openDatabase(url), await openDatabase(url)] as const
+      const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
       const [one, other] = handles
       t.after(() => Promise.all(handles.map((db) => db.destroy())))
       const [ledger, store] = [new SqlLedger(other), new SqlTaskStore(other)]
@@ -39,7 +40,7 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
 
     it('holds nothing where it comes in the middle of its withdrawal', async (t) => {
       const url = await databaseUrl(t)
-      const handles = [await openDatabase(url), await openDatabase(url)] as const
+      const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
       const [one, other] = handles
       t.after(() => Promise.all(handles.map((db) => db.destroy())))
       const [ledger, store] = [new SqlLedger(other), new SqlTaskStore(other)]

@@ -25,6 +25,7 @@ import {
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { wireTo } from './postgres-wire.ts'
+import { PATIENT } from './temporary-database.ts'
 
 async function openLedger(t: TestContext, options: OpenDatabaseOptions = {}) {
   const url = await postgresUrl()
@@ -138,7 +139,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
 
   it('that wait too long for a lock fail and say whose, leave nothing behind and hold no lock', async (t) => {
     const { url, ledger, settle } = await openLedger(t, { lockTimeoutMs: 250 })
-    const other = await openDatabase(url)
+    const other = await openDatabase(url, PATIENT)
     t.after(() => other.destroy())
     const [free, locked] = [await prepaid(ledger, 1000n), await prepaid(ledger, 1000n)]
     const batch = [charge(free, 5n), charge(locked, 5n)]
@@ -160,7 +161,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
 
   it('that have not come whole, because their process stands still, hold nobody up', async (t) => {
     const { url, ledger, settle, holdBack } = await openLedger(t)
-    const other = await openDatabase(url)
+    const other = await openDatabase(url, PATIENT)
     t.after(() => other.destroy())
     const account = await prepaid(ledger, 1000n)
     await settle(charge(account, 1n))
@@ -176,7 +177,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
   for (const table of ['wallets', 'idempotency', 'leases'] as const) {
     it(`lock rows of ${table} in the order of their ids, as all others do`, async (t) => {
       const { url, db, ledger, settle } = await openLedger(t)
-      const other = await openDatabase(url)
+      const other = await openDatabase(url, PATIENT)
       t.after(() => other.destroy())
       const claims = new SqlIdempotencyStore(db)
       const batch: Settlement[] = []
