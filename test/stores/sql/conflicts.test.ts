@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
-  openDatabase,
   SqlAccountStore,
   SqlCallStore,
   SqlChangeLog,
@@ -43,19 +42,14 @@ import { notPortable } from './portable-sql.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { changesIn } from './recorded-changes.ts'
 import { mayNotFail, type Sent, statementWire } from './statement-wire.ts'
-import { PATIENT } from './temporary-database.ts'
 
 const NAME = 'a serializable Postgres in which each statement fails at times'
 
 const cleanUp = cleaningUp()
 const sent: Sent = new Map()
 
-// A connection costs the server a process.
-const OPTIONS = { ...PATIENT, poolSize: 3 }
-
 /** Opened once for all tests: opening takes longer than most of them. */
 const emptied = emptiedDatabase(postgresUrl, {
-  ...OPTIONS,
   via: (url) => statementWire(cleanUp, url, sent, { conflicts: true }),
 })
 
@@ -181,8 +175,8 @@ accountStoreContract(
 )
 
 async function openAdmin() {
-  const { db, other } = await emptied()
-  return { one: db, other, changes: new SqlChangeLog(db), close: async () => {} }
+  const opened = await handles()
+  return { ...opened, changes: new SqlChangeLog(opened.one) }
 }
 
 operatorStoreContract(
