@@ -31,12 +31,16 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         if (isOwnFailure) counts.addFailure()
         yield closingLinesOf(data.name, counts.all, data.details.duration_ms)
         counts = new Count()
-      } else if (data.nesting > 0) counts.add(event)
+      } else if (data.nesting > 0) {
+        if (typeof data.skip === 'string')
+          yield `  skipped: ${path.slice(1, data.nesting + 1).join(' > ')}: ${data.skip}\n`
+        counts.add(event)
+      }
     }
   }
 }
 
-/** Counts as Node does. */
+/** Counts as Node does, except that a suite that is skipped counts as a test: Node does not count what it would have run. */
 class Count {
   readonly #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
 
@@ -45,8 +49,9 @@ class Count {
   }
 
   add({ type, data }: Ended): void {
-    if (data.details.type === 'suite') this.#counts.suites++
-    else {
+    const isSuite = data.details.type === 'suite'
+    if (isSuite) this.#counts.suites++
+    if (!isSuite || data.skip !== undefined) {
       this.#counts.tests++
       this.#counts[outcomeOf({ type, data } as Ended)]++
     }

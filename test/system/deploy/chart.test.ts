@@ -5,12 +5,12 @@ import { describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { manifestOf } from '../package/packages.ts'
-import { CHART, ChartRenderer, LEAST } from './chart.ts'
+import { CHART, ChartRenderer, LEAST, WITHOUT_GO } from './chart.ts'
 
 const NAME = 'shop-express-model-gateway'
 const SELECTOR = { 'app.kubernetes.io/name': 'express-model-gateway', 'app.kubernetes.io/instance': 'shop' }
 
-describe('the Helm chart of examples/deploy', () => {
+describe('the Helm chart of examples/deploy', { skip: WITHOUT_GO }, () => {
   const cleanUp = cleaningUp()
   const chart = new ChartRenderer()
   cleanUp.after(() => chart.remove())

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAllDocuments, stringify } from 'yaml'
@@ -9,6 +9,12 @@ export const CHART = join(ROOT, 'examples/deploy/chart')
 
 /** Where Debian has the Go packages that Helm is made of: golang-github-masterminds-sprig-dev and golang-k8s-sigs-yaml-dev. */
 const GO_PACKAGES = '/usr/share/gocode'
+
+/** Why no chart can be rendered on this machine, or `false`. */
+export const WITHOUT_GO: string | false =
+  spawnSync('go', ['version']).status === 0 && existsSync(GO_PACKAGES)
+    ? false
+    : 'Go, or the Go packages that Helm is made of, are not on this machine'
 
 /** A manifest of Kubernetes, as a client would send it. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests read members of many kinds

@@ -7,7 +7,7 @@ import { VARIABLES } from '../../../examples/gateway/config/environment.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { ROOT } from '../package/packages.ts'
-import { ChartRenderer, LEAST } from './chart.ts'
+import { ChartRenderer, LEAST, WITHOUT_GO } from './chart.ts'
 
 const DEPLOY = join(ROOT, 'examples/deploy')
 /** From the end of the notice to the exit, at most: calls, drained calls, and what is written at last. */
@@ -30,24 +30,25 @@ const OF_NODE = ['NODE_ENV']
 const KNOWN = new Set([...OF_THE_GATEWAY, ...OF_THE_CONFIG, ...OF_NODE])
 
 const { gateway, postgres, redis } = parse(read('compose.yaml')).services
-const chart = new ChartRenderer()
-const { template } = chart.render(LEAST).Deployment.spec
-chart.remove()
-const [container] = template.spec.containers
 const unit = read('express-model-gateway.service')
 const dockerfile = read('Dockerfile')
 const page = read('README.md')
 
-/** Each variable that a deployment sets, by where. */
-const SET: Readonly<Record<string, readonly string[]>> = {
-  Dockerfile: words(dockerfile, /^ENV (.+)$/gm).flatMap((line) => words(line, /(\w+)=/g)),
-  'compose.yaml': Object.keys(gateway.environment),
-  'the chart': container.env.map(({ name }: { name: string }) => name),
-  'the Secret of README.md': words(page, /--from-literal=([A-Z_]+)=/g),
-  'the unit': words(unit, /^Environment=(\w+)=/gm),
-}
+describe('the deployments of examples/deploy', { skip: WITHOUT_GO }, () => {
+  const chart = new ChartRenderer()
+  const { template } = chart.render(LEAST).Deployment.spec
+  chart.remove()
+  const [container] = template.spec.containers
 
-describe('the deployments of examples/deploy', () => {
+  /** Each variable that a deployment sets, by where. */
+  const SET: Readonly<Record<string, readonly string[]>> = {
+    Dockerfile: words(dockerfile, /^ENV (.+)$/gm).flatMap((line) => words(line, /(\w+)=/g)),
+    'compose.yaml': Object.keys(gateway.environment),
+    'the chart': container.env.map(({ name }: { name: string }) => name),
+    'the Secret of README.md': words(page, /--from-literal=([A-Z_]+)=/g),
+    'the unit': words(unit, /^Environment=(\w+)=/gm),
+  }
+
   test('the gateway reads every variable that they set', () => {
     assert.ok(OF_THE_GATEWAY.includes('DATABASE_URL') && OF_THE_CONFIG.includes('OPENAI_API_KEY'))
     for (const [where, names] of Object.entries(SET)) {

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { chat, post, runProgram, startProgram } from '../../support/gateway-process.ts'
-import { ChartRenderer, LEAST } from '../deploy/chart.ts'
+import { ChartRenderer, LEAST, WITHOUT_GO } from '../deploy/chart.ts'
 import { buildImage, type Image } from './image.ts'
 import { pack, ROOT } from './packages.ts'
 
@@ -39,7 +39,9 @@ describe('the steps of the Dockerfile, done in a bare folder', () => {
     assert.ok(!packages.includes('node_modules/typescript'))
   })
 
-  test('its command serves as its user, answers the probes of Kubernetes and its own check, and ends on SIGTERM', async (t) => {
+  test('its command serves as its user, answers the probes of Kubernetes and its own check, and ends on SIGTERM', {
+    skip: WITHOUT_GO,
+  }, async (t) => {
     const env = { ...image.env, DATABASE_URL: undefined, PORT: '0' }
     const gateway = await startProgram(asUser(image, image.command), image.workingFolder, env)
     t.after(() => gateway.stop())

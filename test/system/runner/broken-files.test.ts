@@ -207,6 +207,17 @@ describe('a run of test files', { concurrency: true }, () => {
     assert.ok(!said().includes('# what failed, again'))
   })
 
+  it('names and counts what is skipped, a whole suite too', { timeout: 60_000 }, async (t) => {
+    const suite = `import { describe } from 'node:test'
+      describe('a suite', { skip: 'no Postgres' }, () => { it('does not run', () => {}) })`
+    const test = `it('a test', { skip: 'no Redis' }, () => {})`
+    const { ended, said } = await startRun(t, 'system', 'skipped', [suite, test])
+    assert.equal(await ended, 0)
+    assert.match(said(), /^ {2}skipped: a suite: no Postgres$/m)
+    assert.match(said(), /^ {2}skipped: a test: no Redis$/m)
+    assert.match(said(), /^# tests 2\n(?:# .*\n)*# skipped 2$/m)
+  })
+
   it('that is told to end takes its files with it', { timeout: 60_000 }, async (t) => {
     const mark = `told-to-end-${process.pid}`
     const file = `it('hangs', async () => { await once(${stays('MARK')}, 'exit') })`
