@@ -232,5 +232,5 @@ for (const [shape, all] of figures) {
   )
   console.log(row(shape, all, figures.get(alone as Shape) ?? []))
 }
-upstream.stop()
+await upstream.stop()
 await folder.remove()

@@ -2,6 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { createInterface } from 'node:readline'
@@ -21,7 +22,8 @@ export interface Running {
   upstream?: string | undefined
   /** Returns all that the process wrote to stderr so far. */
   complaints(): string
-  stop(): void
+  /** Asks it to end; resolves when it has. */
+  stop(): Promise<void>
 }
 
 /** A command line that runs on the given core where cores can be chosen. */
@@ -88,9 +90,12 @@ export function startListening(
   })
 }
 
-function stop(child: ChildProcess) {
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
   // A target that started a server of its own ends that first.
-  if (child.exitCode === null) child.kill('SIGTERM')
+  child.kill('SIGTERM')
+  await exited
 }
 
 function readProc(path: string): string | null {

@@ -43,7 +43,7 @@ mkdirSync(flags.out, { recursive: true })
 
 const running = new Set<Running>()
 process.on('exit', () => {
-  for (const one of running) one.stop()
+  for (const one of running) void one.stop()
 })
 const upstream = await startListening('upstream', join(import.meta.dirname, 'upstream.ts'), LOAD_CORE)
 running.add(upstream)
@@ -89,7 +89,7 @@ async function measure(name: string, { name: caseName, pace, prompt, connections
   const { completed } = await load(seconds)
   process.kill(target.pid, 'SIGUSR2')
   await wait(WRITTEN_MS)
-  target.stop()
+  await target.stop()
   running.delete(target)
   const [start, profile] = ['start', 'calls'].map(
     (part) => JSON.parse(readFileSync(`${file}.${part}.cpuprofile`, 'utf8')) as Profiler.Profile,

@@ -45,7 +45,7 @@ const targets = await Promise.all(
   ),
 )
 process.on('exit', () => {
-  for (const each of [...targets, upstream]) each.stop()
+  for (const each of [...targets, upstream]) void each.stop()
   rmSync(delayFile, { force: true })
 })
 

@@ -81,7 +81,7 @@ const streaming = names.filter((name) => serves(name, 'coalesced'))
 const running = new Set<Running>()
 // A target may run in memory it shares with nobody and must not outlive the run, however that ends.
 process.on('exit', () => {
-  for (const one of running) one.stop()
+  for (const one of running) void one.stop()
 })
 process.on('SIGINT', () => process.exit(130))
 process.on('SIGTERM', () => process.exit(143))
@@ -96,9 +96,9 @@ function startTarget(name: string, upstream: Running, nodeFlags: string[] = []):
   return start(name, join(targetsFolder, `${name}.ts`), TARGET_CORE, { UPSTREAM: upstream.url }, nodeFlags)
 }
 
-function stop(one: Running) {
+async function stop(one: Running): Promise<void> {
   running.delete(one)
-  one.stop()
+  await one.stop()
 }
 
 async function measureMemory(upstream: Running): Promise<HeldStreams[][]> {
@@ -108,7 +108,7 @@ async function measureMemory(upstream: Running): Promise<HeldStreams[][]> {
     for (const [i, name] of streaming.entries()) {
       const target = await startTarget(name, upstream, ['--expose-gc', '--import', collectOnSignal])
       measured[i]?.push(await measureHeldStreams(target, streams))
-      stop(target)
+      await stop(target)
     }
   }
   return measured
@@ -157,7 +157,7 @@ if (cases.includes(FIRST_BYTE)) {
   results.firstByteMs = Object.fromEntries(streaming.map((name, i) => [name, measured[i]]))
   output.push(firstByteTable(streaming, measured, base))
 }
-for (const target of targets) stop(target)
+await Promise.all(targets.map(stop))
 if (cases.includes(MEMORY)) {
   progress(MEMORY)
   const measured = await measureMemory(upstream)

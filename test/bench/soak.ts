@@ -124,5 +124,5 @@ console.log(`not 200: ${JSON.stringify(Object.fromEntries(refusals))}`)
 await agent.close()
 gateway.kill('SIGTERM')
 await gateway.exited
-upstream.stop()
+await upstream.stop()
 await folder.remove()

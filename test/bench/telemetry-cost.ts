@@ -39,7 +39,7 @@ const rounds = Number(process.argv[3] ?? 9)
 const CONNECTIONS = 16
 
 const upstream = await startListening('upstream', join(import.meta.dirname, 'upstream.ts'), LOAD_CORE)
-process.on('exit', () => upstream.stop())
+process.on('exit', () => void upstream.stop())
 process.env.UPSTREAM = upstream.url
 process.env.OTEL_EXPORTER_OTLP_ENDPOINT = upstream.url
 

@@ -117,7 +117,7 @@ for (let round = 0; round < Number(flags.rounds); round++)
     console.error(round + 1, shape, each)
     figures.get(shape)?.push(each)
   }
-upstream.stop()
+await upstream.stop()
 
 const rows = Array.from(figures, ([shape, all]) => {
   const of = (figure: (each: Figures) => number) => median(all.map(figure))

@@ -13,8 +13,6 @@ const { port } = await startRedis({ runWith })
 const postgres = await startPostgres({ fsync: true, runWith })
 const redis = new Redis(port, '127.0.0.1', { enableAutoPipelining: true })
 process.once('SIGTERM', () => void postgres.close().finally(() => process.exit()))
-// A second signal must not end this process while it ends Postgres.
-process.on('SIGTERM', () => {})
 
 const config = benchConfig()
 const limits = rateLimit({ store: new RedisLimitStore({ redis }) })

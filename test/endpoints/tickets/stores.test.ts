@@ -3,26 +3,18 @@ import { describe, it } from 'node:test'
 import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import { SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { ticketStoreContract } from '../../contracts/ticket-store.ts'
-import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { onEachDatabase } from '../../stores/sql/on-each-database.ts'
 
 ticketStoreContract('memory', async () => {
   const tickets = new MemoryTicketStore()
   return { tickets, other: tickets, close: async () => {} }
 })
 
-for (const { name, url, skip } of BACKENDS) {
-  const emptied = emptiedDatabase(url)
-  ticketStoreContract(
-    name,
-    async () => {
-      const { db, other } = await emptied()
-      const [tickets, second] = [new SqlTicketStore(db), new SqlTicketStore(other)]
-      return { tickets, other: second, changes: new SqlChangeLog(db), close: async () => {} }
-    },
-    skip,
-  )
-}
+onEachDatabase(ticketStoreContract, ({ db, other }) => ({
+  tickets: new SqlTicketStore(db),
+  other: new SqlTicketStore(other),
+  changes: new SqlChangeLog(db),
+}))
 
 describe('tickets in memory', () => {
   it('are bounded: the oldest of the account with the most give way', async () => {

@@ -2,8 +2,7 @@ import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/inde
 import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
 import { SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { idempotencyStoreContract } from '../../contracts/idempotency-store.ts'
-import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { onEachDatabase } from '../../stores/sql/on-each-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
@@ -12,20 +11,9 @@ idempotencyStoreContract('memory', async () => ({
   close: async () => {},
 }))
 
-for (const { name, url, skip } of BACKENDS) {
-  const emptied = emptiedDatabase(url)
-  idempotencyStoreContract(
-    name,
-    async () => {
-      const { db, other } = await emptied()
-      return {
-        stores: [new SqlIdempotencyStore(db), new SqlIdempotencyStore(other)] as const,
-        close: async () => {},
-      }
-    },
-    skip,
-  )
-}
+onEachDatabase(idempotencyStoreContract, ({ db, other }) => ({
+  stores: [new SqlIdempotencyStore(db), new SqlIdempotencyStore(other)] as const,
+}))
 
 const cleanUp = cleaningUp()
 let server: RedisServer | undefined

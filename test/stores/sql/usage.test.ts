@@ -1,21 +1,9 @@
 import { SqlCallStore, SqlLedger, SqlUsageStore } from '../../../lib/stores/sql/index.ts'
 import { usageContract } from '../../contracts/usage.ts'
-import { emptiedDatabase } from './emptied-database.ts'
-import { BACKENDS } from './postgres-database.ts'
+import { onEachDatabase } from './on-each-database.ts'
 
-for (const { name, url, skip } of BACKENDS) {
-  const emptied = emptiedDatabase(url)
-  usageContract(
-    name,
-    async () => {
-      const { db, other } = await emptied()
-      return {
-        ledgers: [new SqlLedger(db), new SqlLedger(other)] as const,
-        calls: new SqlCallStore(other),
-        usage: new SqlUsageStore(db),
-        close: async () => {},
-      }
-    },
-    skip,
-  )
-}
+onEachDatabase(usageContract, ({ db, other }) => ({
+  ledgers: [new SqlLedger(db), new SqlLedger(other)] as const,
+  calls: new SqlCallStore(other),
+  usage: new SqlUsageStore(db),
+}))
