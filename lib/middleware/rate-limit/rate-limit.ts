@@ -202,7 +202,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (demand.slots.length > 0) {
       // If the store goes away meanwhile, the running calls must count here.
       if (store !== local) local.hold(demand)
+      let isReleased = false
       runs.push(() => {
+        if (isReleased) return undefined
+        isReleased = true
         if (store !== local) void local.release(demand)
         return store.release(demand) || undefined
       })
@@ -354,8 +357,8 @@ function preparedFrom(options: RateLimitOptions): {
   const { limit, levels = levelsFor(limit), windowMs = 60_000, tokens } = options
   if (limit !== undefined && options.levels)
     throw new TypeError('rateLimit: give "limit" or "levels", not both: write the limit as a level')
-  const local = new MemoryLimitStore()
-  const given = options.store ?? local
+  const { store: given = new MemoryLimitStore() } = options
+  const local = isOwnMemory(given) ? given : new MemoryLimitStore()
   given.checkWindow?.(windowMs)
   if (limit === undefined && !options.levels && windowMs !== 60_000)
     throw new TypeError(
@@ -378,6 +381,11 @@ function preparedFrom(options: RateLimitOptions): {
     store: given === local || given.keepsTime ? given : new GuardedLimitStore(given, quietLogger()),
     local,
   }
+}
+
+/** Whether a store is the memory of this process, which is never away. A subclass of it may do anything. */
+function isOwnMemory(store: LimitStore): store is MemoryLimitStore {
+  return store.constructor === MemoryLimitStore
 }
 
 function levelsFor(limit: OfRequest<LimitValue>): readonly LimitLevel[] {
