@@ -25,6 +25,8 @@ import { ADMIN_TOKEN } from './console-gateway.ts'
 import { CALLS, RARE, seedCalls } from './seeded-calls.ts'
 
 const WITHIN_MS = 2000
+/** To fill the database takes most of the time of this file. */
+const FILLED_WITHIN = { timeout: 360_000 }
 /** Other work on the machine makes a view late, but not each time. */
 const TRIES = 4
 
@@ -55,7 +57,7 @@ describe('the console over 1,000,000 calls', { skip: WITHOUT_CHROMIUM }, () => {
     tab = await openConsole(browser, gateway.url)
     await signIn(tab, ADMIN_TOKEN)
     await settled(tab.page)
-  })
+  }, FILLED_WITHIN)
 
   /** Opens a view and waits for all that it asks for; fails if that takes too long. */
   const opened = async (place: string): Promise<void> => {

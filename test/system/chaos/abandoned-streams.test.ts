@@ -115,7 +115,7 @@ async function openMany(stage: Stage, streams: number): Promise<void> {
 }
 
 describe(`${STREAMS} streams opened and abandoned at random moments`, () => {
-  it('leave no call, connection, timer, listener or memory behind', { timeout: 60_000 }, async () => {
+  it('leave no call, connection, timer, listener or memory behind', { timeout: 180_000 }, async () => {
     const warnings: Error[] = []
     const onWarning = (warning: Error): void => void warnings.push(warning)
     process.on('warning', onWarning)

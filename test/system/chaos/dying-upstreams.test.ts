@@ -23,7 +23,7 @@ const TEXT = WORDS.join('')
 
 describe('upstreams that die at random moments under load', () => {
   it('leave no caller waiting, and none with a truncated answer that looks whole', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const random = seededRandom(7)
     const die = (res: ServerResponse): void => {

@@ -138,7 +138,7 @@ const UNUSABLE: readonly {
 
 describe('a gateway does not start on', () => {
   for (const { name, make, says, through = [] } of UNUSABLE) {
-    it(`${name}: one line, and what is there stays as it is`, { timeout: 60_000 }, async (t) => {
+    it(`${name}: one line, and what is there stays as it is`, { timeout: 180_000 }, async (t) => {
       const folder = await folderFor(t)
       const upstream = await startUpstream()
       t.after(() => upstream.close())
@@ -160,7 +160,7 @@ describe('a gateway does not start on', () => {
 describe('a gateway whose SQLite file is damaged where', () => {
   for (const table of ['charges', 'leases'] as const) {
     it(`${table} are: hands no answer over, and charges what it should once the file is whole`, {
-      timeout: 60_000,
+      timeout: 180_000,
     }, async (t) => {
       const { file, seen } = await usedDatabase(t)
       const page = await pageOf(file, table)

@@ -189,7 +189,7 @@ describe('a run of test files', { concurrency: true }, () => {
       assert.match(said(), /^# fail 1\d\n# cancelled \d+\n# skipped 0\n# todo 0\n# duration_ms \d+\n$/m)
     })
 
-  it('names a file that passed only at the second try', { timeout: 60_000 }, async (t) => {
+  it('names a file that passed only at the second try', { timeout: 180_000 }, async (t) => {
     const folder = await temporaryFolder()
     t.after(() => folder.remove())
     const mark = join(folder.path, `second-try-${process.pid}`)
@@ -207,7 +207,7 @@ describe('a run of test files', { concurrency: true }, () => {
     assert.ok(!said().includes('# what failed, again'))
   })
 
-  it('names and counts what is skipped, a whole suite too', { timeout: 60_000 }, async (t) => {
+  it('names and counts what is skipped, a whole suite too', { timeout: 180_000 }, async (t) => {
     const suite = `import { describe } from 'node:test'
       describe('a suite', { skip: 'no Postgres' }, () => { it('does not run', () => {}) })`
     const test = `it('a test', { skip: 'no Redis' }, () => {})`
@@ -218,7 +218,7 @@ describe('a run of test files', { concurrency: true }, () => {
     assert.match(said(), /^# tests 2\n(?:# .*\n)*# skipped 2$/m)
   })
 
-  it('that is told to end takes its files with it', { timeout: 60_000 }, async (t) => {
+  it('that is told to end takes its files with it', { timeout: 180_000 }, async (t) => {
     const mark = `told-to-end-${process.pid}`
     const file = `it('hangs', async () => { await once(${stays('MARK')}, 'exit') })`
     const { run, ended } = await startRun(t, 'system', mark, [file])
