@@ -1,11 +1,10 @@
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express, type RequestHandler, Router } from 'express'
 import {
   authenticate,
   beginCall,
   billingGuard,
   type Call,
   callLog,
-  callOf,
   errorEnvelope,
   idempotency,
   type Logger,
@@ -167,19 +166,16 @@ export function assemble(parts: GatewayParts): Assembly {
   app.use(azurePaths)
   app.use(connections.inTurn)
   app.use(chain.beginCall)
-  app.use(CALLERS, (req, _res, next) => {
-    answered(callOf(req))
-    next()
-  })
+  if (answered) app.use(CALLERS, answered)
   if (use.first) app.use(...listOf(use.first))
-  if (config.cors) app.use(CALLERS, browserAccess(config.cors))
-  app.use(CALLERS, chain.telemetry)
-  app.use(CALLERS, chain.callLog)
+  const observed = Router()
+  if (config.cors) observed.use(browserAccess(config.cors))
+  app.use(CALLERS, observed.use(chain.telemetry, chain.callLog))
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
-  app.use(CALLERS, chain.authenticate)
-  app.use(CALLERS, connections.admit)
-  if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
+  const admitted = Router().use(chain.authenticate, connections.admit)
+  if (use.authenticated) admitted.use(...listOf(use.authenticated))
+  app.use(CALLERS, admitted)
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
   const guards = live.following('guards', (given) => guardsOf(given, catalog))
   const afterRead = [...read, guards, chain.cache, idempotency, references, rateLimit, billingGuard, route]

@@ -1,7 +1,14 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { RequestHandler } from 'express'
-import { type Call, ConfigError, type KeyDirectory, type Logger, type Strategy } from 'express-model-gateway'
+import {
+  type Call,
+  ConfigError,
+  callOf,
+  type KeyDirectory,
+  type Logger,
+  type Strategy,
+} from 'express-model-gateway'
 import { z } from 'zod'
 import { errorText } from './errors.ts'
 import type { DurableStores, Stores } from './stores/stores.ts'
@@ -147,15 +154,17 @@ export function listOf<T>(value: OneOrMore<T> | undefined): readonly T[] {
 /** A function of `answered` that has not settled after this time is reported, in milliseconds. */
 const SETTLES_MS = 10_000
 
-/** Passes each call that has ended to the functions of `answered`. */
-export function passAnswered({ answered }: Uses, logger: Logger): (call: Call) => void {
+/** Returns a middleware that passes each call to the functions of `answered` when it ends; undefined if there are none. */
+export function passAnswered({ answered }: Uses, logger: Logger): RequestHandler | undefined {
   const functions = listOf(answered)
-  return (call) => {
-    if (functions.length === 0) return
+  if (functions.length === 0) return undefined
+  return (req, _res, next) => {
+    const call = callOf(req)
     // Registered first, it runs last: the charge and the entry of the call are known then.
     call.onEnd('answered', () => {
       for (const run of functions) void notifyOf(run, call, logger)
     })
+    next()
   }
 }
 
