@@ -34,7 +34,6 @@ export function interrupted(
     }
     return likeButFor(client, { transact })
   }
-  const executor = db.getExecutor()
-  const adapter = likeButFor(executor.adapter, { connections: likeButFor(connections, { connect }) })
-  return { db: likeButFor(db, { getExecutor: () => likeButFor(executor, { adapter }) }), seen }
+  const introspection = likeButFor(db.introspection, { connections: likeButFor(connections, { connect }) })
+  return { db: likeButFor(db, { introspection }), seen }
 }

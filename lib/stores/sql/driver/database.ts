@@ -1,9 +1,9 @@
-import { type Kysely, PostgresAdapter } from 'kysely'
+import { type Kysely, PostgresIntrospector } from 'kysely'
 import { anObjectWith, kindOf } from '../../../core/options/index.ts'
 
 /** Whether a database is Postgres, for the few statements that differ. */
 export function isPostgres<T>(db: Kysely<T>): boolean {
-  return db.getExecutor().adapter instanceof PostgresAdapter
+  return db.introspection instanceof PostgresIntrospector
 }
 
 export const aDatabase = anObjectWith('a database, as openDatabase returns it', 'selectFrom', 'executeQuery')

@@ -33,12 +33,12 @@ export class NodeSqliteDialect implements Dialect {
   }
 
   createAdapter(): DialectAdapter {
-    return new NodeSqliteAdapter(this.#thread)
+    return new NodeSqliteAdapter()
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
   createIntrospector(db: Kysely<any>): DatabaseIntrospector {
-    return new SqliteIntrospector(db)
+    return new NodeSqliteIntrospector(db, this.#thread)
   }
 }
 
@@ -48,22 +48,25 @@ export class NodeSqliteDialect implements Dialect {
  * one, so it also locks out other processes.
  */
 class NodeSqliteAdapter extends SqliteAdapter {
-  readonly thread: SqliteClient
-
-  constructor(thread: SqliteClient) {
-    super()
-    this.thread = thread
-  }
-
   override get supportsTransactionalDdl(): boolean {
     return true
   }
 }
 
+/** Also leads from a handle, or a transaction of it, to the thread: Kysely asks the dialect for it. */
+class NodeSqliteIntrospector extends SqliteIntrospector {
+  readonly thread: SqliteClient
+
+  constructor(db: Kysely<unknown>, thread: SqliteClient) {
+    super(db)
+    this.thread = thread
+  }
+}
+
 /** Returns the client of a database's thread; undefined if the database has none. */
 export function threadOf(db: Database): SqliteClient | undefined {
-  const { adapter } = db.getExecutor()
-  return adapter instanceof NodeSqliteAdapter ? adapter.thread : undefined
+  const { introspection } = db
+  return introspection instanceof NodeSqliteIntrospector ? introspection.thread : undefined
 }
 
 class NodeSqliteDriver implements Driver {
