@@ -149,6 +149,30 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
   if (shared.filtered) filterFirst(res, shared)
 }
 
+/**
+ * Reports the head of an answer when it is written.
+ *
+ * @param onHead receives the arguments of `writeHead`.
+ * @param onRefused runs if Node refuses them and nothing is sent: another head follows.
+ */
+export function watchHead(
+  res: ServerResponse,
+  onHead: (given: readonly unknown[]) => void,
+  onRefused: () => void,
+): void {
+  const { writeHead } = res
+  const watched = (...given: unknown[]): ServerResponse => {
+    onHead(given)
+    try {
+      return (writeHead as (...all: unknown[]) => ServerResponse).apply(res, given)
+    } catch (error) {
+      if (!res.headersSent) onRefused()
+      throw error
+    }
+  }
+  res.writeHead = watched as ServerResponse['writeHead']
+}
+
 function fail(held: HeldEnd, error: unknown): void {
   held.byLength = undefined
   held.next(error)

@@ -27,7 +27,15 @@ export {
   type UsageSummary,
   withLateCharge,
 } from './call-log-entry.ts'
-export { filterAnswer, holdEnd, holdLastByte, holdLastByteOf, isHeldBack, unfiltered } from './held-answer.ts'
+export {
+  filterAnswer,
+  holdEnd,
+  holdLastByte,
+  holdLastByteOf,
+  isHeldBack,
+  unfiltered,
+  watchHead,
+} from './held-answer.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export {

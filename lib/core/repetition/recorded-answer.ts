@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { watchHead } from '../call/index.ts'
 import { isJsonObject } from '../json/index.ts'
 
 /** An answer as a store keeps it, as JSON. */
@@ -52,18 +53,11 @@ export class RecordedAnswer {
     this.#limit = limit
     this.#leftOut = leftOut
     this.#before = res.getHeaders()
-    const { writeHead } = res
-    const recordingHead = (...given: unknown[]): ServerResponse => {
-      this.#noteHead(given)
-      try {
-        return (writeHead as (...all: unknown[]) => ServerResponse).apply(res, given)
-      } catch (error) {
-        // Nothing of this answer is sent. Another follows.
-        if (!res.headersSent) this.#restart()
-        throw error
-      }
-    }
-    res.writeHead = recordingHead as ServerResponse['writeHead']
+    watchHead(
+      res,
+      (given) => this.#noteHead(given),
+      () => this.#restart(),
+    )
   }
 
   /** Adds what was passed to `write` or `end`. Copies it, because a handler may use its buffers again. */
