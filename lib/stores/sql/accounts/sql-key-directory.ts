@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { KeyDirectory, KeyRecord } from '../../../core/key-directory/index.ts'
 import { toList, toNumber, toTags } from '../driver/columns.ts'
 import { checkDatabase } from '../driver/database.ts'
+import { Groups } from '../driver/groups.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
@@ -15,9 +16,10 @@ import type { Database } from '../driver/tables.ts'
 export class SqlKeyDirectory implements KeyDirectory {
   readonly #db: Database
   readonly #bySecretHash: ReturnType<typeof compileLookup>
-  #asking = 0
-  /** The look-ups that wait until a running one has ended. */
-  #gathered: Gathered | undefined
+  readonly #lookUps = new Groups<string, KeyRecord | undefined>({
+    atOnce: AT_ONCE,
+    ask: (hashes) => this.#findGroup(hashes),
+  })
 
   constructor(db: Database) {
     checkDatabase('SqlKeyDirectory', db)
@@ -25,17 +27,14 @@ export class SqlKeyDirectory implements KeyDirectory {
     this.#bySecretHash = compileLookup(db)
   }
 
-  /** While as many look-ups as that are under way, others wait, and are then one: the database may be far away. */
-  async find(secretHash: string): Promise<KeyRecord | undefined> {
-    if (this.#asking < AT_ONCE) return this.#next(() => this.#find(secretHash))
-    if (!this.#gathered) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const hashes: string[] = []
-      const found = promise.then(() => this.#next(() => this.findAll(hashes)))
-      this.#gathered = { hashes, found, begin: resolve }
-    }
-    this.#gathered.hashes.push(secretHash)
-    return (await this.#gathered.found).get(secretHash)
+  find(secretHash: string): Promise<KeyRecord | undefined> {
+    return this.#lookUps.run(secretHash)
+  }
+
+  async #findGroup(hashes: readonly string[]): Promise<(KeyRecord | undefined)[]> {
+    if (hashes.length === 1) return [await this.#find(hashes[0] as string)]
+    const found = await this.findAll(hashes)
+    return hashes.map((hash) => found.get(hash))
   }
 
   async #find(secretHash: string): Promise<KeyRecord | undefined> {
@@ -46,18 +45,6 @@ export class SqlKeyDirectory implements KeyDirectory {
     // Another key may have been given the secret before this one's current one.
     const row = rows.find(({ secret_hash }) => secret_hash === secretHash) ?? rows[0]
     return row && toRecord(row, secretHash)
-  }
-
-  /** Asks, and then has those asked for who have gathered meanwhile. */
-  async #next<T>(ask: () => Promise<T>): Promise<T> {
-    this.#asking++
-    try {
-      return await ask()
-    } finally {
-      this.#asking--
-      this.#gathered?.begin()
-      this.#gathered = undefined
-    }
   }
 
   async findAll(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
@@ -81,12 +68,6 @@ export class SqlKeyDirectory implements KeyDirectory {
 
 /** Look-ups of single keys under way at a time. */
 const AT_ONCE = 2
-
-interface Gathered {
-  readonly hashes: string[]
-  readonly found: Promise<ReadonlyMap<string, KeyRecord>>
-  begin(): void
-}
 
 /** Databases bound the number of parameters of a statement. */
 const AT_A_TIME = 500

@@ -165,7 +165,7 @@ export class RecentSettlements {
 }
 
 /** Returns a charge without its log entry. Some members of a charge of a pool are accessors, which are not copied with the others. */
-function withoutEntry(charge: Settlement): Settlement {
+function withoutEntry(charge: Settlement): Required<Settlement> {
   const { kind, requestId, account, key, amount, cost = null, at, usage = null } = charge
   const { basis, budgets, draws, claim } = charge
   return { kind, requestId, account, key, amount, cost, at, usage, basis, budgets, draws, claim, entry: null }

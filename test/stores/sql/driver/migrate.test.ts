@@ -13,11 +13,11 @@ const FIRST = '0001-initial'
 /** The migrations of versions to come. */
 const LATER = {
   ...MIGRATIONS,
-  '0002-notes': {
+  '9001-notes': {
     up: async (db) => void (await sql`alter table charges add column note text`.execute(db)),
     down: async (db) => void (await sql`alter table charges drop column note`.execute(db)),
   },
-  '0003-things': {
+  '9002-things': {
     up: async (db) => void (await sql`create table things (id text primary key)`.execute(db)),
     down: async (db) => void (await sql`drop table things`.execute(db)),
   },
@@ -31,7 +31,7 @@ for (const { name, url, emptyUrl, skip } of BACKENDS) {
       await migrate(db, logger, LATER)
       await sql`select note from charges`.execute(db)
       await sql`select id from things`.execute(db)
-      assert.deepEqual(await migrateDown(db, FIRST, logger, LATER), ['0003-things', '0002-notes'])
+      assert.deepEqual(await migrateDown(db, FIRST, logger, LATER), ['9002-things', '9001-notes'])
       await assert.rejects(sql`select note from charges`.execute(db))
       await assert.rejects(sql`select id from things`.execute(db))
       await migrate(db, logger, LATER)
@@ -42,15 +42,15 @@ for (const { name, url, emptyUrl, skip } of BACKENDS) {
     it('are not undone where one is unknown, was not done, cannot be undone, or is newer', async (t) => {
       const db = await open(t, await url(t))
       const logger = recordingLogger()
-      await assert.rejects(migrateDown(db, '0002-nothing', logger, LATER), {
+      await assert.rejects(migrateDown(db, '9001-nothing', logger, LATER), {
         message:
-          'there is no migration "0002-nothing"; the last ones are 0001-initial, 0002-notes, 0003-things',
+          'there is no migration "9001-nothing"; the last ones are 0001-initial, 9001-notes, 9002-things',
       })
-      await assert.rejects(migrateDown(db, '0002-notes', logger, LATER), /has not got as far as 0002-notes/)
+      await assert.rejects(migrateDown(db, '9001-notes', logger, LATER), /has not got as far as 9001-notes/)
       await migrate(db, logger, LATER)
-      const stuck = { ...LATER, '0003-things': { up: LATER['0003-things'].up } }
-      await assert.rejects(migrateDown(db, FIRST, logger, stuck), /0003-things cannot be undone/)
-      await assert.rejects(migrateDown(db, FIRST, logger), /0002-notes cannot be undone/)
+      const stuck = { ...LATER, '9002-things': { up: LATER['9002-things'].up } }
+      await assert.rejects(migrateDown(db, FIRST, logger, stuck), /9002-things cannot be undone/)
+      await assert.rejects(migrateDown(db, FIRST, logger), /9001-notes cannot be undone/)
       await sql`select note from charges`.execute(db)
     })
 
@@ -104,7 +104,7 @@ describe('a migration of a table that others use', { skip: WITHOUT_POSTGRES }, (
     await migrating
     assert.deepEqual(
       logger.lines.map(({ level, fields }) => [level, fields]),
-      [['warn', { migration: '0002-notes' }]],
+      [['warn', { migration: '9001-notes' }]],
     )
     assert.ok(longest < 5000, `a charge waited for ${longest} ms`)
     await sql`select note from charges`.execute(db)
