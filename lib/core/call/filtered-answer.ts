@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { isUtf8 } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import type { AnswerFilter, StreamFilter } from './answer-filter.ts'
 
@@ -7,11 +9,15 @@ type End = (bytes?: Buffer) => unknown
 /** A larger answer is not collected for a filter, and is not sent. */
 const MAX_WHOLE_BYTES = 64 * 1024 * 1024
 
+/** The answer whose refusal is being answered: an error handler may take its time, and the handler may still write. */
+const refused = new AsyncLocalStorage<FilteredAnswer>()
+
 /** The answer of a handler of the app on its way through a filter. */
 export class FilteredAnswer {
   readonly #res: ServerResponse
   readonly #filterOf: () => AnswerFilter | undefined
   readonly #next: (error: unknown) => void
+  readonly #takeOver: () => void
   #state: 'new' | 'whole' | 'stream' | 'passing' | 'refused' = 'new'
   #isPaused = false
   #whole: Buffer[] = []
@@ -21,15 +27,25 @@ export class FilteredAnswer {
   #turn: Promise<unknown> = Promise.resolve()
   #hasEnded = false
 
-  constructor(res: ServerResponse, filterOf: () => AnswerFilter | undefined, next: (error: unknown) => void) {
+  /**
+   * @param takeOver has what is written to the answer come here first, past the methods that other libraries have put before
+   *   it: they take the answer for sent when the handler has ended it.
+   */
+  constructor(
+    res: ServerResponse,
+    filterOf: () => AnswerFilter | undefined,
+    next: (error: unknown) => void,
+    takeOver: () => void,
+  ) {
     this.#res = res
     this.#filterOf = filterOf
     this.#next = next
+    this.#takeOver = takeOver
   }
 
   /** Whether what is written now comes here first. */
   get isOpen(): boolean {
-    return !this.#isPaused && this.#state !== 'passing'
+    return !this.#isPaused && this.#state !== 'passing' && refused.getStore() !== this
   }
 
   write(bytes: Uint8Array, write: Write): boolean {
@@ -87,6 +103,14 @@ export class FilteredAnswer {
       )
       return
     }
+    if (this.#res.statusCode === 206) {
+      this.#refuse(
+        new TypeError(
+          'guard: a part of an answer (206) cannot be checked; serve it whole, such as with "acceptRanges: false"',
+        ),
+      )
+      return
+    }
     this.#stream = type.startsWith('text/event-stream') ? filter.stream() : undefined
     this.#state = this.#stream ? 'stream' : 'whole'
   }
@@ -99,16 +123,25 @@ export class FilteredAnswer {
 
   async #endWhole(end: End): Promise<void> {
     const res = this.#res
-    const given = Buffer.concat(this.#whole).toString()
+    const given = Buffer.concat(this.#whole)
     this.#whole = []
     const type = String(res.getHeader('content-type') ?? '')
+    // Nothing says that it is text.
+    if (type === '' && !isUtf8(given)) {
+      this.#pass(end, given)
+      return
+    }
+    const written = textOf(given, type)
     try {
-      const text = (await this.#filterOf()?.whole(given, type)) ?? given
+      const text = (await this.#filterOf()?.whole(written, type)) ?? written
       if (this.#state !== 'whole') return
-      const bytes = Buffer.from(text)
+      const bytes = text === written ? given : Buffer.from(text)
       if (res.hasHeader('content-length')) res.setHeader('content-length', bytes.length)
-      // Of another content.
-      if (text !== given) res.removeHeader('etag')
+      if (text !== written) {
+        // Of another content.
+        res.removeHeader('etag')
+        if (CHARSET.test(type)) res.setHeader('content-type', type.replace(CHARSET, 'charset=utf-8'))
+      }
       this.#pass(end, bytes)
     } catch (error) {
       this.#refuse(error)
@@ -141,8 +174,25 @@ export class FilteredAnswer {
     if (this.#state === 'refused') return
     this.#state = 'refused'
     const res = this.#res
-    if (!res.headersSent)
-      for (const name of ['content-length', 'content-type', 'etag']) res.removeHeader(name)
-    this.pausedFor(() => this.#next(error))
+    if (!res.headersSent) for (const name of OF_THE_ANSWER) res.removeHeader(name)
+    this.#takeOver()
+    refused.run(this, this.#next, error)
+  }
+}
+
+/** Headers about a content that is not sent. */
+const OF_THE_ANSWER = [
+  ...['accept-ranges', 'content-encoding', 'content-length', 'content-range', 'content-type'],
+  ...['etag', 'last-modified'],
+]
+
+const CHARSET = /charset\s*=\s*"?([^\s;"]+)"?/i
+
+function textOf(bytes: Buffer, type: string): string {
+  try {
+    return new TextDecoder(CHARSET.exec(type)?.[1] ?? 'utf-8').decode(bytes)
+  } catch {
+    // It is in no charset that there is.
+    return bytes.toString()
   }
 }

@@ -26,6 +26,8 @@ interface SharedState {
   filtered: FilteredAnswer | undefined
   /** The holder that was added last: it receives first what is sent. */
   outermost: unknown
+  /** The methods of the response that pass what is written through the filter, before that holder; undefined if nothing does. */
+  filtering: Pick<ServerResponse, 'write' | 'end'> | undefined
 }
 
 /** Of the whole process: two copies of this package may hold the same answer. */
@@ -77,6 +79,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     beforeLastByte: undefined,
     filtered: undefined,
     outermost: undefined,
+    filtering: undefined,
   }
   res[SHARED] = shared
   shared.outermost = holder
@@ -262,6 +265,7 @@ function filterFirst(res: HeldAnswer, shared: SharedState): void {
   }
   res.write = filteredWrite as ServerResponse['write']
   res.end = filteredEnd as ServerResponse['end']
+  shared.filtering = { write: res.write, end: res.end }
 }
 
 /**
@@ -278,7 +282,9 @@ export function filterAnswer(
   holdEnd(res, {}, next)
   const { writeHead, flushHeaders } = res
   const shared = res[SHARED] as SharedState
-  shared.filtered = new FilteredAnswer(res, filter, next)
+  shared.filtered = new FilteredAnswer(res, filter, next, () => {
+    Object.assign(res, shared.filtering)
+  })
   filterFirst(res, shared)
   const isOpen = (): boolean => res[SHARED]?.filtered?.isOpen === true
   // The head waits for the first bytes that may go out.
