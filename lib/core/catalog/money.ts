@@ -114,6 +114,8 @@ export interface Price extends UnitPrices {
    * are none.
    */
   readonly tiers?: readonly PriceTier[] | undefined
+  /** The prices that were given, of those that could follow another one. Undefined: those that differ from it. */
+  readonly given?: readonly FollowingPrice[] | undefined
 }
 
 /** All prices zero. */
@@ -142,17 +144,22 @@ const FOLLOWED = [
   ['audioOutputPerMillion', 'outputPerMillion'],
 ] as const
 
+export type FollowingPrice = (typeof FOLLOWED)[number][0]
+
 /**
- * Replaces some prices. A price that equals the one it defaults to, such as that of cached input, follows it.
+ * Replaces some prices. A price that was never given, such as that of cached input, follows the one that it defaults to.
  *
  * @example
  * pricedBy(FREE, { inputPerMillion: 150_000_000n }).cachedInputPerMillion // 150000000n
  */
 export function pricedBy(base: Price, own: Partial<Price>): Price {
   const price: { -readonly [Name in keyof Price]: Price[Name] } = { ...base, ...own }
+  const given: FollowingPrice[] = []
   for (const [name, followed] of FOLLOWED) {
-    if (own[name] === undefined && base[name] === base[followed]) price[name] = price[followed]
+    if (own[name] !== undefined || base.given?.includes(name)) given.push(name)
+    else if (base[name] === base[followed]) price[name] = price[followed]
   }
+  if (given.length > 0) price.given = given
   return price
 }
 

@@ -86,6 +86,6 @@ function isUnpriced(model: Model, catalog: Catalog): boolean {
   return prices.length > 0 && prices.every(isFree)
 }
 
-function isFree({ tiers = [], ...units }: Price): boolean {
+function isFree({ tiers = [], given: _given, ...units }: Price): boolean {
   return tiers.length === 0 && Object.values(units).every((price) => price === 0n)
 }

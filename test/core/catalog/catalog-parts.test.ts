@@ -86,6 +86,15 @@ describe('a price', () => {
       assert.equal(pricedBy(FREE, { [followed]: 7n, [name]: 0n })[name], 0n)
     })
 
+  for (const [name, followed] of FOLLOWING)
+    it(`stays where it was given, also as the same: ${name} beside ${followed}`, () => {
+      const model = pricedBy(FREE, { [followed]: 1n, [name]: 1n })
+      const ofLine = pricedBy(model, { [followed]: 7n })
+      assert.equal(ofLine[name], 1n)
+      assert.equal(pricedBy(ofLine, { [followed]: 9n })[name], 1n)
+      assert.equal(priceAt({ ...model, tiers: [{ aboveInputTokens: 10, [followed]: 4n }] }, 11)[name], 1n)
+    })
+
   it('follows no other', () => {
     const priced = pricedBy(FREE, { inputPerMillion: 7n })
     const changed = Object.entries(priced).filter(([, price]) => price !== 0n)
