@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { isKeptInteger } from '../json/index.ts'
 
 /** Shorter pieces are collected and hashed together; longer ones are hashed without a copy. */
 const PIECES_LENGTH = 8192
@@ -7,7 +8,8 @@ const PIECES_LENGTH = 8192
  * Returns the SHA-256 of a request's method, path and the JSON value of its body, as base64url. Member order, white space
  * and the notation of numbers and strings do not count. Takes one pass over the parsed value, without recursion.
  *
- * Numbers are what JavaScript reads: integers beyond 2^53 that round to the same number are the same.
+ * Numbers are what JavaScript reads, unless the value keeps its integers beyond 2^53: of the others, those that round to the
+ * same number are the same.
  */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
   const sink = new PieceHash()
@@ -25,6 +27,7 @@ export function fingerprintOf(method: string, path: string, body: unknown): stri
         break
       case 'object':
         if (value === null) sink.add('z')
+        else if (isKeptInteger(value)) sink.add(`i${JSON.stringify(value)};`)
         else addObject(value, ahead, sink)
         break
       case 'boolean':

@@ -77,14 +77,15 @@ function runsTools({
  * Returns the name that a request and its repetitions share: a hash of whose it is, and one of all that decides the answer.
  *
  * @param by whose it is.
- * @returns undefined if the body was not read because of its type.
+ * @returns undefined if the body was not read because of its type, or has files on the disk.
  * @throws TypeError if no parser is mounted.
  */
 export function cacheKeyOf(req: Request, call: OpenCall, by: string): string | undefined {
   const content = contentOf(req, call)
   if (content === 'no parser')
     throw new TypeError('cache: the body was not read; mount readRequest or express.json() before cache')
-  if (content === 'not parsed') return undefined
+  // Answers to uploads on the disk are not worth reading the files.
+  if (content === 'not parsed' || content.files.length > 0) return undefined
   const { request, method } = call
   const decides = request ? decidingMembers(req, call, request) : decidingHeaders(req)
   const path = request?.operation.path ?? req.originalUrl

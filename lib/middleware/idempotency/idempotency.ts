@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf, holdEnd, type OpenCall } from '../../core/call/index.ts'
@@ -92,7 +94,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     const path = call.request?.operation.path ?? call.path
     const ownScope = scope(req, call)
     const id = recordId(ownScope, call.method, path, key)
-    const fingerprint = fingerprintOf(call.method, path, judgedContentOf(req, call))
+    const fingerprint = fingerprintOf(call.method, path, await judgedContentOf(req, call))
 
     if (warnsOfScope && isSomebody(req, call)) {
       warnsOfScope = false
@@ -148,11 +150,11 @@ function isSomebody({ headers }: Request, call: OpenCall): boolean {
 }
 
 /**
- * Returns the value of the request's body.
+ * Returns the content of a request, to compare it with that of another one.
  *
  * @throws TypeError if no parser is mounted: then a repetition cannot be distinguished from another request.
  */
-function judgedContentOf(req: Request, call: OpenCall): unknown {
+async function judgedContentOf(req: Request, call: OpenCall): Promise<unknown> {
   const content = contentOf(req, call)
   if (content === 'no parser')
     throw new TypeError(
@@ -163,7 +165,14 @@ function judgedContentOf(req: Request, call: OpenCall): unknown {
       message:
         'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
     })
-  return content.value
+  if (content.files.length === 0) return content.value
+  return [content.value, await Promise.all(content.files.map(digestOfFile))]
+}
+
+async function digestOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+  return hash.digest('base64url')
 }
 
 /**
