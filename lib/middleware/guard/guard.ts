@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
   type AnswerFilter,
@@ -104,7 +105,7 @@ export function guard(options: GuardOptions = {}): RequestHandler {
     const checker = new Checker(check, call, 'output', settings)
     return {
       name,
-      whole: (answer, type) => checkWhole(answer, type, checker),
+      whole: (answer, type) => checkWhole(answer, type, checker, call.request !== null),
       stream: () => new WindowStream(checker, windowChars),
     }
   }
@@ -118,16 +119,18 @@ async function checkInput(req: Request, checker: Checker, call: OpenCall): Promi
       throw new TypeError('guard: the body was not read; mount readRequest or express.json() before guard')
     return
   }
-  if (typeof body === 'string') {
-    const replaced = await checker.check(body)
-    if (replaced !== undefined) req.body = replaced
+  if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    // Bytes that are no text are an image or another file.
+    if (Buffer.isBuffer(body) && !isUtf8(body)) return
+    const replaced = await checker.check(body.toString())
+    if (replaced !== undefined) req.body = typeof body === 'string' ? replaced : Buffer.from(replaced)
     return
   }
   const raw = request?.body.raw
   // A copy, which may be changed. What no number can hold stays as it was written.
   const json = raw && raw.length > 0 ? parseKeepingIntegers(raw.toString()) : structuredClone(body)
   const model = isJsonObject(json) ? json.model : undefined
-  if (!(await checker.checkAll(textsOf(json)))) return
+  if (!(await checker.checkAll(textsOf(json, request !== null)))) return
   if (request && isJsonObject(json)) {
     const isForm = request.body.raw.length === 0
     const text = JSON.stringify({ ...json, ...(model !== undefined && { model: request.body.json.model }) })
@@ -143,11 +146,16 @@ function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-async function checkWhole(answer: string, type: string, checker: Checker): Promise<string> {
+async function checkWhole(
+  answer: string,
+  type: string,
+  checker: Checker,
+  isOfProtocol: boolean,
+): Promise<string> {
   if (answer === '') return answer
   const json = type.includes('json') || type === '' ? parsed(answer) : undefined
   if (typeof json !== 'object' || json === null) return (await checker.check(answer)) ?? answer
-  if (!(await checker.checkAll(textsOf(json)))) return answer
+  if (!(await checker.checkAll(textsOf(json, isOfProtocol)))) return answer
   dropLogprobs(json)
   return JSON.stringify(json)
 }

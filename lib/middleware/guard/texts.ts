@@ -27,34 +27,50 @@ const TOOL_USES: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 
 
 const MAX_DEPTH = 200
 
-/** Returns the texts of a JSON value, in their order. Arguments of tools are one text, their JSON. */
-export function textsOf(json: unknown): Text[] {
+/** The descriptions of data: a model also reads the names in them. */
+const SCHEMAS: ReadonlySet<string> = new Set([
+  ...['parameters', 'input_schema', 'output_schema', 'schema', 'json_schema'],
+])
+
+/**
+ * Returns the texts of a JSON value, in their order. Arguments of tools, and schemas, are one text, their JSON.
+ *
+ * @param isOfProtocol whether members have the meaning that the protocols of models give them; else each string is a text.
+ */
+export function textsOf(json: unknown, isOfProtocol = true): Text[] {
   const found: Text[] = []
-  walk(json, found, 0)
+  walk(json, { found, isOfProtocol }, 0)
   return found
 }
 
-function walk(value: unknown, found: Text[], depth: number): void {
+interface Walk {
+  readonly found: Text[]
+  readonly isOfProtocol: boolean
+}
+
+function walk(value: unknown, way: Walk, depth: number): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > MAX_DEPTH)
     throw new GatewayError('invalid_request', { message: 'The body has too many levels to be checked.' })
   const members = value as Record<string, unknown>
+  const { found, isOfProtocol } = way
   const isToolUse = TOOL_USES.has(members.type)
   for (const [name, member] of Object.entries(members)) {
-    if (!Array.isArray(value) && NO_TEXTS.has(name)) continue
+    if (isOfProtocol && !Array.isArray(value) && NO_TEXTS.has(name)) continue
     if (typeof member === 'string') {
-      if (isText(name, member, members.type)) found.push(textMember(members, name))
-    } else if (isToolUse && name === 'input' && isJsonObject(member)) {
+      if (isText(name, members, isOfProtocol)) found.push(textMember(members, name))
+    } else if (isJsonObject(member) && ((isToolUse && name === 'input') || SCHEMAS.has(name))) {
       if (Object.keys(member).length > 0) found.push(jsonMember(members, name))
-    } else walk(member, found, depth + 1)
+    } else walk(member, way, depth + 1)
   }
 }
 
-/** @param type that of the object whose member it is. */
-function isText(name: string, text: string, type: unknown): boolean {
+function isText(name: string, members: Record<string, unknown>, isOfProtocol: boolean): boolean {
+  const text = members[name] as string
   if (text === '' || (ADDRESSES.has(name) && text.startsWith('data:'))) return false
+  if (!isOfProtocol) return !(name === 'data' && members.type === 'base64')
   // A document of Anthropic's protocol may be plain text.
-  return !NO_TEXT.has(name) || (name === 'data' && type === 'text')
+  return !NO_TEXT.has(name) || (name === 'data' && members.type === 'text')
 }
 
 /** Whether the text of a member, or of a stream of pieces with this name, is JSON: the arguments of a tool. */
@@ -88,7 +104,7 @@ function jsonMember(members: Record<string, unknown>, name: string): Text {
         members[name] = JSON.parse(text)
       } catch {
         throw new GatewayError('content_filtered', {
-          message: 'The arguments of a tool contain text that is not allowed.',
+          message: 'The arguments or the schema of a tool contain text that is not allowed.',
         })
       }
     },

@@ -253,6 +253,34 @@ describe('guard in front of a handler of the app', () => {
     assert.equal(await ended.promise, 'client_closed_request')
   })
 
+  for (const name of ['data', 'detail', 'status', 'id', 'format', 'model', 'signature', 'provider'])
+    it(`checks each text of the app, whatever its name: ${name}`, async (t) => {
+      const options = { input: noSecrets, output: noSecrets }
+      const { send } = await appWith(t, options, (_req, res) => res.json({ [name]: 'a secret' }))
+      assert.equal(await codeOf(await send({ [name]: 'a secret' })), 'content_filtered')
+      assert.equal(await codeOf(await send({ [name]: { note: 'a secret' } })), 'content_filtered')
+      assert.equal(await codeOf(await send({ [name]: 'fine' })), 'content_filtered')
+    })
+
+  it('checks the bytes that express.raw() leaves, if they are a text', async (t) => {
+    const served = await serveApp((app) => {
+      app.use(express.raw({ type: '*/*' }), guard({ input: patterns({ mask: [/\d+/], refuse: [/secret/] }) }))
+      app.post('/', (req, res) => res.send(req.body))
+      app.use(errorEnvelope())
+    })
+    t.after(() => served.close())
+    const send = (body: string | Buffer) =>
+      fetch(served.url, {
+        method: 'POST',
+        headers: { 'content-type': 'text/plain' },
+        body: new Uint8Array(Buffer.from(body)),
+      })
+    assert.equal((await send('a secret')).status, 400)
+    assert.equal(await (await send('card 4111')).text(), 'card [removed]')
+    const image = Buffer.from([0xff, 0xd8, 0x31, 0x32])
+    assert.deepEqual(Buffer.from(await (await send(image)).arrayBuffer()), image)
+  })
+
   it('says what is missing when no parser is mounted', async (t) => {
     const served = await serveApp((app) => {
       app.use(guard({ input: noSecrets }), errorEnvelope())

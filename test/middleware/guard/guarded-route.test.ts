@@ -126,6 +126,31 @@ describe('guard before route', () => {
     }
   })
 
+  it('checks schemas of tools and answers, with the names in them', async (t) => {
+    const { send, upstream } = await guarded(
+      t,
+      [guard({ input: (text) => refuseSecrets(text, undefined as never) })],
+      (res) => chatAnswer(res),
+    )
+    for (const schema of [
+      { properties: { 'a secret': { type: 'string' } } },
+      { properties: { a: { type: 'string', format: 'a secret' } } },
+      { $schema: 'a secret' },
+    ]) {
+      const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', ...schema } } }
+      const format = {
+        type: 'json_schema',
+        json_schema: { name: 's', schema: { type: 'object', ...schema } },
+      }
+      for (const members of [{ tools: [tool] }, { response_format: format }]) {
+        const response = await send('/v1/chat/completions', { ...chat('hello'), ...members })
+        await response.arrayBuffer()
+        assert.equal(response.status, 400, JSON.stringify(members))
+      }
+    }
+    assert.equal(upstream.requests.length, 0)
+  })
+
   it('charges an answer that it refuses, and says so in the entry', async (t) => {
     const { send, entryOf } = await guarded(t, [guard({ name: 'out', output: refuseSecrets })], (res) =>
       chatAnswer(res, 'here is the secret'),
