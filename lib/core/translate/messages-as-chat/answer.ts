@@ -30,7 +30,7 @@ export function chatAnswerAsMessage(
   const uses = calls.flatMap((call, i) =>
     toolUseOf(call, sealedToolId(ids.idOf(call.id, id, i), call.extra_content), cutOff, names),
   )
-  const stop = messageStop(choice, request, { toolCalls: uses.length > 0, refusal: refusal !== undefined })
+  const stop = messageStop(choice, request, { toolCalls: uses.length > 0, refusal })
   const text = content.text + (refusal ?? '')
   const citations = citationsIn(message)
   return {
@@ -45,9 +45,6 @@ export function chatAnswerAsMessage(
         ...uses,
       ],
       ...stop,
-      ...(refusal !== undefined && {
-        stop_details: { type: 'refusal', category: null, explanation: refusal },
-      }),
       usage: messagesUsage({ ...usage, reasoningTokens: chatReasoningTokens(json.usage) }),
     },
     skipped: others.length + content.skipped + (calls.length - uses.length) + countForeign(message),
@@ -57,19 +54,23 @@ export function chatAnswerAsMessage(
 /**
  * Returns why a message ended, and at which of the caller's stop sequences. OpenAI has no member for the sequence; vLLM
  * reports it as `stop_reason`, SGLang as `matched_stop`.
+ *
+ * @param content has the text of the refusal, if the model wrote one.
  */
 export function messageStop(
   { finish_reason: reason, stop_reason: ofVllm, matched_stop: ofSglang }: JsonObject,
   { stop_sequences: asked }: JsonObject,
-  content: { readonly toolCalls: boolean; readonly refusal: boolean },
+  { toolCalls, refusal }: { readonly toolCalls: boolean; readonly refusal: string | undefined },
 ): JsonObject {
-  const stopReason = messageStopReason(reason, content)
+  const stopReason = messageStopReason(reason, { toolCalls, refusal: refusal !== undefined })
   const sequence = Array.isArray(asked)
     ? [ofVllm, ofSglang].find((given) => asked.includes(given))
     : undefined
-  return stopReason === 'end_turn' && sequence !== undefined
-    ? { stop_reason: 'stop_sequence', stop_sequence: sequence }
-    : { stop_reason: stopReason, stop_sequence: null }
+  if (stopReason === 'end_turn' && sequence !== undefined)
+    return { stop_reason: 'stop_sequence', stop_sequence: sequence }
+  const stop = { stop_reason: stopReason, stop_sequence: null }
+  if (stopReason !== 'refusal' || refusal === undefined) return stop
+  return { ...stop, stop_details: { type: 'refusal', category: null, explanation: refusal } }
 }
 
 /** Returns the thinking of a message: with its signatures, if an Anthropic-style model wrote it. */

@@ -24,7 +24,7 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   readonly #chunks: ChatChunkReader<Block>
   readonly #request: JsonObject
   #names: ReadonlyMap<unknown, string> | undefined
-  #refused = false
+  #refusal: string | undefined
   textMember: string | undefined
 
   constructor(context: AnswerContext) {
@@ -51,11 +51,8 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   end(usage: TranslatedUsage): string {
     const { lastChoice, hasToolCalls, reasoningTokens } = this.#chunks
     const start = this.#chunks.begin()
-    const delta = {
-      ...messageStop(lastChoice, this.#request, { toolCalls: hasToolCalls, refusal: this.#refused }),
-      // The text of the refusal is in the content.
-      ...(this.#refused && { stop_details: { type: 'refusal', category: null, explanation: null } }),
-    }
+    const content = { toolCalls: hasToolCalls, refusal: this.#refusal }
+    const delta = messageStop(lastChoice, this.#request, content)
     const counts = messagesUsage({ ...usage, reasoningTokens })
     const end = JSON.stringify({ type: 'message_delta', delta, usage: counts })
     return `${start}${this.#blocks.end()}event: message_delta\ndata: ${end}\n\n${STOP}`
@@ -86,7 +83,7 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
   }
 
   refusal(text: string): string {
-    this.#refused = true
+    this.#refusal = (this.#refusal ?? '') + text
     return this.#add('text', text)
   }
 

@@ -136,6 +136,17 @@ describe('an OpenAI-style answer, to a caller of messages,', () => {
     assert.deepEqual(stop_details, { type: 'refusal', category: null, explanation: 'No.' })
   })
 
+  it('has details of a refusal only beside the stop reason "refusal"', () => {
+    const ends: [finish: string, message: Body, stop: string][] = [
+      ['length', { refusal: 'No' }, 'max_tokens'],
+      ['tool_calls', { refusal: 'No', tool_calls: [call] }, 'tool_use'],
+    ]
+    for (const [finish_reason, message, stop] of ends) {
+      const { body } = told(message, { finish_reason })
+      assert.deepEqual([body.stop_reason, 'stop_details' in body], [stop, false])
+    }
+  })
+
   it('cites the pages of its annotations', () => {
     const url_citation = { url: 'https://example.com', title: 'E', start_index: 0, end_index: 1 }
     const { body } = told({ content: 'a', annotations: [{ type: 'url_citation', url_citation }] })

@@ -261,8 +261,10 @@ describe('a stream of an OpenAI-style line', () => {
     assert.deepEqual(made.content, [{ type: 'text', text: 'Well. No.' }])
     assert.deepEqual(
       [made.stop_reason, made.stop_details],
-      ['refusal', { type: 'refusal', category: null, explanation: null }],
+      ['refusal', { type: 'refusal', category: null, explanation: ' No.' }],
     )
+    const cut = ofChunks([chunk({ refusal: 'No' }), chunk({}, { finish_reason: 'length' })])
+    assert.deepEqual([cut.stop_reason, 'stop_details' in cut], ['max_tokens', false])
     const plain = ofDeltas({ content: 'Well.', refusal: '' })
     assert.deepEqual([plain.stop_reason, 'stop_details' in plain], ['end_turn', false])
   })
