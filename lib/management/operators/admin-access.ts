@@ -10,6 +10,7 @@ import {
   type Role,
 } from '../../core/call/index.ts'
 import { hashSecret } from '../../core/catalog/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
 import { newRouter, routeOf } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
@@ -101,7 +102,9 @@ export function adminAccess(options: AdminAccessOptions = { token: undefined }):
         : await operatorOfSession(cookie, call.startedAt)
     if (operator) {
       noteOperator(req, operator)
-      rules(req, res, next)
+      // No endpoint has this method, and routers leave it alone.
+      if (req.method === 'OPTIONS') next(roleRefusal(req, 'admin'))
+      else rules(req, res, next)
     } else refuseWrong(call, next)
   }
 
@@ -149,15 +152,16 @@ function roleRules(): Router {
     const { method, role = 'admin' } = endpoint
     // The router that serves the route reads paths in the same way, so both agree about what a path is.
     rules[method](routeOf(endpoint), (req: Request, _res: Response, next: NextFunction) =>
-      checkRole(req, role, next),
+      next(roleRefusal(req, role) ?? 'router'),
     )
   }
-  return rules.use((req: Request, _res: Response, next: NextFunction) => checkRole(req, 'admin', next))
+  return rules.use((req: Request, _res: Response, next: NextFunction) => next(roleRefusal(req, 'admin')))
 }
 
-function checkRole(req: Request, role: Role, next: NextFunction): void {
-  if (hasRole(req, role)) next('router')
-  else next(callOf(req).refuse('role_not_allowed', { message: refusal(role, operatorOf(req)?.roles ?? []) }))
+/** Returns the error for an operator without the role; undefined if the operator has it. */
+function roleRefusal(req: Request, role: Role): GatewayError | undefined {
+  if (hasRole(req, role)) return undefined
+  return callOf(req).refuse('role_not_allowed', { message: refusal(role, operatorOf(req)?.roles ?? []) })
 }
 
 function refusal(needed: Role, roles: readonly Role[]): string {
