@@ -147,7 +147,7 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
   if (webhooks) serve(WEBHOOK_ENDPOINTS, { ...common, webhooks: boundedWebhooks(webhooks) })
   if (changes) serve(CHANGE_ENDPOINTS, { changes: boundedStore('change log', changes) })
   if (videoTasks) serve(VIDEO_TASK_ENDPOINTS, { ...common, tasks: boundedStore('video tasks', videoTasks) })
-  // `modelRoutes` answers, which ignores what clients of providers' protocols add.
+  // `modelRoutes` answers, which also accepts parameters of Anthropic's clients.
   router.get(['/models', '/models/*id'], jsonBody, refuseUnknown)
   return router
 }

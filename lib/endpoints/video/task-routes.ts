@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import { callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { fitting, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { fitting, newRouter, readQuery, refuseUnknown, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoTask } from '../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../ledger/tasks/task-store.ts'
 import type { VideoContent } from './content/video-content.ts'
@@ -25,8 +25,8 @@ export interface TaskRoutesDeps {
 export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router {
   const router = newRouter()
   router.get('/', answering(list))
-  router.get('/:id', answering(readTask))
-  router.delete('/:id', answering(cancelTask))
+  router.get('/:id', refuseUnknown, answering(readTask))
+  router.delete('/:id', refuseUnknown, answering(cancelTask))
   router.get('/:id/content', (req, res, next) => {
     if (isArk(callOf(req))) next()
     else content.send(req, res).catch(next)

@@ -2,8 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { finishedVideo } from '../../support/finished-video.ts'
-import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
-import { createTask, errorOf, OPENAI_VIDEO, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
+import { startVideoGateway, TASKS, videoUpstreamFor } from '../../support/video-gateway.ts'
+import {
+  ARK_VIDEO,
+  createTask,
+  errorOf,
+  OPENAI_VIDEO,
+  readTask,
+  VIDEO_PROTOCOLS,
+} from '../../support/video-protocols.ts'
 
 describe('the content of a video', () => {
   for (const { kind } of VIDEO_PROTOCOLS) {
@@ -144,6 +151,27 @@ describe('the content of a video', () => {
     const still = await ark.gateway.send('GET', `/v1/videos/${ark.id}/content?variant=thumbnail`)
     const error = await errorOf(still)
     assert.deepEqual([error.code, error.param], ['unsupported_feature', 'variant'])
+  })
+
+  it('and its task refuse parameters that they do not know, with a signed address too', async (t) => {
+    const { gateway, upstream, id } = await finishedVideo(t, 'openai')
+    const { content } = await readTask(gateway, ARK_VIDEO, id)
+    const { search } = new URL((content as { video_url: string }).video_url)
+    const asked = upstream.requests.length
+    const own = `/v1/videos/${id}`
+    for (const [method, path] of [
+      ['GET', `${own}/content?dry=1`],
+      ['GET', `${own}/content${search}&dry=1`],
+      ['GET', `${own}?dry=1`],
+      ['DELETE', `${own}?dry=1`],
+      ['GET', `${TASKS}/${id}?dry=1`],
+      ['DELETE', `${TASKS}/${id}?dry=1`],
+    ] as const) {
+      const response = await gateway.send(method, path)
+      const { code, param } = await errorOf(response)
+      assert.deepEqual([response.status, code, param], [400, 'invalid_request', 'dry'], `${method} ${path}`)
+    }
+    assert.equal(upstream.requests.length, asked)
   })
 
   it('is no page of the gateway, whatever the line calls it', async (t) => {

@@ -1,6 +1,8 @@
 import type { NextFunction, Request, Response } from 'express'
+import { z } from 'zod'
 import { callOf, type OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import { readQuery } from '../../../core/json-api/index.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { LineAccess } from '../../../routing/line-access.ts'
 import type { TaskService } from '../tasks/task-service.ts'
@@ -19,6 +21,12 @@ export interface VideoContentDeps {
 
 const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
 type Variant = (typeof VARIANTS)[number]
+
+const contentQuery = z.strictObject({
+  variant: z.enum(VARIANTS, `must be one of ${VARIANTS.join(', ')}`).default('video'),
+})
+/** The signer judges its part of the query. */
+const signedQuery = contentQuery.extend({ expires: z.unknown().optional(), signature: z.unknown() })
 
 /** Sends the content of videos to callers with a key or with a signed address. */
 export class VideoContent {
@@ -39,7 +47,7 @@ export class VideoContent {
   /** Sends a video to a caller of its account. */
   async send(req: Request, res: Response): Promise<void> {
     const call = callOf(req)
-    const variant = variantOf(call, req)
+    const { variant } = readQuery(req, contentQuery)
     await this.#send(req, res, await this.#deps.service.find(call, String(req.params.id)), variant)
   }
 
@@ -70,7 +78,7 @@ export class VideoContent {
     }
     const task = await this.#deps.service.findAny(call, id)
     attribute(call, task)
-    await this.#send(req, res, task, variantOf(call, req))
+    await this.#send(req, res, task, readQuery(req, signedQuery).variant)
   }
 
   async #send(req: Request, res: Response, known: VideoTask, variant: Variant): Promise<void> {
@@ -107,16 +115,6 @@ function throwKeyEnd({ reason }: AbortSignal): void {
 }
 
 const EXPIRED = 'This address has expired. Read the task again for a new one.'
-
-function variantOf(call: OpenCall, { query }: Request): Variant {
-  const { variant = 'video' } = query
-  const known = VARIANTS.find((name) => name === variant)
-  if (known) return known
-  throw call.refuse('invalid_request', {
-    param: 'variant',
-    message: `The query parameter "variant" must be one of ${VARIANTS.join(', ')}.`,
-  })
-}
 
 function refuseUnmade(call: OpenCall, { state }: VideoTask) {
   if (state === 'queued' || state === 'running')
