@@ -1,29 +1,45 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { callOf } from '../call/index.ts'
-import { protoMembers } from '../json/index.ts'
+import { JsonFault, parseUnambiguous, protoMembers, withoutMark } from '../json/index.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 
-let parser: RequestHandler | undefined
+let reader: RequestHandler | undefined
 
 /** A middleware that parses JSON bodies. A body without a `Content-Type` counts as JSON. */
 export function jsonBody(req: Request, res: Response, next: NextFunction): void {
-  if (parser) parser(req, res, next)
+  if (reader)
+    reader(req, res, (error?: unknown) => {
+      if (error) next(error)
+      else parseBody(req, next)
+    })
   else
-    loadParser()
+    loadReader()
       .then(() => jsonBody(req, res, next))
       .catch(next)
 }
 
 /** Loads Express, which most apps have loaded already. */
-async function loadParser(): Promise<void> {
+async function loadReader(): Promise<void> {
   const { default: express } = await import('express')
-  parser = express.json({
+  reader = express.raw({
     limit: 64 * 1024,
-    strict: false,
     type: ({ headers }) => JSON_TYPE.test(headers['content-type'] ?? 'application/json'),
   })
+}
+
+/** Parses the bytes of a body. Leaves a body that another parser has read. */
+function parseBody(req: Request, next: NextFunction): void {
+  const { body } = req as { body: unknown }
+  try {
+    if (Buffer.isBuffer(body)) req.body = body.length === 0 ? {} : parseUnambiguous(withoutMark(body))
+  } catch (fault) {
+    if (!(fault instanceof JsonFault)) next(fault)
+    else next(callOf(req).refuse('invalid_request', { ...fault.named, message: fault.message }))
+    return
+  }
+  next()
 }
 
 /**

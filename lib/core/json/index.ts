@@ -12,4 +12,11 @@ export {
   tokenCount,
 } from './json-values.ts'
 export { WELL_FORMED, withoutLoneSurrogates } from './lone-surrogates.ts'
-export { JsonFault, parseExactly, parseJson, parseJsonObject, parseUnambiguous } from './parse-json.ts'
+export {
+  JsonFault,
+  parseExactly,
+  parseJson,
+  parseJsonObject,
+  parseUnambiguous,
+  withoutMark,
+} from './parse-json.ts'

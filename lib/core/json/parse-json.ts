@@ -76,6 +76,11 @@ export function parseJson(
 
 const BYTE_ORDER_MARK = '\ufeff'
 
+/** Returns the bytes of a text without its byte order mark. */
+export function withoutMark(raw: Buffer): Buffer {
+  return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? raw.subarray(3) : raw
+}
+
 /** A fault of a JSON body, described for its caller. */
 export class JsonFault extends Error {
   /** The member that stands twice, as a refusal names it; empty for other faults. */

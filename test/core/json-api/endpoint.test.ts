@@ -243,6 +243,26 @@ describe('the body of a request', () => {
     assert.match(String(message), /^in\.deep: .*number.*\.$/)
   })
 
+  it('is refused where a member occurs twice in an object, at any depth', async () => {
+    for (const [body, param] of [
+      ['{"name":"a","name":"b"}', 'name'],
+      ['{"name":"a","n\\u0061me":"b"}', 'name'],
+      ['{"name":"a","in":{"deep":1,"deep":2}}', 'deep'],
+    ] as const) {
+      const message = `"${param}" occurs twice in the same object of the body. Send it once.`
+      assert.deepEqual(await ask('/new/body', send(body)), [400, 'invalid_request', param, message])
+    }
+  })
+
+  it('is refused where it is not JSON in UTF-8', async () => {
+    assert.deepEqual((await ask('/new/body', send('{"name":')))[1], 'invalid_request')
+    assert.equal((await ask('/new/body', send(Buffer.from('{"name":"\xe9"}', 'latin1'))))[0], 400)
+  })
+
+  it('may begin with a byte order mark', async () => {
+    assert.deepEqual(await ask('/new/body', send('\ufeff{"name":"n"}')), [201, { name: 'n' }])
+  })
+
   const TYPES: [type: string, isJson: boolean][] = [
     ['application/json', true],
     ['Application/JSON; charset=utf-8', true],

@@ -4,7 +4,13 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import { isJsonObject, JsonFault, type JsonObject, parseUnambiguous } from '../../../core/json/index.ts'
+import {
+  isJsonObject,
+  JsonFault,
+  type JsonObject,
+  parseUnambiguous,
+  withoutMark,
+} from '../../../core/json/index.ts'
 import { type BodyBounds, memoryClaimOf, receiveBody } from '../../../core/memory/index.ts'
 import { fieldsOf, type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { hasBody } from '../relay-headers.ts'
@@ -164,11 +170,6 @@ function readJson(call: OpenCall, raw: Buffer, { checkModel, ownedOnly }: BodyRu
     if (!(fault instanceof JsonFault)) throw fault
     throw new GatewayError('invalid_request', { ...fault.named, message: fault.message })
   }
-}
-
-/** Returns a text without its byte order mark. */
-function withoutMark(raw: Buffer): Buffer {
-  return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? raw.subarray(3) : raw
 }
 
 /** Waits for bytes, or for the end. A request that has ended does not close before it is answered. */
