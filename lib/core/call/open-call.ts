@@ -401,11 +401,15 @@ export function openedCallOf(req: IncomingMessage): OpenCall | undefined {
   return (req as CallCarrier)[CALL]
 }
 
+/** The scheme and the host, which clients of proxies send before the path. */
+const BEFORE_PATH = /^[a-z][a-z0-9+.-]*:\/\/[^/]*\/?/i
+
 /** Path without the query, as the caller sent it. */
 function pathOf(req: IncomingMessage): string {
   const url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? '/'
   const query = url.indexOf('?')
-  return query < 0 ? url : url.slice(0, query)
+  const target = query < 0 ? url : url.slice(0, query)
+  return target.replace(BEFORE_PATH, '/')
 }
 
 let reportedUnusable = false

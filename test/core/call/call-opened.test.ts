@@ -22,6 +22,11 @@ describe('a call that is opened', () => {
       [{ url: '/b', originalUrl: '/a/b?x' }, '/a/b'],
       [{ url: '?x' }, ''],
       [{ url: '/a' }, '/a'],
+      [{ url: 'http://other.example:80/v1/models?x' }, '/v1/models'],
+      [{ url: '/b', originalUrl: 'HTTPS://other.example/a/b' }, '/a/b'],
+      [{ url: 'http://other.example?x' }, '/'],
+      [{ url: '/http://other.example/a' }, '/http://other.example/a'],
+      [{ url: '*' }, '*'],
       [{ url: undefined }, '/'],
     ]
     for (const [request, path] of rows) assert.equal(opened(request).call.path, path)
