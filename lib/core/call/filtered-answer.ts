@@ -93,7 +93,8 @@ export class FilteredAnswer {
     const filter = this.#filterOf()
     const type = String(this.#res.getHeader('content-type') ?? '').toLowerCase()
     const isText = type === '' || /^(text\/|application\/([\w.+-]+\+)?json\b)/.test(type)
-    if (!filter || this.#res.statusCode >= 400 || !isText) {
+    // The answer to HEAD has no text.
+    if (!filter || this.#res.statusCode >= 400 || !isText || this.#res.req.method === 'HEAD') {
       this.#state = 'passing'
       return
     }

@@ -119,6 +119,20 @@ describe('guard in front of a handler of the app', () => {
     assert.deepEqual(await response.json(), { text: 'it is [removed]' })
   })
 
+  it('leaves the answer to HEAD the length that the handler declares', async (t) => {
+    const served = await serveApp((app) => {
+      app.use(express.json(), guard({ output: maskCards }))
+      app.get('/text', (_req, res) => void res.json({ text: 'hello' }))
+      app.use(errorEnvelope())
+    })
+    t.after(() => served.close())
+    const lengthOf = async (method: string) => {
+      const answer = await fetch(`${served.url}/text`, { method })
+      return [answer.status, answer.headers.get('content-length'), answer.headers.get('etag')]
+    }
+    assert.deepEqual(await lengthOf('HEAD'), await lengthOf('GET'))
+  })
+
   it('refuses an answer of which nothing was sent with a status of its own', async (t) => {
     const { send } = await appWith(t, { output: noSecrets }, (_req, res) => {
       res.writeHead(200, { 'content-type': 'text/plain' })
