@@ -59,7 +59,8 @@ export interface RetryPolicy extends Backoff, Required<Omit<RetryOptions, 'onRet
 
 /** @throws TypeError if an option is invalid. */
 export function retryPolicy(options: RetryOptions): RetryPolicy {
-  const policy: RetryPolicy = {
+  checkOptions(options)
+  return {
     attempts: options.attempts ?? 4,
     firstDelayMs: options.firstDelayMs ?? 1000,
     factor: options.factor ?? 2,
@@ -71,15 +72,44 @@ export function retryPolicy(options: RetryOptions): RetryPolicy {
     callLogUrl: options.callLogUrl ?? callLogUrl,
     onRetry: options.onRetry,
   }
-  if (!Number.isInteger(policy.attempts) || policy.attempts < 1)
-    throw new TypeError('withRetries: "attempts" must be a whole number, at least 1')
-  if (!(policy.factor >= 1)) throw new TypeError('withRetries: "factor" must be at least 1')
-  if (!(policy.jitter >= 0 && policy.jitter <= 1))
-    throw new TypeError('withRetries: "jitter" must be from 0 to 1')
-  for (const name of ['firstDelayMs', 'longestWaitMs', 'keyWaitMs'] as const) {
-    if (!(policy[name] >= 0)) throw new TypeError(`withRetries: "${name}" must be milliseconds, at least 0`)
+}
+
+type OptionRule = readonly [be: string, accepts: (value: unknown) => boolean]
+
+function aNumber(be: string, least: number, most = Number.POSITIVE_INFINITY): OptionRule {
+  return [be, (value) => typeof value === 'number' && value >= least && value <= most]
+}
+
+const MILLISECONDS = aNumber('milliseconds, at least 0', 0)
+const A_FUNCTION: OptionRule = ['a function', (value) => typeof value === 'function']
+
+const RULES: { readonly [Name in keyof Required<RetryOptions>]: OptionRule } = {
+  attempts: ['a whole number, at least 1', (value) => Number.isInteger(value) && Number(value) >= 1],
+  firstDelayMs: MILLISECONDS,
+  factor: aNumber('a number, at least 1', 1),
+  jitter: aNumber('a number from 0 to 1', 0, 1),
+  longestWaitMs: MILLISECONDS,
+  keyWaitMs: MILLISECONDS,
+  bufferStreams: ['true or false', (value) => typeof value === 'boolean'],
+  newIdempotencyKey: A_FUNCTION,
+  callLogUrl: A_FUNCTION,
+  onRetry: A_FUNCTION,
+}
+
+/** Checks options as the factories of the gateway do; this folder loads nothing of theirs, for browsers. */
+function checkOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TypeError('withRetries: its options must be an object, such as { attempts: 4 }')
+  const rules: Readonly<Record<string, OptionRule>> = RULES
+  for (const [name, value] of Object.entries(options)) {
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
+    if (!rule)
+      throw new TypeError(
+        `withRetries: there is no option "${name}"; its options are ${Object.keys(rules).join(', ')}`,
+      )
+    const [be, accepts] = rule
+    if (value !== undefined && !accepts(value)) throw new TypeError(`withRetries: "${name}" must be ${be}`)
   }
-  return policy
 }
 
 /** Returns a random key. `crypto.randomUUID` would need a page served over HTTPS. */

@@ -137,14 +137,29 @@ describe('an unusable option', () => {
     ['jitter', 2],
     ['longestWaitMs', Number.NaN],
     ['keyWaitMs', -1],
+    ['attempts', null],
+    ['factor', '2'],
+    ['bufferStreams', 'no'],
+    ['newIdempotencyKey', 'key'],
+    ['callLogUrl', '/v1/calls'],
+    ['onRetry', {}],
+    ['attempt', 3],
   ] as const) {
     it(`${option}: ${value} is refused at once`, () => {
       assert.throws(() => withRetries(fetch, { [option]: value }), {
         name: 'TypeError',
-        message: new RegExp(`"${option}"`),
+        message: new RegExp(`^withRetries: .*"${option}"`),
       })
     })
   }
+
+  it('is refused at once where the options are no object', () => {
+    for (const options of [null, 4, 'attempts', []])
+      assert.throws(() => withRetries(fetch, options as never), {
+        name: 'TypeError',
+        message: 'withRetries: its options must be an object, such as { attempts: 4 }',
+      })
+  })
 
   it('a fetch that is none is refused at once, too', () => {
     assert.throws(() => withRetries('https://a.test' as never), {
