@@ -206,6 +206,10 @@ function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string
     faults.push(`${path}.keeps: needs ${COLLECTION_PATH}`)
   if (rule.path !== undefined && (rule.lines === undefined) === (rule.model === undefined))
     faults.push(`${path}: needs either "lines" or "model"`)
+  if (Number(rule.cost?.perMinute ?? 0) > 0 && Number(rule.price?.perMinute ?? 0) === 0)
+    faults.push(
+      `${path}.cost.perMinute: needs a "perMinute" above 0 in "price": minutes are counted only there`,
+    )
   for (const [i, name] of (rule.lines ?? []).entries()) {
     faults.push(...missing(`${path}.lines[${i}]`, name, known.line))
   }

@@ -129,6 +129,19 @@ const single: [path: string, source: unknown][] = [
   ['passThrough[0].path', passing({ path: 'v1', lines: ['line-1'] })],
   ['passThrough[0]', passing({ path: '/v1/files' })],
   ['passThrough[0].keeps', passing({ path: '/v1/a/b/c/d', lines: ['line-1'], keeps: 'x' })],
+  [
+    'passThrough[0].cost.perMinute',
+    passing({ path: '/v1/files', lines: ['line-1'], cost: { perMinute: '0.1' } }),
+  ],
+  [
+    'passThrough[0].cost.perMinute',
+    passing({
+      path: '/v1/files',
+      lines: ['line-1'],
+      price: { perMinute: '0' },
+      cost: { perMinute: '0.1' },
+    }),
+  ],
   ['passThrough[0].lines[0]', passing({ path: '/v1/files', lines: ['nope'] })],
   ['passThrough[0].model', passing({ path: '/v1/files', model: 'nope' })],
 ]
