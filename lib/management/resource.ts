@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request } from 'express'
 import { z } from 'zod'
 import { isAmount, parseAmount } from '../core/catalog/index.ts'
-import { MAX_AMOUNT } from '../core/catalog/money.ts'
+import { AMOUNT_FORM, MAX_AMOUNT } from '../core/catalog/money.ts'
 import type { ChangeOrigin } from '../core/change-log/index.ts'
 import { WELL_FORMED } from '../core/json/index.ts'
 
@@ -33,7 +33,7 @@ export const textMember = z
 /** A limit; null means unlimited. */
 export const limitMember = z.int().min(1).nullable()
 
-const amountError = 'must be a decimal string such as "12.50", with at most 9 places'
+const amountError = `must be ${AMOUNT_FORM}`
 
 /** An amount as a decimal string, parsed into nano-units. */
 export const amountMember = z

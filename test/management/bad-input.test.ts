@@ -87,6 +87,19 @@ describe('the wrong part of a request is named', () => {
     })
   }
 
+  it('an amount that is too large, which the message says, as it does for the quota of a key', async () => {
+    for (const amount of ['99999999999999999999', '9223372037']) {
+      for (const [path, body] of [
+        ['/accounts/acme/deposits', { amount, reference: 'r' }],
+        ['/keys', { account: 'acme', quota: amount }],
+      ] as const) {
+        const answer = await server.ask('POST', `/admin${path}`, body)
+        assert.equal(answer.status, 400)
+        assert.match(answer.body.error.message, /below 9223372036/, `${path} ${amount}`)
+      }
+    }
+  })
+
   for (const [what, body, headers, status] of [
     ['no JSON', '{"id":', {}, 400],
     ['no object', '[]', {}, 400],

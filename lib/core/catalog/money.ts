@@ -32,6 +32,9 @@ export function greatest(first: bigint, ...others: readonly bigint[]): bigint {
 
 const DECIMAL = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?$/
 
+/** The form of the amounts that every ledger can store, for error messages. */
+export const AMOUNT_FORM = 'a decimal string such as "12.50", below 9223372036, with at most 9 decimal places'
+
 /** Whether {@link parseAmount} accepts a text: at most 12 digits before the decimal point and 9 behind it. */
 export function isAmount(text: string): boolean {
   return DECIMAL.test(text)
@@ -40,12 +43,14 @@ export function isAmount(text: string): boolean {
 /**
  * Parses a decimal string into nano-units: `"0.15"` → `150000000n`.
  *
- * @throws RangeError if the text is not a decimal amount with at most 9 decimal places.
+ * @throws RangeError if the text is not a decimal amount with at most 12 digits and 9 decimal places.
  */
 export function parseAmount(text: string): bigint {
   const match = DECIMAL.exec(text)
   if (!match)
-    throw new RangeError(`"${text}" is not a decimal amount such as "12.50" (at most 9 decimal places)`)
+    throw new RangeError(
+      `"${text}" is not a decimal amount such as "12.50" (at most 12 digits and 9 decimal places)`,
+    )
   const [, sign, whole = '0', fraction = ''] = match
   const nanos = BigInt(whole) * NANOS_PER_UNIT + BigInt(fraction.padEnd(9, '0'))
   return sign === '-' ? -nanos : nanos

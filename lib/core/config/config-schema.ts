@@ -7,6 +7,7 @@ import {
   MAX_TAG_BYTES,
   MAX_TAGS,
 } from '../catalog/index.ts'
+import { AMOUNT_FORM } from '../catalog/money.ts'
 import { isUsualTier } from '../catalog/service-tier.ts'
 import { WELL_FORMED } from '../json/index.ts'
 import { accessMembers } from './access-members.ts'
@@ -20,7 +21,7 @@ const id = z
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
 const amount = z
   .string()
-  .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places', abort: true })
+  .refine(isAmount, { error: `must be ${AMOUNT_FORM}`, abort: true })
   // The largest amount of nano-units that fits into 64 bits.
   .refine((text) => Math.abs(Number(text)) < 9_223_372_036, { error: 'must be below 9223372036' })
 const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })

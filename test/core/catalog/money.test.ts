@@ -55,5 +55,6 @@ describe('an amount of money', () => {
       assert.equal(isAmount(text), false, text)
       assert.throws(() => parseAmount(text), RangeError)
     }
+    assert.throws(() => parseAmount('9'.repeat(20)), /at most 12 digits and 9 decimal places/)
   })
 })
