@@ -7,7 +7,6 @@ import {
   answersWith,
   type EndpointDescription,
   newRouter,
-  readQuery,
   time,
 } from '../../core/json-api/index.ts'
 import {
@@ -50,17 +49,7 @@ const models = z.strictObject({
 const routingOf = (candidate: z.ZodType) =>
   z.strictObject({ object: z.literal('routing'), model: z.string(), candidates: z.array(candidate) })
 
-const parameter = z.string({ error: 'must be sent once' }).optional()
-
-/** What Anthropic's clients send to its beta endpoints, which are the same here. */
-const betaQuery = z.strictObject({ beta: parameter })
-
-/** The paging of Anthropic's API changes nothing: the list is always complete. */
-const listQuery = betaQuery.extend({ limit: parameter, after_id: parameter, before_id: parameter })
-
-const NO_QUERY = z.strictObject({})
-
-/** The endpoints of callers. Anthropic's clients may also send the parameters of their API, which are not described. */
+/** The endpoints of callers. Clients of providers' protocols use them, and may send parameters that are not described. */
 export const MODEL_ENDPOINTS: readonly EndpointDescription[] = describeEndpoints(
   ['listModels', 'getModel', 'getRouting'],
   'The models that this key may use',
@@ -118,7 +107,7 @@ export interface ModelRoutesOptions {
 /**
  * Returns the routes `GET /models`, `/models/{id}` and `/models/{id}/routing`: the models that the caller's key may use,
  * and the candidate lines of a model. A pattern is no model: the list has the names that it matches. Ids with slashes work encoded and plain. The list has the form of the OpenAI API and
- * the members of the Anthropic one, so that both official SDKs can read it. Unknown query parameters are refused. A model that does not exist, or that the key
+ * the members of the Anthropic one, so that both official SDKs can read it. A model that does not exist, or that the key
  * may not use, is `model_not_found`.
  *
  * @throws TypeError at construction without a catalogue.
@@ -143,7 +132,6 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
 
   router.get('/models', async function listModels(req: Request, res: Response): Promise<void> {
     const call = callOf(req)
-    readQuery(req, listQuery)
     const known = catalogOf(call)
     const own = [...known.models.values()].filter(({ id }) => !isPattern(id))
     const matched =
@@ -160,7 +148,6 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     const segments = (req.params as unknown as { id: string[] }).id
     const wantsRouting = segments.length > 1 && segments.at(-1) === 'routing'
     const id = (wantsRouting ? segments.slice(0, -1) : segments).join('/')
-    readQuery(req, wantsRouting ? NO_QUERY : betaQuery)
     const known = catalogOf(call)
     const model = known.modelOf(id)
     if (!model || !mayUse(call, model)) next(call.refuse('model_not_found'))
