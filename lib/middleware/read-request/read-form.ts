@@ -144,13 +144,12 @@ const NAME = /^([^[\]]+)((?:\[[^[\]]*\])*)$/
 /** Deeper than the members of any endpoint. */
 const MAX_DEPTH = 8
 
-/** Sets the member that a part's name stands for. Returns a message if the name or its position is invalid. */
+/** Sets the member that a part's name refers to. Returns a message if the name or its position is invalid. */
 function putMember(json: Record<string, unknown>, name: string, value: unknown): string | undefined {
   const [, root, rest = ''] = (name.length <= MAX_NAME_LENGTH && NAME.exec(name)) || []
-  if (root === undefined) return `The part "${shown(name)}" has a name that nothing can have.`
+  if (root === undefined) return invalidName(name)
   const path = [root, ...[...rest.matchAll(/\[([^[\]]*)\]/g)].map(([, key = '']) => key)]
-  if (path.length > MAX_DEPTH || path.includes('__proto__'))
-    return `The part "${shown(name)}" has a name that nothing can have.`
+  if (path.length > MAX_DEPTH || path.includes('__proto__')) return invalidName(name)
   let at: Record<string, unknown> | unknown[] = json
   for (const [i, key] of path.entries()) {
     if (i === path.length - 1) return putLast(at, key, value) ? undefined : duplicateName(name)
@@ -188,8 +187,12 @@ function isContainer(value: unknown): value is Record<string, unknown> | unknown
   return typeof value === 'object' && value !== null && !(value instanceof FormFile)
 }
 
+function invalidName(name: string): string {
+  return `The part "${shown(name)}" has an invalid name; write "a", "a[b]" or "a[]".`
+}
+
 function duplicateName(name: string): string {
-  return `The part "${shown(name)}" stands in the form twice, or under two forms of its name.`
+  return `The part "${shown(name)}" occurs twice in the form.`
 }
 
 function shown(name: string | undefined): string {

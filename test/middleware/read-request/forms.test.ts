@@ -122,7 +122,7 @@ describe('a form stands for', () => {
 })
 
 describe('a form is refused', () => {
-  it('whose part stands in it twice, or under two forms of its name', async () => {
+  it('whose part occurs twice, or under two forms of its name', async () => {
     const twice: Part[][] = [
       [
         ['a', '1'],
@@ -153,10 +153,10 @@ describe('a form is refused', () => {
         ['a[b][c]', '2'],
       ],
     ]
-    for (const parts of twice) await refused(parts, /twice, or under two forms/)
+    for (const parts of twice) await refused(parts, /occurs twice in the form/)
   })
 
-  it('with a name that nothing can have', async () => {
+  it('with an invalid name', async () => {
     const names = [
       'a[b',
       'a]b[',
@@ -167,7 +167,7 @@ describe('a form is refused', () => {
       'n'.repeat(201),
       'a[b][c][d][e][f][g][h][i]',
     ]
-    for (const name of names) await refused([[name, 'x']], /a name that nothing can have/)
+    for (const name of names) await refused([[name, 'x']], /an invalid name; write/)
   })
 
   it('with a part that is no JSON though it says so, which it names', async () => {
@@ -202,7 +202,7 @@ describe('a form is refused', () => {
         ['b]', 'x'],
         ['a', '{', json],
       ],
-      /a name that nothing can have/,
+      /an invalid name; write/,
     )
   })
 
