@@ -94,7 +94,7 @@ describe('a create that the first line may have taken goes nowhere else, and its
         assert.equal(response.headers.get('x-should-retry'), 'false')
         const error = await errorOf(response)
         assert.equal(error.code, code)
-        assert.match(error.message, /^It is unknown whether the video was begun/)
+        assert.match(error.message, /^It is unknown whether the video was started/)
         assert.deepEqual([first.seen('POST').length, second.seen('POST').length], [1, 0])
         const { spent, leased } = await gateway.money()
         assert.ok(spent === 0n && leased > 0n)

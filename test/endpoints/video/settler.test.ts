@@ -101,7 +101,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       t.mock.timers.tick(10_000)
       await untilAsync(async () => (await stateOf(store, old)) === 'expired')
       for (const settler of settlers) await settler.close()
-      const lost = logger.about(/nobody knows whether this line took a video task/)
+      const lost = logger.about(/it is unknown whether the line accepted a video task/)
       assert.deepEqual(lost.map(({ task }) => task).sort(), [doubtful.id, old.id].sort())
       assert.deepEqual(lost[0], {
         task: lost[0]?.task,

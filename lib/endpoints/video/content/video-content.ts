@@ -119,7 +119,7 @@ const EXPIRED = 'This address has expired. Read the task again for a new one.'
 function refuseUnmade(call: OpenCall, { state }: VideoTask) {
   if (state === 'queued' || state === 'running')
     return call.refuse('conflict', { message: 'The video is not finished yet. Read it again later.' })
-  return call.refuse('not_found', { message: 'There is no video: it was not made.' })
+  return call.refuse('not_found', { message: 'The video has no content: it was not generated.' })
 }
 
 /**

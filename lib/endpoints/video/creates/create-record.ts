@@ -127,7 +127,7 @@ export class CreateRecord {
       const [reason, task, line] = [known ?? 'the intent is gone', intent.id, chosen.line.id]
       call.logger.error(
         { requestId: call.id, task, line, upstreamId, reason },
-        'video: a task was begun upstream and is not recorded',
+        'video: a task was started upstream and is not recorded',
       )
       throw call.refuse('billing_unavailable', { message: NOT_RECORDED, shouldRetry: false })
     }
@@ -187,12 +187,12 @@ export class CreateRecord {
 /** The error of a create that a line may have accepted. A client that repeats it could buy the video twice. */
 export const UNKNOWN_RESULT = {
   message:
-    'It is unknown whether the video was begun, and its price stays held. Do not send the request again. Look it up with GET /v1/calls/{request_id}, and open a ticket with POST /v1/tickets, so that the operator resolves it.',
+    'It is unknown whether the video was started, and its price stays held. Do not send the request again. Look it up with GET /v1/calls/{request_id}, and open a ticket with POST /v1/tickets, so that the operator resolves it.',
   shouldRetry: false,
 }
 
 const NOT_RECORDED =
-  'The video may have been begun, but could not be recorded. Do not send the request again; report it with its request id.'
+  'The video may have been started, but could not be recorded. Do not send the request again; report it with its request id.'
 
 /** Returns the task as the store will have it. */
 function createdTask(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {

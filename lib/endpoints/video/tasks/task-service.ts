@@ -128,7 +128,7 @@ export class TaskService {
       const { upstreamStatus, detail } = removed
       this.#deps.logger.warn(
         { requestId: call.id, task: task.id, line: task.line, upstreamStatus, detail },
-        'video: a deleted task stays with its line',
+        'video: a deleted task could not be deleted at its line',
       )
     }
     const result = await storedFor(call, this.#deps.tasks.remove(task.account, task.id))
@@ -171,4 +171,4 @@ function refusedAway(call: OpenCall, { code, retryAfterMs }: Extract<CancelOutco
 }
 
 const RUNNING =
-  'The video is being made and cannot be cancelled any more. Read it again; delete it once it is over.'
+  'The video is already being generated and cannot be cancelled. Delete it when it has finished.'

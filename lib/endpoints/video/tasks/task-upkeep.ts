@@ -80,7 +80,7 @@ export class TaskUpkeep {
       async () =>
         this.#warn(
           await store.markUnanswered(now, UPKEEP_TASKS),
-          `nobody knows whether this line took a video task: ${UNANSWERED}`,
+          `it is unknown whether the line accepted a video task: ${UNANSWERED}`,
         ),
       () => store.prune(now - keepTasksMs, UPKEEP_TASKS),
       async () =>
