@@ -178,7 +178,7 @@ class Audit {
     const at = Date.now() + CLOCKS_MS
     for (const [id, { held }] of this.#sums) {
       if (held === 0n && budgetOfWallet(id) !== undefined && isLongPast(id, at)) continue
-      this.#violations.push(`wallet "${id}" has entries, and is not there itself`)
+      this.#violations.push(`wallet "${id}" has entries but no row`)
     }
     return {
       violations: this.#violations,

@@ -172,7 +172,7 @@ test('a budget known to be spent does so for the calls that it counts, until it 
   assert.equal(refused.status, 402)
   assert.match(
     refused.text,
-    /The budget of the tag \\"team=search\\" does not cover this call\. It begins anew at /,
+    /The budget of the tag \\"team=search\\" does not cover this call\. It resets at /,
   )
   assert.equal((await entry(refused.headers.get('x-request-id'))).billing?.budget, 'b1')
   for (const length of LENGTHS) {

@@ -114,8 +114,8 @@ describe('the audit of a ledger', () => {
   })
 
   it('says which wallets are not there, of account and key', async () => {
-    const missing = ['wallet "account:acme" has entries, and is not there itself']
-    const both = [...missing, 'wallet "key:k" has entries, and is not there itself']
+    const missing = ['wallet "account:acme" has entries but no row']
+    const both = [...missing, 'wallet "key:k" has entries but no row']
     assert.deepEqual(await violationsOf({ deposits: [[{ account: 'acme', amount: 1n }]] }), missing)
     assert.deepEqual(
       await violationsOf({ charges: [[{ account: 'acme', key: 'k', amount: 1n, count: 1 }]] }),

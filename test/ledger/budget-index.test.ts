@@ -145,7 +145,7 @@ describe('the budgets of a call', () => {
         `The budget of ${owner} does not cover this call.`,
         'The operator of the gateway can raise it.',
       ]
-      assert.equal(budgetRefusal(daily), `${begins} It begins anew at 2026-11-25T00:00:00.000Z. ${ends}`)
+      assert.equal(budgetRefusal(daily), `${begins} It resets at 2026-11-25T00:00:00.000Z. ${ends}`)
       assert.equal(budgetRefusal(total), `${begins} ${ends}`)
     })
 })

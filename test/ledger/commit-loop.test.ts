@@ -119,7 +119,7 @@ describe('the commit loop', () => {
     process.ledger.mend()
     assert.deepEqual(await Promise.all(outcomes), ['confirmed', 'confirmed'])
     assert.deepEqual(asked, ['one', 'two'])
-    assert.deepEqual(process.messages, ['a charge is written without all that belongs to it'])
+    assert.deepEqual(process.messages, ['a charge is written without its basis or log entry'])
   })
 
   it('hands again what the ledger has not answered, and takes none of it for settled', async () => {

@@ -62,7 +62,7 @@ describe('a charge that is handed over', () => {
       return [message, err.message, requestId]
     })
     assert.deepEqual(lines, [
-      ['a charge is written without all that belongs to it', 'no entry', 'req'],
+      ['a charge is written without its basis or log entry', 'no entry', 'req'],
       ['a listener to the outcome of a charge failed', 'deaf', 'req'],
     ])
     assert.deepEqual([process.pool.stats.queued, (await shared.check()).spent], [0, ONE])

@@ -143,7 +143,7 @@ export class Budgets {
   }
 }
 
-/** Returns the message for the caller of a budget that refuses: whose it is and when it begins anew, but no amount. */
+/** Returns the message for the caller of a budget that refuses: whose it is and when it resets, but no amount. */
 export function budgetRefusal({ scope: { key, user, tag }, endsAt }: BudgetPeriod): string {
   const owners = [
     key !== null && 'the key',
@@ -151,6 +151,6 @@ export function budgetRefusal({ scope: { key, user, tag }, endsAt }: BudgetPerio
     tag !== null && `the tag "${tag}"`,
   ]
   const owner = owners.filter((each) => each !== false).join(' with ') || 'the account'
-  const until = endsAt === null ? '' : ` It begins anew at ${new Date(endsAt).toISOString()}.`
+  const until = endsAt === null ? '' : ` It resets at ${new Date(endsAt).toISOString()}.`
   return `The budget of ${owner} does not cover this call.${until} The operator of the gateway can raise it.`
 }

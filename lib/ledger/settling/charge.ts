@@ -250,7 +250,7 @@ export class Charge implements Settlement, Awaited<Charge> {
       return question.call(this.#bill)
     } catch (error) {
       const { requestId } = this
-      this.#deps.logger.error({ err: error, requestId }, 'a charge is written without all that belongs to it')
+      this.#deps.logger.error({ err: error, requestId }, 'a charge is written without its basis or log entry')
       return null
     }
   }

@@ -78,7 +78,7 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
     [
       'void of "req_2" undoes 0.000000009, and its charge is 0.000000009',
       'wallet "account:acme": spent is 0.00000003, its charges less voids come to 0.000000039',
-      'wallet "account:globex" has entries, and is not there itself',
+      'wallet "account:globex" has entries but no row',
     ],
   ],
   [
@@ -92,7 +92,7 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
   [
     'a wallet that is gone',
     sql`delete from wallets where id = 'key:k'`,
-    ['wallet "key:k" has entries, and is not there itself'],
+    ['wallet "key:k" has entries but no row'],
   ],
   [
     'usage by hours that is of another key',
@@ -109,7 +109,7 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
       'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and months to 0',
       'usage of account "acme" and key "other" comes to 0.00000003, by minutes to 0',
       'wallet "key:k": spent is 0.00000003, its usage comes to 0',
-      'wallet "key:other" has entries, and is not there itself',
+      'wallet "key:other" has entries but no row',
     ],
   ],
   [
