@@ -53,10 +53,10 @@ describe('a call whose lines are all removed', () => {
 
   for (const [reason, says] of [
     ['provider_constraint', /its provider constraint is too strict/],
-    ['pinned', /keeps what this request names/],
-    ['disabled', /switched off/],
+    ['pinned', /stores an object of this request/],
+    ['disabled', /are disabled/],
     ['protocol', /serves this endpoint/],
-    ['price_ceiling', /dearer than "max_price"/],
+    ['price_ceiling', /cost more than "max_price"/],
   ] as const)
     it(`is told why no line is left: ${reason}`, () => {
       const { code, message } = noCandidateError([], [gone('secret-line', reason)], '')

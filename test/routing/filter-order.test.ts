@@ -122,15 +122,15 @@ describe('a filter', () => {
     }
     assert.equal(asked(most), undefined)
     for (const unit of ['prompt', 'completion', 'request', 'image'] as const)
-      assert.equal(asked({ ...most, [unit]: most[unit] - 1n }), `dearer than max_price in ${unit}`)
-    assert.equal(asked({ prompt: 0n, image: 0n }), 'dearer than max_price in prompt, image')
+      assert.equal(asked({ ...most, [unit]: most[unit] - 1n }), `exceeds max_price in ${unit}`)
+    assert.equal(asked({ prompt: 0n, image: 0n }), 'exceeds max_price in prompt, image')
   })
 
   it('compares the price in the tier of service that is asked for', () => {
     const price = { ...PRICE, tiers: [{ serviceTier: 'priority', inputPerMillion: 9n }] }
     const constraint = { maxPrice: { prompt: 8n } }
     const asking = (json: object) => ({ request: request({ constraint, body: { json } }) })
-    const tooDear = ['price_ceiling', 'dearer than max_price in prompt']
+    const tooDear = ['price_ceiling', 'exceeds max_price in prompt']
     const rows = [
       [{}, undefined],
       [{ service_tier: 'flex' }, undefined],
@@ -178,7 +178,7 @@ describe('a filter', () => {
   it('says of a line that is not to be asked now for how long, and whether its probe is taken', () => {
     assert.deepEqual(removedBy({ state: { restMs: 2 } }), [
       'resting',
-      'asked to be left alone for another 2 ms',
+      'rate-limited by the upstream for another 2 ms',
     ])
     assert.deepEqual(removedBy({ state: opened() }), ['circuit_open', 'open'])
     const probing = { circuit: circuitThat('half_open', false, 0) }
@@ -188,15 +188,18 @@ describe('a filter', () => {
     ])
   })
 
-  it('takes what the request cannot be put to for another protocol, or for what that has no words for', () => {
+  it('takes what the request cannot be put to for another protocol, or for what that cannot express', () => {
     const unfitOf = (code: 'no_candidate' | 'unsupported_feature', param?: string) => ({
       unfit: (line: { id: string }) => (line.id === 'line' ? new GatewayError(code, { param }) : undefined),
     })
     assert.deepEqual(removedBy({}, unfitOf('unsupported_feature', 'top_k')), [
       'feature',
-      'openai has no words for top_k',
+      'openai cannot express top_k',
     ])
-    assert.deepEqual(removedBy({}, unfitOf('unsupported_feature')), ['feature', 'openai has no words for it'])
+    assert.deepEqual(removedBy({}, unfitOf('unsupported_feature')), [
+      'feature',
+      'openai cannot express this request',
+    ])
     assert.equal(removedBy({ missing: 'has no such endpoint' }, { unfit: () => undefined }), undefined)
   })
 })

@@ -48,7 +48,7 @@ const ROWS: Row[] = [
   {
     reason: 'protocol',
     line: { protocol: 'ark' },
-    detail: /^speaks ark, the call openai$/,
+    detail: /^line uses ark, the call openai$/,
     code: 'no_candidate',
     status: 503,
   },
@@ -75,7 +75,7 @@ const ROWS: Row[] = [
     reason: 'price_ceiling',
     line: { price: { inputPerMillion: '2', outputPerMillion: '9' } },
     extra: { provider: { max_price: { prompt: '1.5', completion: 10 } } },
-    detail: /^dearer than max_price in prompt$/,
+    detail: /^exceeds max_price in prompt$/,
     code: 'no_candidate',
     status: 503,
   },

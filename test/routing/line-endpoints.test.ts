@@ -73,14 +73,14 @@ describe('the endpoints of a line', async () => {
         messageBody(),
         'openai',
         ['responses'],
-        'speaks openai, the call anthropic; has no chat/completions',
+        'line uses openai, the call anthropic; has no chat/completions',
       ],
       [
         '/v1/responses',
         RESPONSE_BODY,
         'anthropic',
         ['messages/count_tokens'],
-        'speaks anthropic, the call openai; has no messages',
+        'line uses anthropic, the call openai; has no messages',
       ],
     ] as const
     for (const [path, body, protocol, endpoints, detail] of REMOVED) {

@@ -87,7 +87,7 @@ function unanswered({ connected: sent, startedAt }: DispatchExchange, { reason }
   const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
   const failure = isLate
     ? timedOut('total', performance.now() - startedAt)
-    : malformed('nobody waits for the answer any more')
+    : malformed('the sender stopped waiting for the answer')
   return { end: { kind: 'abandoned', failure }, result: { kind: 'failed', failure, sent } }
 }
 

@@ -9,7 +9,7 @@ export function missingEndpoint(line: Line, operation: Operation): string | unde
   const others = translationsOf(operation).flatMap(({ to }) => (to.protocol === line.protocol ? [to] : []))
   const missing = (needed: readonly Operation[]): string => `has no ${needed.map(endpointOf).join(', no ')}`
   if (line.protocol === operation.protocol) return missing([operation, ...others])
-  const foreign = `speaks ${line.protocol}, the call ${operation.protocol}`
+  const foreign = `line uses ${line.protocol}, the call ${operation.protocol}`
   return others.length > 0 ? `${foreign}; ${missing(others)}` : foreign
 }
 

@@ -106,7 +106,8 @@ function removalByRequest(
   const fault = asked.unfit?.(line)
   if (fault?.code === 'no_candidate') return removal(line, 'protocol', missingEndpointOf(line, operation))
   if (!asked.unfit && missing !== undefined) return removal(line, 'protocol', missing)
-  if (fault) return removal(line, 'feature', `${line.protocol} has no words for ${fault.param ?? 'it'}`)
+  if (fault)
+    return removal(line, 'feature', `${line.protocol} cannot express ${fault.param ?? 'this request'}`)
   if (features.size > 0) {
     const owners = [line, model].flatMap(({ features: own }) => own ?? [])
     const lacking = [...features].filter((feature) => owners.some((own) => !own.has(feature)))
@@ -126,7 +127,7 @@ export function unavailable(
   account: string,
 ): Elimination | undefined {
   const { restMs } = rest
-  if (restMs > 0) return removal(line, 'resting', `asked to be left alone for another ${restMs} ms`)
+  if (restMs > 0) return removal(line, 'resting', `rate-limited by the upstream for another ${restMs} ms`)
   if (!state.circuit.admits(account))
     return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
   if (modelState.circuit.admits(account)) return undefined
@@ -191,12 +192,13 @@ const SEE_TRACE = 'The routing trace in the call log says what removed each line
 
 /** The messages to callers whose lines were removed for another reason than their provider constraint. */
 const WORDS: Readonly<Partial<Record<EliminationReason, string>>> = {
-  pinned: 'The line that keeps what this request names is not there any more. Send the request without it.',
-  disabled: 'The lines that are left for this model are switched off. Choose another model.',
+  pinned:
+    'The line that stores an object of this request is not configured for this model. Send the request without that object.',
+  disabled: 'All remaining lines of this model are disabled. Choose another model.',
   protocol:
-    'No line that is left for this model serves this endpoint. Use another endpoint, or choose another model.',
+    'No remaining line of this model serves this endpoint. Use another endpoint, or choose another model.',
   price_ceiling:
-    'The lines that are left for this model are dearer than "max_price" of "provider" allows. Raise it, or choose another model.',
+    'All remaining lines of this model cost more than "max_price" of "provider" allows. Raise it, or choose another model.',
 }
 
 function untranslatableMember({ param, what, dispensable }: Untranslatable): GatewayError {
@@ -261,6 +263,6 @@ function ceilingDetail(price: Price, ceiling: PriceCeiling): string | undefined 
     ['request', ceiling.request, price.perRequest],
     ['image', ceiling.image, price.perImage],
   ] as const
-  const dearer = pairs.filter(([, most, actual]) => most !== undefined && actual > most)
-  return dearer.length > 0 ? `dearer than max_price in ${dearer.map(([unit]) => unit).join(', ')}` : undefined
+  const above = pairs.filter(([, most, actual]) => most !== undefined && actual > most)
+  return above.length > 0 ? `exceeds max_price in ${above.map(([unit]) => unit).join(', ')}` : undefined
 }

@@ -61,7 +61,7 @@ describe('a question about the input of a response', async () => {
       const compacted = await readExchange(await gateway.post(COMPACT, body))
       assert.deepEqual([compacted.status, compacted.errorCode], [503, 'no_candidate'])
       const { routing } = await gateway.entry(compacted.requestId)
-      assert.match(routing?.eliminated[0]?.detail ?? '', /has no responses\/compact|speaks anthropic/)
+      assert.match(routing?.eliminated[0]?.detail ?? '', /has no responses\/compact|line uses anthropic/)
       assert.equal(upstream.requests.length, 0)
     })
   }
