@@ -142,7 +142,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
 }
 
 const SHARED_SCOPE =
-  'idempotency: with "replay" and without "by" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "by", such as (req) => req.user.id'
+  'idempotency: with "replay" and without "by" all callers share their keys: a caller that sends the key and content of another caller gets its answer; give "by", such as (req) => req.user.id'
 
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
 function isSomebody({ headers }: Request, call: OpenCall): boolean {

@@ -33,7 +33,7 @@ export function refuseUnchecked(call: OpenCall, cause: unknown): GatewayError {
 export function refuseLost(call: OpenCall): GatewayError {
   return call.refuse('idempotency_key_in_use', {
     message:
-      'This request was held up for so long that its Idempotency-Key was freed. Retry with the same key in a few seconds; it is not charged twice.',
+      'This request took so long that its Idempotency-Key expired. Retry with the same key in a few seconds; it is not charged twice.',
     retryAfterMs: RETRY_MS,
   })
 }
