@@ -37,7 +37,7 @@ import {
 } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 
-const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
+const BROKEN_OFF = 'The upstream ended the answer early; it is incomplete.'
 
 /** The codes of close frames: the session is refused by key or money, or the gateway cannot go on with it. */
 const REFUSED = 1008

@@ -48,7 +48,7 @@ for (const direction of DIRECTIONS) {
         breaks: true,
       })
       assert.equal(played.got.text.includes(FALLBACK), false)
-      assert.match(played.got.text, /broke the answer off/)
+      assert.match(played.got.text, /ended the answer early/)
       assert.deepEqual([played.entry.outcome, played.entry.error_code], ['interrupted', 'upstream_error'])
       assert.deepEqual(lines(played), [['line-0', 'upstream_error', 'error']])
     })

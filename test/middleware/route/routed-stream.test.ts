@@ -34,7 +34,7 @@ describe('a stream of a line', () => {
     const error = await made.finished
     assert.ok(error instanceof GatewayError)
     assert.deepEqual(error.code, 'upstream_error')
-    assert.match(error.message, /^The upstream broke the answer off\. Keep what has come/)
+    assert.match(error.message, /^The upstream ended the answer early\. The part you received is billed/)
     assert.deepEqual([made.call.usage?.source, made.speeds.length], ['estimated', 1])
     const { outcome, unsent } = made.endings[0] ?? {}
     assert.deepEqual([outcome?.finish, outcome?.errorCode, unsent], ['interrupted', 'upstream_error', null])

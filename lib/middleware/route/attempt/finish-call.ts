@@ -15,7 +15,7 @@ import { usageOfAnswer, usageOfStream } from './metering.ts'
 
 /** Replaces the default message, which says to retry: a retry would produce and charge the output again. */
 const BROKEN_OFF =
-  'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
+  'The upstream ended the answer early. The part you received is billed; sending the request again is billed again.'
 
 /** The outcome of an answer that was served whole. */
 const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'completed' }
