@@ -20,7 +20,7 @@ const request = {
 const triedModel = z
   .string()
   .optional()
-  .describe('The model that the line was looked at for. Absent if the call had no fallback model.')
+  .describe('The model for which the line was considered. Absent if the call had no fallback model.')
 
 const elimination = {
   line: z.string(),
@@ -147,7 +147,7 @@ const entry = {
   guards: z
     .array(z.looseObject(guard))
     .optional()
-    .describe('The decisions of guards about what went in and out.'),
+    .describe('The decisions of guards about the request and the answer.'),
   cache: z.enum(['hit', 'miss']).optional().describe('Whether the answer came from the cache.'),
   cached_from: z.string().optional().describe('Of a hit: the call that got the answer first.'),
   idempotency_key: text,

@@ -17,7 +17,7 @@ export const lineOutline = z.strictObject({
 export const selfChanging = z.strictObject({
   availability: z
     .enum(['up', 'down', 'unknown'])
-    .describe('down: no call succeeds on its models in use. unknown: hardly anybody uses it.'),
+    .describe('down: no call succeeds on its models in use. unknown: too few recent calls.'),
   circuit: lineOutline.shape.circuit,
   retry_after_ms: z.number().nullable(),
   rest_ms: z.number(),

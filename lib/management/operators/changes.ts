@@ -34,7 +34,7 @@ export const CHANGE_ENDPOINTS = [
     method: 'get',
     path: '/changes',
     role: 'viewer',
-    summary: 'What operators have changed, newest first',
+    summary: 'Changes by operators, newest first',
     query: z.strictObject({
       ...pageMembers(isRequestId),
       subject: z.string({ error: 'must be one id' }).optional(),
