@@ -262,7 +262,7 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
     ],
     ['router_settings: { redis_host: h }', 'router_settings.redis_host', /REDIS_URL/],
     ['router_settings: { something_new: 1 }', 'router_settings.something_new', /no counterpart/],
-    ['guardrails: [{ guardrail_name: g }]', 'guardrails', /guardrails/],
+    ['guardrails: [{ guardrail_name: g }]', 'guardrails', /add "guards"/],
     ['include: [other.yaml]', 'include', /not read/],
     ['router_settings: [1]', 'router_settings', /no mapping/],
     ['router_settings: { fallbacks: [{ a: [nowhere] }] }', 'router_settings.fallbacks[0].a', /nowhere/],

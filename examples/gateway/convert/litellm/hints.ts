@@ -98,7 +98,7 @@ export const GENERAL_HINTS: Readonly<Record<string, string>> = {
 /** By member of the file. */
 export const TOP_HINTS: Readonly<Record<string, string>> = {
   include: 'other files are not read: convert one file that has everything',
-  guardrails: 'there are no guardrails: put a middleware of yours before the gateway',
+  guardrails: 'add "guards" to the config',
   callback_settings: TELEMETRY,
   files_settings: 'add a rule of passThrough for /v1/files, with the line that keeps them',
   finetune_settings: 'add a rule of passThrough for /v1/fine_tuning, with the line that runs them',
