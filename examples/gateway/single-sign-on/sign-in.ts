@@ -176,6 +176,6 @@ function sendWait(res: Response, status: 429 | 503): void {
     .type('html')
     .send(
       `<!doctype html><html lang="en"><title>Please wait</title><h1>Too many sign-ins at once</h1>` +
-        `<p>The provider is slow, and others of ${who} wait for it. Reload this page in a few seconds.</p></html>`,
+        `<p>The identity provider is slow, and too many sign-ins of ${who} are waiting. Reload this page in a few seconds.</p></html>`,
     )
 }

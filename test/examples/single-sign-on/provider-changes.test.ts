@@ -63,7 +63,7 @@ describe('a provider that is slow', () => {
     const third = await calledBack('2001:db8:0:2::3')
     const refused = await third.first
     assert.equal(refused.status, 429)
-    assert.match(refused.text, /others of your network wait/)
+    assert.match(refused.text, /too many sign-ins of your network are waiting/)
     for (const ip of ['10.0.0.3', '10.0.0.4']) waiting.push(await calledBack(ip))
     await until(() => asked() === 8, 'all of them at the provider')
     const full = await (await calledBack('10.0.0.5')).first
