@@ -211,12 +211,11 @@ export class ConfigReload {
     const { logger } = this.#options
     if ('faults' in content || !config) {
       for (const fault of 'faults' in content ? content.faults : [])
-        logger.error({ fault }, 'config not reloaded, all stays as it is')
+        logger.error({ fault }, 'config not reloaded; the running config stays in effect')
       return
     }
     const members = needsRestart(this.#started, config)
-    if (members.length > 0)
-      logger.warn({ members }, 'changed in the config, but only a restart takes it over')
+    if (members.length > 0) logger.warn({ members }, 'these config members need a restart')
     // Many accounts and keys take a while: the prices of a next reload do not wait for them.
     const { models, lines } = config.catalog
     void this.#adopt(config).then(() => {

@@ -30,7 +30,11 @@ export function followSecret(
     const read = readSetting(value)
     const fault = 'text' in read ? faultOf(read.text) : read.fault
     if ('text' in read && fault === undefined) text = read.text
-    else if (fault !== loggedFault) logger.error({ fault: `${name}: ${fault}` }, 'a secret stays as it was')
+    else if (fault !== loggedFault)
+      logger.error(
+        { fault: `${name}: ${fault}` },
+        'a secret cannot be used; the previous value stays in effect',
+      )
     loggedFault = fault
     return text
   }

@@ -77,7 +77,9 @@ export async function runWorker(settings: Settings, logger: ProcessLog): Promise
             if (peers) peers.logsForAll = message.logsForAll
             return serving?.reload(servedConfig(config))
           })
-          .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded, all stays as it is'))
+          .catch((error: unknown) =>
+            logger.error({ err: error }, 'config not reloaded; the running config stays in effect'),
+          )
         break
       }
       case 'verdicts':

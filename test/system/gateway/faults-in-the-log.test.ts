@@ -163,7 +163,7 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     const server = await startFileGateway(t)
     const { gateway, config, upstream } = server
     await server.write({ ...config, models: [{ id: 'chat-small', kind: 'chta' }] })
-    const refused = /^config not reloaded, all stays as it is$/
+    const refused = /^config not reloaded; the running config stays in effect$/
     await logs(gateway, refused, ({ fault }) => /^models\[0\]\.kind: /.test(`${fault}`))
     await server.write({ ...config, lines: [line(`${upstream.url}/v1`, { apiKey: `file:${secret}` })] })
     await logs(gateway, /^config reloaded$/)
@@ -185,11 +185,15 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     // It is read again when an operator uses it, once a second.
     const hasAsked = async () => {
       await admin('/lines')
-      return gateway.logged.some(({ msg }) => msg === 'a secret stays as it was')
+      return gateway.logged.some(
+        ({ msg }) => msg === 'a secret cannot be used; the previous value stays in effect',
+      )
     }
     await untilAsync(hasAsked, 'the line')
-    await logs(gateway, /^a secret stays as it was$/, ({ fault }) => /^ADMIN_TOKEN: /.test(`${fault}`))
-    assertNamed('a secret stays as it was')
+    await logs(gateway, /^a secret cannot be used; the previous value stays in effect$/, ({ fault }) =>
+      /^ADMIN_TOKEN: /.test(`${fault}`),
+    )
+    assertNamed('a secret cannot be used; the previous value stays in effect')
   })
 
   it('the disk of SQLite is full', { skip: WITHOUT_MOUNT }, async (t) => {

@@ -85,7 +85,7 @@ it('a process without descriptors blames no line, and all works when it has some
   assert.deepEqual(await first(), ['internal_error', 'upstream_error'])
   const told = (message: string) => gateway.logged.filter(({ msg }) => msg === message).length
   await write({ routing: { maxAttempts: 2 } })
-  await until(() => told('config not reloaded, all stays as it is') === 1, 'the fault')
+  await until(() => told('config not reloaded; the running config stays in effect') === 1, 'the fault')
   await sleep(LOOKS_MS)
   limit(started, 1000)
   const lines = await fetch(`${gateway.url}/admin/lines`, {

@@ -34,7 +34,7 @@ describe('a changed config with which no gateway could start', () => {
     const { config } = server
     const [line] = config.lines
     await server.write({ ...config, lines: [{ ...line, apiKey: { google: {} } }] })
-    await says(server, '"msg":"config not reloaded, all stays as it is"')
+    await says(server, '"msg":"config not reloaded; the running config stays in effect"')
     assert.match(server.gateway.stdout, /lines\[0\]\.apiKey\.google: needs packages that are not installed/)
     const checked = await runProgram([...GATEWAY_COMMAND, '--check'], server.folder, server.env)
     assert.equal(checked.code, 1)

@@ -20,7 +20,7 @@ function reloaded(server: FileGateway, count: number): Promise<void> {
 }
 
 const ODD = 'the config names models or regions that do not exist'
-const NOT_RELOADED = 'config not reloaded, all stays as it is'
+const NOT_RELOADED = 'config not reloaded; the running config stays in effect'
 
 describe('a changed config file', () => {
   it('takes effect under load: no request fails, new models serve, an unchanged line keeps its circuit', async (t) => {

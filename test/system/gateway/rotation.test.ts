@@ -37,7 +37,7 @@ describe('under constant traffic on two workers, no request fails while there is
       await load.more(60)
       await load.stop()
       assert.deepEqual(load.failures, [])
-      assert.equal(server.times('config not reloaded, all stays as it is'), 0)
+      assert.equal(server.times('config not reloaded; the running config stays in effect'), 0)
     })
 
   it('API key, whose old secret ends with the overlap', async (t) => {
@@ -105,7 +105,7 @@ describe('under constant traffic on two workers, no request fails while there is
     await load.stop()
     assert.deepEqual(load.failures, [])
     const told = server.gateway.logged
-      .filter(({ msg }) => msg === 'a secret stays as it was')
+      .filter(({ msg }) => msg === 'a secret cannot be used; the previous value stays in effect')
       .map(({ fault }) => fault)
     assert.match(String(told[0]), /^ADMIN_TOKEN: the file must hold tokens of at least 16 /)
     assert.ok(!server.gateway.stdout.includes(next) && !server.gateway.stdout.includes(ROOT_TOKEN))

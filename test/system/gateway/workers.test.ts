@@ -61,7 +61,7 @@ describe('WORKERS', () => {
   })
 
   it('go on as they were where the config is broken, SIGHUP or not', async (t) => {
-    const broken = 'config not reloaded, all stays as it is'
+    const broken = 'config not reloaded; the running config stays in effect'
     const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
     await load.more(CALLERS)
     await server.write({ ...server.config, lines: [] })
