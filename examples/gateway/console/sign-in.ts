@@ -7,7 +7,7 @@ import { keepSession, type Session } from './session.ts'
 
 /** Why the gateway signed nobody in, by the word behind `?refused=`. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  no_role: 'You are known, but have no role here. Ask whoever runs the gateway for one.',
+  no_role: 'Your account has no role in this gateway. Ask an administrator to assign one.',
   away: 'The sign-in service does not answer. Try again in a moment, or use a token.',
   failed: 'Signing in did not succeed. Try again.',
   slow_down: 'There were too many failed attempts from your address. Wait a minute.',
@@ -61,7 +61,7 @@ function reasonOf(refused: unknown): HTMLElement | null {
   return text === undefined ? null : notice('bad', text)
 }
 
-/** Offers to sign in at the provider, if there is one; signs in at once whoever has done so before, in any tab. */
+/** Offers to sign in at the provider, if there is one; signs in at once if the user has done so before, in any tab. */
 async function offerProvider(place: HTMLElement, resume: boolean, done: () => void): Promise<void> {
   const api = new Api({ secret: null })
   const { name } = await api

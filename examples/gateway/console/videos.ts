@@ -25,5 +25,5 @@ const TONES: Partial<Record<VideoTask['state'], Tone>> = {
 
 /** Shows the state of a task and marks one whose result is unknown. */
 export function videoBadge({ state }: VideoTask): HTMLElement {
-  return h('span', {}, badge(TONES[state] ?? 'off', state === 'unresolved' ? 'in doubt' : state))
+  return h('span', {}, badge(TONES[state] ?? 'off', state))
 }

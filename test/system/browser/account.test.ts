@@ -26,7 +26,7 @@ describe('an account in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await suite.admin('POST', '/accounts', { id: 'quiet' })
     const { page, go, close } = await suite.signedIn('admin')
     await go('/accounts/quiet')
-    await assertShows(page.getByRole('main'), 'No process has set anything aside.')
+    await assertShows(page.getByRole('main'), 'No open leases.')
     await close()
   })
 })

@@ -18,7 +18,7 @@ describe('the calls in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await assertShows(page.getByRole('main'), '200 completed')
     await search.fill('req_nothing')
     await page.keyboard.press('Enter')
-    await assertShows(page.getByRole('alert'), 'There is no such thing here')
+    await assertShows(page.getByRole('alert'), 'Not found, or not available')
     await close()
   })
 

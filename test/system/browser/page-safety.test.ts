@@ -100,7 +100,7 @@ describe('the console page', { skip: WITHOUT_CHROMIUM }, () => {
     await tab.go(`/calls/${encodeURIComponent(PAYLOAD)}`)
     await assertShows(tab.page.getByRole('main'), PAYLOAD)
     await tab.go(`/${PAYLOAD}`)
-    await assertShows(tab.page.getByRole('heading'), 'Nothing here')
+    await assertShows(tab.page.getByRole('heading'), 'Page not found')
     await tab.close()
   })
 

@@ -4,7 +4,7 @@ import { count, moment } from '../format.ts'
 import { facts } from './facts.ts'
 import { changesIn, type Filled, field, form, namesIn, numberIn } from './form.ts'
 
-/** Shows the settings of an account to whoever may not change them. */
+/** Shows the settings of an account to users who may not change them. */
 export function accountFacts(account: Account): HTMLElement {
   const { limits, regions, line_regions: lineRegions } = account
   const rows: [string, Child][] = [

@@ -17,7 +17,7 @@ function amountsOf({ currency, reserved, charged, cost, required, available }: B
   return [
     ['Charged', usd(charged)],
     ...(cost === undefined ? [] : ([['Cost', usd(cost)]] as [string, Child][])),
-    ['Held while it ran', usd(reserved)],
+    ['Reserved', usd(reserved)],
     ...(required === null ? [] : ([['Required', usd(required)]] as [string, Child][])),
     ...(available === null ? [] : ([['Available', usd(available)]] as [string, Child][])),
     ['Currency', currency],

@@ -11,7 +11,7 @@ export function copyButton(text: string, what: string): HTMLElement {
     const done = await navigator.clipboard.writeText(text).then(
       () => 'Copied',
       // Browsers allow copying on secure pages only.
-      () => 'Not allowed here',
+      () => 'Copying was blocked by the browser',
     )
     fill(button, done)
     announce(done)

@@ -4,7 +4,7 @@ import type { Key } from '../keys.ts'
 import { facts } from './facts.ts'
 import { field, pairsText } from './form.ts'
 
-/** Shows the settings of a key to whoever may not change them. */
+/** Shows the settings of a key to users who may not change them. */
 export function keyFacts({
   name,
   note,

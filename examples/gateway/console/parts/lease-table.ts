@@ -11,7 +11,7 @@ export function leaseTable(context: ViewContext, account?: string): HTMLElement 
     what: 'leases',
     path: 'admin/leases',
     of: { account },
-    empty: 'No process has set anything aside.',
+    empty: 'No open leases.',
     columns: [
       { name: 'Scope', heads: true, cell: ({ wallet }) => subjectLink(context.session, wallet) },
       { name: 'Held', figures: true, cell: ({ held }) => usd(held) },

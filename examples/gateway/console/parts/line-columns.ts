@@ -31,7 +31,7 @@ const STATES: readonly Column<Line>[] = [
       availability === 'down'
         ? badge('bad', 'down')
         : badge(enabled ? 'good' : 'off', enabled ? 'on' : 'off'),
-      typeof switched === 'boolean' && h('div', {}, h('small', { class: 'muted' }, 'switched by hand')),
+      typeof switched === 'boolean' && h('div', {}, h('small', { class: 'muted' }, 'manual override')),
     ],
   },
   {

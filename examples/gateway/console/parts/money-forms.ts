@@ -38,7 +38,7 @@ const ADJUSTMENT: Movement = {
   name: 'Adjust',
   question: 'Make this adjustment?',
   placeholder: '-12.50',
-  hint: 'A negative amount takes money back.',
+  hint: 'A negative amount reduces the balance.',
   fields: [REFERENCE, { name: 'reason', label: 'Reason', attributes: { required: true } }],
 }
 

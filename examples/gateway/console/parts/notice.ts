@@ -20,9 +20,7 @@ function wordsOf(error: unknown): Child[] {
   if (!(error instanceof ApiFault)) return [h('p', {}, `The console failed: ${String(error)}`)]
   const { status, code, message, requestId } = error
   const meaning =
-    status === 404 && code === 'not_found'
-      ? 'There is no such thing here, or this gateway does not offer it.'
-      : message
+    status === 404 && code === 'not_found' ? 'Not found, or not available on this gateway.' : message
   const origin = [status === 0 ? null : String(status), code, requestId].filter((word) => word !== null)
   return [h('p', {}, meaning), origin.length > 0 && h('p', { class: 'mono small' }, origin.join(' · '))]
 }

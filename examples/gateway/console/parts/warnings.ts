@@ -11,11 +11,19 @@ export interface Warned {
 export function warningsNotice({ warnings = [] }: Warned): Child {
   if (warnings.length === 0) return null
   const items = warnings.map((text) => h('li', {}, text))
-  return notice('warn', h('p', {}, 'The settings name what does not exist:'), h('ul', {}, items))
+  return notice(
+    'warn',
+    h('p', {}, 'The settings refer to models, lines or regions that do not exist:'),
+    h('ul', {}, items),
+  )
 }
 
 /** Marks a row of a list whose settings have warnings, which its page shows. */
 export function warningsBadge({ warnings = [] }: Warned): Child {
   if (warnings.length === 0) return null
-  return h('div', { title: warnings.join('\n') }, badge('warn', `${warnings.length} to look at`))
+  return h(
+    'div',
+    { title: warnings.join('\n') },
+    badge('warn', warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`),
+  )
 }

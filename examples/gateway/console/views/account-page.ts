@@ -115,7 +115,7 @@ function accountKeys(context: ViewContext, account: string): Child {
 function money({ balance, leased, available, spent, deposited, prepaid }: Account): HTMLElement {
   return tiles([
     ['Balance', usd(balance), prepaid ? 'deposited − spent' : 'postpaid: never refused'],
-    ['Leased', usd(leased), 'set aside by processes'],
+    ['Leased', usd(leased), 'reserved by gateway processes'],
     ['Available', usd(available), 'balance − leased'],
     ['Spent', usd(spent)],
     ['Deposited', usd(deposited)],

@@ -19,12 +19,12 @@ const PERIODS = [
   ['month', 'month'],
   ['week', 'week'],
   ['day', 'day'],
-  ['total', 'no end'],
+  ['total', 'lifetime'],
 ] as const
 
 const HARD = [
   ['true', 'refuse'],
-  ['false', 'let through'],
+  ['false', 'allow'],
 ] as const
 
 const BUDGETS = 'admin/budgets'
@@ -41,7 +41,7 @@ export function budgetList(context: ViewContext): ViewContent {
     editable: may(context.session, 'finance'),
     nameOf,
     creation: {
-      says: 'It counts from now on: what was spent before does not matter. Leave key, user and tag empty for the whole account.',
+      says: 'It counts spending from now on. Leave key, user and tag empty for the whole account.',
       fields: () => [
         field({ name: 'of', label: 'Account', attributes: { value: filters.account, required: true } }),
         field({ name: 'key', label: 'Key' }),
@@ -88,7 +88,7 @@ export function budgetPage(context: ViewContext): ViewContent {
         ['Tag', tag ?? 'all'],
         ['Calls', h('a', { href: linkWith('calls', scope) }, 'Calls that it counts')],
         ['Period', periodOf(budget)],
-        ['When spent', whenSpent(budget)],
+        ['When exhausted', whenExhausted(budget)],
         ['Alert at', sharesOf(budget)],
         ['Amount', usd(budget.amount)],
         ['Spent', usd(budget.spent)],
@@ -106,13 +106,13 @@ export function budgetPage(context: ViewContext): ViewContent {
   return { title: 'Budget', content: [h('p', { class: 'mono subject' }, id), content] }
 }
 
-const DELETION = 'What it has counted is lost, and nothing is refused because of it any more. Charges stay.'
+const DELETION = 'Its counters are deleted and it no longer limits calls. Charges are kept.'
 
 function terms({ api }: ViewContext): RowAction<Budget> {
   return {
     text: 'Change',
     title: (budget) => `Change ${nameOf(budget)}`,
-    says: 'What is spent stays. An amount below it is spent at once. Every process knows within 5 s.',
+    says: 'Spending so far is kept. If the new amount is lower, the budget is exhausted at once. Takes effect within 5 s.',
     fields: termFields,
     submit: 'Save',
     done: 'Saved.',
@@ -132,7 +132,7 @@ function termFields(budget?: Budget) {
       label: 'Amount in US dollars',
       attributes: { inputmode: 'decimal', required: true, size: 10, value: budget?.amount },
     }),
-    choice({ name: 'hard', label: 'When it is spent' }, HARD, String(budget?.hard ?? true)),
+    choice({ name: 'hard', label: 'When exhausted' }, HARD, String(budget?.hard ?? true)),
     field({
       name: 'soft',
       label: 'Alert at',
@@ -156,11 +156,11 @@ function subjectOf({ account, key, user, tag }: Budget['scope']): string {
 }
 
 function periodOf({ period, timezone }: Budget): string {
-  return period === 'total' ? 'no end' : `${period}, ${timezone}`
+  return period === 'total' ? 'lifetime' : `${period}, ${timezone}`
 }
 
-function whenSpent({ hard }: Budget): string {
-  return hard ? 'refuses' : 'lets through'
+function whenExhausted({ hard }: Budget): string {
+  return hard ? 'refuses' : 'allows'
 }
 
 /** Shows the part of a budget that is spent; as a warning where it has reached a threshold, or all of it. */
@@ -183,7 +183,7 @@ function columnsOf({ session }: ViewContext): readonly Column<Budget>[] {
     },
     { name: 'Account', cell: ({ scope }) => recordLink(session, 'account', scope.account) },
     { name: 'Period', cell: periodOf },
-    { name: 'When spent', cell: whenSpent },
+    { name: 'When exhausted', cell: whenExhausted },
     { name: 'Alert at', cell: sharesOf },
     { name: 'Amount', figures: true, cell: ({ amount }) => usd(amount) },
     { name: 'Spent', figures: true, cell: ({ spent }) => usd(spent) },

@@ -48,7 +48,7 @@ function filtersOf({ kind }: Session): readonly Filter[] {
       label: 'Minimum duration',
       attributes: { inputmode: 'numeric', pattern: '[0-9]*', title: 'Milliseconds', size: 7 },
     },
-    { name: 'client_request_id', label: 'Id of the caller', attributes: { spellcheck: 'false' } },
+    { name: 'client_request_id', label: 'Client request id', attributes: { spellcheck: 'false' } },
     timeFilter('from', 'From'),
     timeFilter('to', 'To'),
   ]

@@ -72,7 +72,7 @@ function request(call: Call, session: Session): HTMLElement {
     ['User', recordLink(session, 'user', call.user)],
     ['Tags', call.tags && pairsText(call.tags)],
     ['Address', call.client_ip],
-    ['Caller’s own id', call.client_request_id],
+    ['Client request id', call.client_request_id],
     ['Idempotency-Key', call.idempotency_key],
     ...(original === null ? [] : [['First call with this key', callLink(original)] as const]),
     ...(call.cache === undefined ? [] : [['Cache', call.cache] as const]),
@@ -153,8 +153,8 @@ function usage({ usage: used }: Call): Child {
   ] as const
   return facts([
     ['Input', tokens(used.input_tokens)],
-    ['… from the cache', tokens(used.cached_input_tokens)],
-    ['… into the cache', tokens(used.cache_write_tokens)],
+    ['Cached input', tokens(used.cached_input_tokens)],
+    ['Cache writes', tokens(used.cache_write_tokens)],
     ['Output', tokens(used.output_tokens)],
     ...more.filter(([, value]) => value !== undefined).map(([name, value]) => [name, count(value)] as const),
     ['Source', used.source === 'measured' ? 'measured by the upstream' : 'estimated by the gateway'],

@@ -14,12 +14,12 @@ export function driftList(context: ViewContext): ViewContent {
     empty: 'Config and database agree.',
   })
   const explanation =
-    'What the config says otherwise than the database. With the authority "database" the database counts: change it here, or the config, until both agree. With "config", a reload applies the config.'
+    'Differences between config and database. With the authority "database", the database applies: change either until both agree. With "config", a reload applies the config.'
   return { title: 'Drift', content: [h('p', { class: 'muted' }, explanation), list] }
 }
 
 const WORDS = {
-  changed: 'they differ',
+  changed: 'different',
   missing: 'not in the database',
   not_in_config: 'no longer in the config, and in use',
 } as const

@@ -24,7 +24,7 @@ export function keyList(context: ViewContext): ViewContent {
     editable: may(context.session, 'admin'),
     nameOf: ({ id }) => id,
     creation: {
-      says: 'Its secret is shown once. What is left empty is not restricted.',
+      says: 'Its secret is shown once. Empty fields mean no restriction.',
       fields: () => [
         field({ name: 'owner', label: 'Account', attributes: { value: query.account, required: true } }),
         field({

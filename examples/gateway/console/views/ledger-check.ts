@@ -39,7 +39,10 @@ export function ledgerCheck(context: ViewContext): ViewContent {
       restored !== undefined &&
         notice(
           'warn',
-          `The database was restored from a backup at ${restored.at}. Its newest call began at ${restored.newest_call_at ?? 'no time'}; ` +
+          `The database was restored from a backup at ${restored.at}. ` +
+            (restored.newest_call_at === null
+              ? 'The backup contains no calls. '
+              : `Its newest call began at ${restored.newest_call_at}. `) +
             `${count(restored.charges_written_again)} charges were written again. Compare the providers’ bills for the time in between.`,
         ),
     ]

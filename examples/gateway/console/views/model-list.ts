@@ -23,7 +23,11 @@ export function modelList(context: ViewContext): ViewContent {
         { name: 'Model', heads: true, cell: ({ id }) => recordLink(session, 'model', id) },
         { name: 'Kind', cell: ({ kind }) => kind },
         { name: 'Context window', figures: true, cell: ({ context_window }) => count(context_window) },
-        { name: 'Most output', figures: true, cell: ({ max_output_tokens }) => count(max_output_tokens) },
+        {
+          name: 'Max output tokens',
+          figures: true,
+          cell: ({ max_output_tokens }) => count(max_output_tokens),
+        },
         { name: 'Features', cell: ({ features }) => features?.join(', ') ?? 'not restricted' },
       ],
     })

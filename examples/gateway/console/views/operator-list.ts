@@ -39,7 +39,7 @@ export function operatorList(context: ViewContext): ViewContent {
     editable,
     nameOf,
     creation: {
-      says: 'The operator gets a token of their own. It is shown once, and opens what the role includes.',
+      says: 'The operator gets a token of their own. It is shown once, and grants the permissions of the role.',
       fields: () => operatorFields(),
       bodyOf: (filled) => filled,
       made: ({ token = '', name }) => newSecret(token, name),
@@ -59,13 +59,13 @@ export function operatorList(context: ViewContext): ViewContent {
         path: OPERATORS,
         secret: 'token',
         overlap: '0',
-        says: 'The new token is shown once. The one before opens nothing after the time that you choose.',
+        says: 'The new token is shown once. The previous token is rejected after the time that you choose.',
         nameOf,
       }),
       deletion(
         context,
         OPERATORS,
-        'The token opens nothing from the next request on. The audit log keeps the name.',
+        'The token is rejected from the next request on. The audit log keeps the name.',
         nameOf,
       ),
     ],
@@ -83,7 +83,7 @@ export function operatorList(context: ViewContext): ViewContent {
       deletion(
         context,
         SESSIONS,
-        'The browser is signed out at once. Whoever has a role at the provider can sign in again.',
+        'The browser is signed out at once. Users with a role at the provider can sign in again.',
         sessionOf,
       ),
     ],

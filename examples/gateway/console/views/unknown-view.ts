@@ -4,7 +4,7 @@ import type { ViewContent } from '../view.ts'
 
 export function unknownView(): ViewContent {
   return {
-    title: 'Nothing here',
-    content: h('p', {}, 'The console has no such view. ', h('a', { href: linkTo('') }, 'Overview')),
+    title: 'Page not found',
+    content: h('p', {}, 'The console has no such page. ', h('a', { href: linkTo('') }, 'Overview')),
   }
 }

@@ -12,10 +12,7 @@ const FILTERS: readonly Filter[] = [
   {
     name: 'state',
     label: 'State',
-    options: [
-      ['', 'all'],
-      ...VIDEO_STATES.map((name) => [name, name === 'unresolved' ? 'in doubt' : name] as const),
-    ],
+    options: [['', 'all'], ...VIDEO_STATES.map((name) => [name, name] as const)],
   },
   ACCOUNT,
 ]

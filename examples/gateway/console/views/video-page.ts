@@ -72,9 +72,9 @@ function resolution(
       { class: 'muted' },
       'You cannot undo this. First look for the video in the provider’s list, or on its bill.',
     ),
-    h('h3', {}, 'The video was made'),
+    h('h3', {}, 'The video was generated'),
     form({
-      label: 'The video was made: charge it',
+      label: 'The video was generated: charge it',
       submit: 'Charge',
       fields: field({ name: 'amount', label: 'Amount in US dollars', hint: `At most ${usd(held)}.` }),
       async act({ amount = '' }) {
@@ -87,14 +87,14 @@ function resolution(
         return sure ? resolve({ outcome: 'charged', amount }, 'Charged.') : null
       },
     }),
-    h('h3', {}, 'The video was not made'),
+    h('h3', {}, 'The video was not generated'),
     form({
-      label: 'The video was not made: release the hold',
+      label: 'The video was not generated: release the hold',
       submit: 'Release',
       fields: null,
       async act() {
         const sure = await confirmed(
-          'Release this video?',
+          'Release the hold of this video?',
           `${usd(held)} are released, and nothing is charged for it.`,
           'Release it',
         )
