@@ -7,7 +7,7 @@ export function callTallies(meter: Meter) {
   return {
     calls: tally('calls', '{call}', 'Calls that have ended'),
     attempts: tally('attempts', '{attempt}', 'Attempts on lines'),
-    retries: tally('retries', '{attempt}', 'Attempts behind the first one of their call'),
+    retries: tally('retries', '{attempt}', 'Attempts after the first of a call'),
     withheldRetries: tally(
       'retries.withheld',
       '{call}',
@@ -15,10 +15,10 @@ export function callTallies(meter: Meter) {
     ),
     eliminations: tally('eliminations', '{line}', 'Lines that a filter removed'),
     tokens: tally('tokens', '{token}', 'Tokens that calls used'),
-    charges: tally('charges', 'USD', 'What calls were charged', IN_USD),
+    charges: tally('charges', 'USD', 'Amounts charged', IN_USD),
     limitRefusals: tally('limit.refusals', '{call}', 'Calls that a limit refused'),
     guards: tally('guards', '{call}', 'Decisions of guards about the input and output of calls'),
-    cache: tally('cache', '{call}', 'Calls that were looked for in the cache'),
-    idempotency: tally('idempotency', '{call}', 'What became of calls with an Idempotency-Key'),
+    cache: tally('cache', '{call}', 'Cache lookups'),
+    idempotency: tally('idempotency', '{call}', 'Outcomes of calls with an Idempotency-Key'),
   }
 }

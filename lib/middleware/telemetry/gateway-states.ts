@@ -77,9 +77,9 @@ function observeLines(
   catalog: () => Catalog | undefined,
 ): void {
   const { gauge, counter, level, onCollect } = instruments(meter)
-  const available = gauge('line.availability', '1', '1 for whether calls succeed on the line, else 0')
-  const circuit = gauge('line.circuit.state', '1', "1 for the state that the line's circuit is in, else 0")
-  const changes = counter('line.circuit.changes', '{change}', "How often a line's circuit came into a state")
+  const available = gauge('line.availability', '1', '1 for the current availability of the line, else 0')
+  const circuit = gauge('line.circuit.state', '1', '1 for the current circuit state of the line, else 0')
+  const changes = counter('line.circuit.changes', '{change}', 'Circuit transitions, by new state')
   const inFlight = level('line.in_flight', '{attempt}', 'Attempts that run')
   const connections = level('line.connections', '{connection}', 'Open connections to the line')
   onCollect([available, circuit, changes, inFlight, connections], (observe) => {
@@ -110,7 +110,7 @@ function observeAdmin(meter: Meter, admin: Required<GatewayStates>['admin']): vo
 function observeWebhooks(meter: Meter, webhooks: Required<GatewayStates>['webhooks']): void {
   const { counter, gauge, onCollect } = instruments(meter)
   const deliveries = counter('webhook.deliveries', '{delivery}', 'Attempts to deliver events to webhooks')
-  const age = gauge('webhook.age', 's', 'How long the oldest event has waited for a receiver')
+  const age = gauge('webhook.age', 's', 'Age of the oldest undelivered event')
   onCollect([deliveries, age], (observe) => {
     const { outcomes, waitingMs } = webhooks.stats
     observe(age, waitingMs / 1000)
@@ -212,7 +212,7 @@ function ledgerOf(pool: Required<GatewayStates>['pool']): StoreReading {
 function observeStores(meter: Meter, stores: readonly (readonly [string, StoreReading])[]): void {
   const { gauge, counter, onCollect } = instruments(meter)
   const away = gauge('store.away', '1', '1 while the store is away, else 0')
-  const outages = counter('store.outages', '{outage}', 'How often the store went away')
+  const outages = counter('store.outages', '{outage}', 'Store outages')
   onCollect([away, outages], (observe) => {
     for (const [name, store] of stores) {
       const attributes = { [ATTRIBUTE.store]: name }

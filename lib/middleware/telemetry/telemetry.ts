@@ -105,7 +105,7 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
         })
       }
     } catch (error) {
-      // An SDK that fails costs its figures, and no call.
+      // A failing SDK loses metrics, but never fails a call.
       active = undefined
       call.logger.error({ err: error, requestId: call.id }, 'telemetry: a call is not recorded')
     }
