@@ -56,7 +56,9 @@ export function rotationOf(overlap: string, defaultSeconds = 0) {
 export const names = z.array(z.string()).nullable()
 
 /** In answers: what the settings name that does not exist. */
-export const warnings = z.array(z.string()).describe('What the settings name that does not exist.')
+export const warnings = z
+  .array(z.string())
+  .describe('The models, lines and regions of the settings that do not exist.')
 
 /** Returns the schema of the answer to a deletion. */
 export function deletedOf<Kind extends string>(kind: Kind) {

@@ -195,7 +195,7 @@ export const VIDEO_TASK_ENDPOINTS = [
     method: 'post',
     path: '/video-tasks/{id}/resolve',
     role: 'finance',
-    summary: 'Charges or releases a video task that is in doubt or stuck, once',
+    summary: 'Charges or releases a video task that is unresolved or stuck, once',
     body: newResolution,
     answers: answersWith('VideoTask', videoTask),
     async handle({ req, id, body }, { tasks, origin }) {
