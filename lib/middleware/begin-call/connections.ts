@@ -77,14 +77,14 @@ interface Connection {
 const MAX_WAITING = 32
 /** The share of all connections that is closed at once to make room. */
 const ROOM = 1 / 16
-/** So many may be too many until it is known which are to be closed, and whose the new ones are. */
+/** How many connections above the limit are tolerated until the callers of new ones are known. */
 const MARGIN = OTHER_DESCRIPTORS / 2
 /** Within this time, the first request of a new connection comes. */
 const FIRST_REQUEST_MS = 1000
-/** How long connections to be closed are not looked for again when there were none. */
+/** How long to wait before searching again for connections to close, if there were none. */
 const NO_ROOM_MS = 100
 const LOOK_MS = 1000
-/** So much of a body, or its rest, has to come in so many looks. */
+/** A body that is being read must progress by PART_BYTES within PART_LOOKS checks. */
 const PART_BYTES = 16 * 1024
 const PART_LOOKS = 15
 const RETRY_AFTER_MS = 1000

@@ -127,8 +127,8 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
   return Object.assign(guard, { refuseEarly })
 
   /**
-   * Where nothing seems to be left, the ledger is asked whether it still is so; and where nothing is known yet, if the
-   * caller waits for a 100 anyway.
+   * If the wallet seemed empty at the last report, asks the ledger again. Without any report yet, asks only if the caller
+   * waits for "100 Continue" anyway.
    */
   async function refuseEarly(
     req: Request,

@@ -25,7 +25,7 @@ const MAX_SUBJECTS = 10_000
  * - look-ups, such as a client that polls: one entry a minute for each key and kind of path;
  * - refused and failed calls: 100 for each key and error at once, then five a second;
  * - free calls that succeed, such as counts of tokens: the same for each key;
- * - calls without a valid key: 50 for each error at once, then one a second, whoever sends them.
+ * - calls without a valid key: 50 for each error at once, then one a second, for all senders together.
  *
  * Calls beyond that share an entry: `repeats` says for how many more it stands. Calls that were charged, or used something,
  * always have their own. So do those with an Idempotency-Key, whose entry has the answer for a repetition: beyond that, it has no
@@ -87,7 +87,7 @@ export class SharedEntries {
     return made
   }
 
-  /** One gives way to one: the entries of all at once would fill the writer's queue, and it would drop those of others. */
+  /** A new entry replaces one old entry: writing all at once would fill the writer's queue, and it would drop others. */
   #forgetOldest(): void {
     const [oldest] = this.#subjects.values()
     if (!oldest) return

@@ -81,8 +81,8 @@ export interface ForwardOptions extends RoutingOptions {
   /** The lines that requests go to, and their price. */
   rule: ForwardRule
   /**
-   * Which line keeps what for whom: the same as that of `references`. Without it, ids are passed on unchecked, and all
-   * callers share what the lines keep.
+   * The record of objects stored at upstreams: the same as that of `references`. Without it, ids are passed on
+   * unchecked, and all callers share what the lines store.
    */
   kept?: UpstreamResources
   /** The largest body of JSON in bytes. With `kept`, or for a key with `allowModels`, it is read before it is passed on. Defaults to 20 MiB. */

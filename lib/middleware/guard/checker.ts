@@ -60,7 +60,7 @@ export class Checker {
       each.set(text)
       hasChanged = true
     }
-    // It lies across texts, where nothing can take its place.
+    // The match spans several texts and cannot be replaced.
     if (!hasChanged) throw this.unreplaceable()
     return true
   }

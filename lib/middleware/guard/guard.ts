@@ -127,7 +127,7 @@ async function checkInput(req: Request, checker: Checker, call: OpenCall): Promi
     return
   }
   const raw = request?.body.raw
-  // A copy, which may be changed. What no number can hold stays as it was written.
+  // A copy, which may be changed. Integers beyond 2^53 keep their digits.
   const json = raw && raw.length > 0 ? parseKeepingIntegers(raw.toString()) : structuredClone(body)
   const model = isJsonObject(json) ? json.model : undefined
   if (!(await checker.checkAll(textsOf(json, request !== null)))) return

@@ -107,7 +107,7 @@ export class AnswerQueue {
     this.#lanes--
   }
 
-  /** Returns the account whose turn it is; {@link #writePart} puts it at the end of the line. */
+  /** Returns the account whose turn it is; {@link #writePart} puts it at the end of the queue. */
   #next(): [account: string, queue: Waiting[]] | undefined {
     for (const each of this.#waiting) if (!this.#writing.has(each[0])) return each
     return undefined

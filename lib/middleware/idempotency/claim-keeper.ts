@@ -183,7 +183,7 @@ export class ClaimKeeper {
     if (held.state === 'completed') return true
     if (held.state !== 'running') return false
     if (held.age < this.#claimLeaseMs * 0.75) return true
-    // If the clock has leapt, all claims are as old: those of the other calls are renewed before these need them.
+    // If the clock jumped, all claims are as old: those of the other calls are renewed before these need them.
     this.#wake(0)
     return false
   }

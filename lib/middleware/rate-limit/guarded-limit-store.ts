@@ -3,8 +3,8 @@ import type { Count, Demand, LimitStore, Verdict } from '../../core/limit-store/
 import { StoreAway, StoreGuard } from '../../core/store-guard/index.ts'
 
 /**
- * A limit store of the app. Its mistakes cost the call that asked it an error in time, and nothing else: it may throw,
- * reject at any time, never answer, or answer something that is no verdict.
+ * A limit store of the app. A faulty store fails only the call that used it, within the timeout: it may throw, reject at
+ * any time, never answer, or answer something that is no verdict.
  */
 export class GuardedLimitStore implements LimitStore {
   readonly #store: LimitStore

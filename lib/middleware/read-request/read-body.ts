@@ -162,7 +162,7 @@ async function parseForm(type: string, raw: Buffer, call: OpenCall): Promise<Req
   return { raw: Buffer.alloc(0), json: await readForm(type, raw) }
 }
 
-/** Resolves when it is the turn of a call, which other calls have had before. */
+/** Waits until other accounts have had their turn. */
 export async function turnOf(call: OpenCall): Promise<void> {
   await nextTurn(call.principal?.accountId)
   if (call.left) throw call.refuse('client_closed_request')

@@ -100,7 +100,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 
   function checkBody(call: OpenCall, operation: Operation, json: RequestBody['json']): void {
-    // Most bodies name nobody.
+    // Most bodies contain no user id.
     if ((json.user ?? json.safety_identifier ?? json.metadata) !== undefined) readAttribution(call, json)
     const model = typeof json.model === 'string' ? catalogOf(call).modelOf(json.model) : undefined
     if (model && model.kind !== operation.kind) {

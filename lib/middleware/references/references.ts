@@ -10,7 +10,7 @@ import {
 
 /** Options of {@link references}. */
 export interface ReferencesOptions {
-  /** Which line keeps what for whom. */
+  /** The record of objects stored at upstreams: their account and their line. */
   kept: UpstreamResources
 }
 

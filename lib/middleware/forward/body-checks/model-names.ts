@@ -9,8 +9,8 @@ import type { Candidate } from '../../../routing/candidates/candidate.ts'
 export type ModelCheck = (name: string) => void
 
 /**
- * The end of a name whose value names a model: `model`, `models`, `base_model`, `modelId`, `model.id`. In other letters, too, for
- * which some upstreams take a long s.
+ * The end of a name whose value names a model: `model`, `models`, `base_model`, `modelId`, `model.id`. The
+ * flags i and u also match "ſ", which some upstreams fold to "s".
  */
 const MODEL = /models?(?:[_.-]?(?:id|name)s?)?$/iu
 /** The allow-list of a key without `allowModels`. */
