@@ -5,8 +5,8 @@ import type { UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
 /**
- * The cause of a failure: the line, for all its models, or the model on the line. All other failures are
- * the request's, or nobody's.
+ * The cause of a failure: the line, for all its models, or the model on the line. All other failures are caused by the
+ * request, or by neither.
  */
 export type Fault = 'line' | 'model'
 
@@ -113,8 +113,8 @@ export function connectionFailure(error: ConnectionError, connecting: boolean): 
 }
 
 /**
- * Whether an error comes of a shortage. Before a connection was tried, it may only say what followed from one: to look a name
- * up, or to load a package, takes files.
+ * Whether this process ran out of descriptors or memory. Before a connection was tried, the error may only name a
+ * consequence: looking up a name or loading a package needs descriptors, too.
  */
 function isOwnShortage({ code, syscall }: ConnectionError, connecting: boolean): boolean {
   if (OWN_SHORTAGES.includes(`${code}`)) return true

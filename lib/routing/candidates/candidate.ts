@@ -135,7 +135,7 @@ export class RetryBudget extends RecentCounts {
 
 /**
  * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
- * to a line that is not known to be ill. It multiplies nothing, and a healthy line must not stand idle.
+ * to a line that is not known to fail. This adds no requests, and keeps healthy lines in use.
  */
 export function isFreeMove(
   [first, ...others]: readonly Failure[],

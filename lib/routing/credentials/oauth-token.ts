@@ -57,7 +57,7 @@ async function read(body: AsyncIterable<Buffer>): Promise<unknown> {
   return parseJson(Buffer.concat(chunks).toString())
 }
 
-/** The error codes of the standard say what to mend; descriptions may repeat what was sent. */
+/** The error codes of the standard say what to fix; descriptions may repeat what was sent. */
 function reasonIn(answer: unknown): string {
   const error = isJsonObject(answer) ? answer.error : undefined
   return typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : ''

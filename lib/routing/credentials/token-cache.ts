@@ -17,7 +17,7 @@ const SPARE_MS = 10_000
 const RENEW_AGAIN_MS = 5000
 
 /**
- * Keeps the token of one line. It is fetched once, whoever waits for it, and renewed in the background before its end. If
+ * Keeps the token of one line. It is fetched once for all waiting requests, and renewed in the background before its end. If
  * that fails, it is used until its end.
  */
 export class TokenCache {

@@ -51,7 +51,7 @@ export class Circuit {
     return shut.some(([, { state }]) => state === 'open') ? 'open' : 'half_open'
   }
 
-  /** The account that alone the circuit is not closed to; undefined if it is closed, open to all, or no other account uses it. */
+  /** The only account for which the circuit is not closed; undefined if it is closed, open to all, or no other account uses it. */
   get holder(): string | undefined {
     const [first, second] = this.#shut
     if (!first || second) return undefined

@@ -19,7 +19,7 @@ export interface Wire {
 
 let connections: typeof Connections | undefined
 
-/** Loads undici. It takes as long as all the rest, so whoever only imports this package does not wait for it. */
+/** Loads undici. It takes as long as all the rest, so importing this package does not load it. */
 export async function loadUndici(): Promise<typeof Connections> {
   connections ??= await import('./upstream-connection.ts')
   return connections
