@@ -3,8 +3,8 @@ import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /*
- * The rules of changes of a lease and its wallet, for every ledger, whatever it keeps its
- * figures in. Who calls them has both for itself meanwhile.
+ * The rules of changes of a lease and its wallet, for every ledger, however it stores them.
+ * The caller must hold a lock on both.
  */
 
 /** The sums of a wallet, which changes update. */

@@ -147,8 +147,8 @@ export interface Ledger {
   readonly gathers?: boolean
 
   /**
-   * Most calls of `settle` that the ledger gets at a time while it is far away, each with other charges. Defaults to 1. An
-   * account is in half of them at most, whose others go on where its rows are locked.
+   * Most calls of `settle` that the ledger gets at a time while it is far away, each with other charges. Defaults to 1.
+   * At most half of them contain the same account, so a lock on its rows does not block the others.
    */
   readonly settlesAtOnce?: number
 
