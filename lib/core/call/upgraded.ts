@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A running WebSocket. Whoever relays or answers one gives it to the {@link Upgrade}, so that a shutdown can close it. */
+/** A running WebSocket. Its relay or handler gives it to the {@link Upgrade}, so that a shutdown can close it. */
 export interface UpgradedSession {
   /** How long nothing has been said, in milliseconds; 0 while something is on its way. */
   readonly idleMs: number

@@ -27,8 +27,8 @@ const backoff = { tier: 'backoff', shouldRetry: true } as const
 const unstated = { tier: 'unstated' } as const
 
 /**
- * All error codes of the service. Envelopes, headers, the retry tiers of clients and the documentation are derived from
- * this table.
+ * All error codes of the service. Envelopes and headers are derived from this table. `client/retry-tiers.ts`,
+ * `README.md` and the console's `advice.ts` repeat it; tests and types compare them.
  *
  * @example
  * const { status, tier } = ERROR_CODES.rate_limited // 429, 'after_wait'

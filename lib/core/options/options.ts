@@ -1,7 +1,7 @@
 import { didYouMean } from './did-you-mean.ts'
 
 export interface OptionRule {
-  /** Completes the sentence `"name" must be …`, so that the reader knows how to mend the option. */
+  /** Completes the sentence `"name" must be …`, so that the reader knows how to fix the option. */
   readonly be: string
   readonly isNeeded?: boolean
   accepts(value: unknown): boolean

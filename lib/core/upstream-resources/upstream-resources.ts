@@ -63,8 +63,8 @@ const BATCH_PAUSE_MS = 50
 const BATCH_SIZE = 500
 
 /**
- * Records which line keeps what for whom: responses, files, conversations and whatever else a request can name that an
- * upstream stores. Close it at shutdown.
+ * Records the account and the line of each object that an upstream stores and a request can name: responses, files,
+ * conversations and others. Close it at shutdown.
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
