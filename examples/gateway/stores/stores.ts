@@ -69,7 +69,7 @@ export interface DurableStores {
   readonly ledger: Ledger & LedgerBooks
   /** The sums of the charges and of the calls without a charge. */
   readonly usage: UsageStore
-  /** Which line keeps what for whom. */
+  /** The record of objects stored at upstreams: their account and their line. */
   readonly kept: ResourceStore
   /** Video tasks, and the money held for them. */
   readonly tasks: TaskStore

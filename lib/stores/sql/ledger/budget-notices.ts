@@ -9,8 +9,8 @@ import { eventRow, RECORD_EVENTS } from '../webhooks/event-rows.ts'
 
 /*
  * Events of budgets that have spent a share of their amount. They are written when the wallet of a period is opened,
- * and recorded in the transaction that reaches their amount: once, however many processes charge and whatever becomes of the
- * terms. Whoever writes them has locked the wallet.
+ * and recorded in the transaction that reaches their amount: once, however many processes charge, and even if the terms
+ * change. The writer has locked the wallet.
  */
 
 const NOTE = RowStatement.insert(

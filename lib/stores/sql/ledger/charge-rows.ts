@@ -17,7 +17,7 @@ export function readWallets(cell: string | null): readonly WalletId[] | undefine
 }
 
 /*
- * The rows that a settlement writes. A column more is a line here, and a migration that adds it.
+ * The rows that a settlement writes. A new column also needs a migration and other places: see CONTRIBUTING.md.
  */
 
 /** A charge. It is written once and never changed. */

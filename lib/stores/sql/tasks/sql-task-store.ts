@@ -89,7 +89,7 @@ const NOTE_WITHDRAWN = RowStatement.insert(
 )
 
 /**
- * Returns the writes that withdraw an intent for which nobody waits any more. If it is just being committed, its row is not
+ * Returns the writes that withdraw an intent whose caller no longer waits. If it is just being committed, its row is not
  * visible yet, but an insert with the same id waits for it, and fails; if it comes later, it fails.
  */
 function withdrawnLate(id: string): RowWrite[] {
