@@ -18,7 +18,7 @@ import {
 
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
-  /** Which line keeps what for whom: the same as that of `references`. */
+  /** The record of objects stored at upstreams: the same as that of `references`. */
   kept: UpstreamResources
   /**
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always

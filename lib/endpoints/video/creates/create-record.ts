@@ -26,7 +26,7 @@ export interface RecordDeps {
 type Accepted = Extract<CreateOutcome, { kind: 'accepted' }>
 type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 
-/** Writes what becomes of one create: its task and hold, its Idempotency-Key and its log entry. */
+/** Writes the result of one create: its task and hold, its Idempotency-Key and its log entry. */
 export class CreateRecord {
   readonly #call: OpenCall
   readonly #tasks: TaskStore

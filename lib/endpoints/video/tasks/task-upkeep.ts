@@ -5,15 +5,15 @@ import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 /** How often unresolved and expired tasks are looked for. */
 const UPKEEP_MS = 10_000
 const UPKEEP_TASKS = 100
-/** If this was not done for so long, nobody may have polled either. */
+/** If the upkeep did not run for this long, the polls may not have run either. */
 const STOOD_STILL_MS = 600_000
-/** So long what became too old meanwhile waits for its poll. */
+/** After a standstill, expired tasks wait this long for a poll. */
 const CATCH_UP_MS = 3_600_000
 
 const UNANSWERED = 'its create was not answered, or its process died'
 const GIVEN_UP = 'the money held for it is free, and it is not charged'
 
-/** Ends what no poll ends: intents that nobody answered, tasks that never finish, and tasks that ended long ago. */
+/** Ends what no poll ends: intents without an answer, tasks that never finish, and tasks that ended long ago. */
 export class TaskUpkeep {
   readonly #store: TaskStore
   readonly #times: { readonly keepKeysMs: number; readonly keepTasksMs: number }
