@@ -13,7 +13,7 @@ export interface WatchedLine {
 }
 
 /**
- * Logs what no call logs as a whole: lines on which no call succeeds, and a clock of the machine that jumps. Looks every second.
+ * Logs failures of whole lines and clock jumps. Checks every second.
  *
  * @returns a function that ends this.
  */
