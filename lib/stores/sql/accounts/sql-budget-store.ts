@@ -25,7 +25,7 @@ import { changeWrite } from './sql-change-log.ts'
  * Changes of budgets. Each goes with the wallets that it concerns in one round trip: calls wait for those.
  */
 
-/** Opens budgets, without a number; leaves out one that the account may not have too, or that somebody else has opened. */
+/** Opens budgets, without a number; leaves out one that exceeds the limit of the account, or that another process has opened. */
 const OPEN = RowStatement.insert(
   'budgets',
   {
@@ -41,7 +41,7 @@ const OPEN = RowStatement.insert(
   },
 )
 
-/** Fails if somebody else has changed the budget. The number is the next one. */
+/** Fails if the budget was changed meanwhile. The number is the next one. */
 const CHANGE = RowStatement.update(
   'budgets',
   {
@@ -59,7 +59,7 @@ interface ChangedBudget extends Omit<BudgetsTable, 'version'> {
   readonly was: bigint | undefined
 }
 
-/** Returns the writes that change budgets. They fail if one has changed meanwhile, or may not be opened any more. */
+/** Returns the writes that change budgets. They fail if one has changed meanwhile, or may no longer be opened. */
 function budgetWrites(...budgets: readonly ChangedBudget[]): RowWrite[] {
   const opened = budgets.filter(({ was }) => was === undefined)
   return [

@@ -119,7 +119,7 @@ export class SqlOperatorStore implements OperatorStore {
     })
   }
 
-  /** Runs while nobody else changes operators, so that a name that is free stays free. */
+  /** Runs while no other transaction changes operators, so that a free name stays free. */
   #alone<T>(run: (trx: Database) => Promise<T>): Promise<T> {
     return transact(this.#db, async (trx) => {
       await takeTurn(trx, 'operators')

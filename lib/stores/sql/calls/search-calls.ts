@@ -310,7 +310,7 @@ function matching(
     return sql`select calls.id, calls.entry from ${listed} cross join calls
       where ${all([...found, sql`calls.id = listed.id`, ...conditions])} ${newest}`
   }
-  // One after the other for each call, whatever the planner believes of them.
+  // One after the other for each call, independently of the estimates of the planner.
   const joined: RawBuilder<unknown>[] = []
   let id = sql.ref('listed.id')
   for (const [i, list] of lists.entries()) {

@@ -42,7 +42,7 @@ export class SqlAnswerStore implements AnswerStore {
   }
 }
 
-/** Reads an answer part by part, so that a large one holds nobody up; null if it is not there whole. */
+/** Reads an answer part by part, so that a large one delays no others; null if it is not there whole. */
 export async function readAnswer(db: Database, id: string, parts: number): Promise<string | null> {
   const read: Uint8Array[] = []
   for (let part = 0; part < parts; part++) {

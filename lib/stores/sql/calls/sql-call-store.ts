@@ -60,7 +60,7 @@ export class SqlCallStore implements CallStore {
       if (await writeTogether(this.#db, appended(entries))) return
     } catch (error) {
       if (!isLocked(error)) throw error
-      // Somebody has locked usage of one account: the others do not wait. `SqlUsageCounter` counts these later.
+      // Another transaction has locked usage of one account: the others do not wait. `SqlUsageCounter` counts these later.
       if (await writeTogether(this.#db, uncounted(entries))) return
     }
     await together(this.#db, async (trx) => {

@@ -18,15 +18,15 @@ import type { Database, IdempotencyTable } from '../driver/tables.ts'
 
 type Row = Selectable<IdempotencyTable>
 
-/** @throws {BrokenRecord} for a record that somebody else has locked; else the error itself. */
+/** @throws {BrokenRecord} for a record that another transaction has locked; else the error itself. */
 function busyIfLocked(error: unknown): never {
   if (isLocked(error)) throw new BrokenRecord('the record is locked by somebody else', { cause: error })
   throw error
 }
 
 /*
- * The records of Idempotency-Keys, many in a statement. What another transaction has locked is left out first, so that it holds up
- * nobody; the others are locked in the order of their ids.
+ * The records of Idempotency-Keys, many in a statement. Records that another transaction has locked are left out first, so
+ * that they delay no others; these are locked in the order of their ids.
  */
 
 const FIND = RowStatement.select<Row>(

@@ -2,8 +2,8 @@ import { type AttemptSummary, type CallLogEntry, CURRENCY } from '../../../core/
 import { NO_TAGS } from '../../../core/catalog/index.ts'
 
 /*
- * How entries stand in their rows: without the members of the most usual call, which are half of an entry. Those that
- * no call has (an empty id, a negative count) are always written, and stand here for the order of all members.
+ * The form of entries in their rows: without the members of the most usual call, which are half of an entry. Those that
+ * no call has (an empty id, a negative count) are always written; they are here for the order of all members.
  */
 
 const REQUEST: NonNullable<CallLogEntry['request']> = {

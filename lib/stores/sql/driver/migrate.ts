@@ -69,7 +69,7 @@ interface MigrateUp {
   readonly migrations: Migrations
   /** The migrations of newer versions that the database has. */
   readonly newer: readonly string[]
-  /** Whether the database is new, so that nobody uses it. */
+  /** Whether the database is new, and therefore not in use. */
   readonly isNew: boolean
   readonly logger: Logger
 }

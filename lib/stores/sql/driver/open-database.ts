@@ -53,8 +53,8 @@ export interface OpenDatabaseOptions {
    */
   statementTimeoutMs?: number
   /**
-   * Postgres: how long a statement may wait for a row that another transaction has locked, in milliseconds. What does not
-   * get it fails, and is tried again where that is worth it; meanwhile nothing else waits behind it. Defaults to 1000.
+   * Postgres: how long a statement may wait for a row that another transaction has locked, in milliseconds. A statement
+   * that does not get it fails, and is repeated where that helps; meanwhile nothing else waits behind it. Defaults to 1000.
    */
   lockTimeoutMs?: number
   /**

@@ -7,7 +7,7 @@ import type { Database } from './tables.ts'
  * Locks of Postgres, until the end of the transaction. SQLite has one writer, and needs none.
  */
 
-/** Returns a query that locks its rows. It waits for rows that somebody else has locked. */
+/** Returns a query that locks its rows. It waits for rows that another transaction has locked. */
 export function lockRows<DB, TB extends keyof DB, O>(
   db: Database,
   query: SelectQueryBuilder<DB, TB, O>,
@@ -16,7 +16,7 @@ export function lockRows<DB, TB extends keyof DB, O>(
 }
 
 /**
- * Returns a query that locks its rows, without those that somebody else has locked: processes that run it at the same time each
+ * Returns a query that locks its rows, without those that another transaction has locked: processes that run it at the same time each
  * get others. It belongs in a `with`, which Postgres runs once. A subquery it may run for each row of a table that it takes for
  * small, and each run finds rows beyond the limit.
  */

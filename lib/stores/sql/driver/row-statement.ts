@@ -119,8 +119,8 @@ export class RowStatement<Row = unknown> {
   }
 
   /**
-   * @param select the query over `given`; to lock, it must also select the rows of `found`. `free ones`: rows that somebody
-   *   else has locked are left out.
+   * @param select the query over `given`; to lock, it must also select the rows of `found`. `free ones`: rows that another
+   *   transaction has locked are left out.
    */
   static select<Row>(
     columns: Readonly<Record<string, CellType>>,

@@ -275,7 +275,7 @@ export interface LeasesTable {
   ended_at: bigint | null
 }
 
-/** The places of the processes that look for leases nobody renews. */
+/** The places of the processes that look for leases that are not renewed. */
 export interface LeaseWatchersTable {
   place: number
   owner: string | null

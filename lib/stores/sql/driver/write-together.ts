@@ -18,8 +18,8 @@ export interface Planned<Result> {
 }
 
 /**
- * Reads rows, and writes what follows from them. The writes must fail if the rows have changed meanwhile; then all is done
- * anew. So no lock is held while an answer is on its way, however far the database is away.
+ * Reads rows, and writes what follows from them. The writes must fail if the rows have changed meanwhile; then all is
+ * repeated. So no lock is held during a round trip, however far the database is away.
  *
  * @throws {RowsHaveChanged} if that goes on.
  */

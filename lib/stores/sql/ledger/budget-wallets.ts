@@ -27,7 +27,7 @@ const FIND_PAST = RowStatement.select<{ id: WalletId }>(
       order by newer.id limit 1 offset ${NEWEST - 1})`,
 )
 
-/** Leaves out those that somebody else has opened, by the same terms. */
+/** Leaves out those that another process has opened, by the same terms. */
 const OPEN_WALLETS = RowStatement.insert(
   'wallets',
   { id: 'text', limited: 'bigint', funds: 'bigint' },
@@ -58,7 +58,7 @@ const DELETE_NOTICES = RowStatement.delete(
 )
 
 /**
- * Opens the wallets of budgets for periods that nobody has spent in, and deletes those of periods long past. A change of a
+ * Opens the wallets of budgets for periods without spending, and deletes those of periods long past. A change of a
  * budget waits for it, and then finds them. A budget that was deleted a moment ago only counts.
  */
 export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): Promise<void> {

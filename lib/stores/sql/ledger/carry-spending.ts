@@ -13,7 +13,7 @@ const ADD = RowStatement.insert(
 
 /**
  * Adds the charges and voids of a range of ids to what is carried forward, and deletes the voids. The charges must be deleted in the
- * same transaction, and nobody may write some of that range meanwhile.
+ * same transaction, and no other transaction may write to that range meanwhile.
  *
  * @returns how many charges that were.
  */
@@ -55,7 +55,7 @@ const FIND = RowStatement.select<{ id: WalletId }>(
   'select found.id from given join wallets as found on found.id = given.id',
 )
 
-/** The wallets of past periods of budgets are deleted: nothing is compared with their charges any more. */
+/** The wallets of past periods of budgets are deleted: their charges are no longer compared with anything. */
 async function withoutPastBudgets(trx: Database, wallets: readonly WalletId[]): Promise<WalletId[]> {
   const isOfBudget = (wallet: WalletId) => wallet.startsWith('budget:')
   await trx

@@ -30,8 +30,8 @@ interface Late {
 }
 
 /**
- * The entries of settlements that were written while somebody else had locked the tables of the call log: a charge does not wait
- * for these. Repeated later, a settlement writes its entry, as the call stands then, and nothing else.
+ * The entries of settlements that were written while the tables of the call log were locked: a charge does not wait for
+ * these. Repeated later, a settlement writes its entry, as the call stands then, and nothing else.
  */
 export class LateEntries {
   readonly #db: Database
@@ -52,7 +52,7 @@ export class LateEntries {
     return performance.now() < this.#lockedUntil && this.#bytes < MAX_BYTES
   }
 
-  /** Checks whether somebody has locked the tables of the log, or parts of them, or waits to do so. */
+  /** Checks whether another transaction has locked the tables of the log, or parts of them, or waits to do so. */
   async checkLocks(): Promise<boolean> {
     const isLockedNow = await this.#db
       .transaction()
@@ -108,7 +108,7 @@ export class LateEntries {
     outage.ends()
   }
 
-  /** Writes the entries that have waited longest. An entry whose row somebody has locked waits alone. */
+  /** Writes the entries that have waited longest. An entry whose row is locked waits alone. */
   async #writeSome(): Promise<void> {
     const batch = this.#waiting.slice(0, CALLS_AT_ONCE)
     try {

@@ -23,7 +23,7 @@ export interface RowsOf {
 }
 
 /**
- * Runs an operation on many wallets. Repeats it if nothing is locked any more when it has waited for a lock in vain.
+ * Runs an operation on many wallets. If it fails to get a lock and the rows are free by then, repeats it.
  *
  * @param rows returns the rows that it locks.
  * @param avoids finds out, once, whether the operation will do without what is locked, from now on.
@@ -97,7 +97,7 @@ export function rowsOfSettlements(settlements: readonly Settlement[], logged = t
 /**
  * Returns whose rows are locked. It asks for all tables in one round trip, because others wait for the answer.
  *
- * @param lock `share` lets others ask at the same time, and does not find rows that somebody else shares.
+ * @param lock `share` allows others to ask at the same time, and does not find rows with a shared lock.
  */
 async function lockedAmong(
   db: Database,

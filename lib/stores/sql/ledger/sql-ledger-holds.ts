@@ -25,8 +25,8 @@ export interface StandingHold {
 }
 
 /**
- * Leaves out a wallet that does not have the amount: {@link refusalOf} says why. What a wallet has left may be below what 64 bits
- * hold.
+ * Leaves out a wallet that does not have the amount: {@link refusalOf} says why. The rest of a wallet may be below the range of
+ * 64 bits.
  */
 const HOLD = RowStatement.update(
   'wallets',

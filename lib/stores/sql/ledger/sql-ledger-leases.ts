@@ -19,7 +19,7 @@ import { findLeases, findWallets } from './sql-ledger-rows.ts'
  * while an answer is on its way. Wallets are locked before leases, both in the order of their ids.
  */
 
-/** Adds to what is leased. Leaves out a limited wallet that does not have as much any more. */
+/** Adds to what is leased. Leaves out a limited wallet that no longer has as much. */
 const LEASE_OUT = RowStatement.update(
   'wallets',
   { id: 'text', step: 'bigint' },
@@ -131,7 +131,7 @@ const renewing = (locks: true | 'free ones') =>
     { locks, returning: 'id' },
   )
 const RENEW = renewing(true)
-/** Leaves out leases that somebody else has locked. */
+/** Leaves out leases that another transaction has locked. */
 const RENEW_FREE = renewing('free ones')
 
 interface Sweep {
@@ -286,7 +286,7 @@ async function planChanges(
 }
 
 /**
- * Returns the leases that are swept by now. Those whose rows nobody else has locked are swept together, the others one at a time, so
+ * Returns the leases that are swept by now. Those whose rows are not locked are swept together, the others one at a time, so
  * that no account is locked while this waits for another.
  */
 async function sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
@@ -302,7 +302,7 @@ async function sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<Set<str
   return swept
 }
 
-/** @throws the error, unless somebody else has locked or changed the rows: the leases are swept later. */
+/** @throws the error, unless another transaction has locked or changed the rows: the leases are swept later. */
 function noneIfBusy(error: unknown): Set<string> {
   if (isLocked(error) || error instanceof RowsHaveChanged) return new Set()
   throw error

@@ -15,7 +15,7 @@ const PAGE_ROWS = 500
 
 /**
  * Exports the rows of each day that has wholly expired, a file for each, oldest first. A day is exported once: the file of a day
- * that a process did not complete is written anew.
+ * that a process did not complete is written again.
  *
  * @param until the days that end at this time or before.
  * @param pause is awaited between pages; it rejects to end the export.
@@ -35,7 +35,7 @@ export async function exportDays(
     const [first] = await idsFrom(db, table, exported)
     const time = first === undefined ? Number.POSITIVE_INFINITY : placeOf(first)
     const start = Math.floor(time / DAY_MS) * DAY_MS
-    // The days before that one have no rows, and get none any more.
+    // The days before that one have no rows, and will not get any.
     if (start + DAY_MS > until) return firstIdOf(Math.min(start, Math.floor(until / DAY_MS) * DAY_MS))
     const [from, to] = [firstIdOf(start), firstIdOf(start + DAY_MS)]
     const bytes = createGzip()
@@ -45,7 +45,7 @@ export async function exportDays(
       // A process that has the right all the time has read all rows: it alone deletes some of them.
       await lease.during(archive.write(nameOf(table, start), bytes, () => lease.keep(true)))
     } catch (error) {
-      // The process that continues deletes what was begun.
+      // The process that continues deletes the incomplete file.
       await lease.keep(true).catch((lost: unknown) => {
         if (lost instanceof UpkeepLost) throw lost
       })

@@ -78,7 +78,7 @@ export class S3Archive implements Archive {
     try {
       await upload.done()
     } catch (error) {
-      // The service may also fail to end what was begun.
+      // The service may also fail to abort the upload.
       throw failure ? failure.error : error
     }
   }

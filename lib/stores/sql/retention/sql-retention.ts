@@ -69,7 +69,7 @@ function isShort({ from }: Partition, { width }: PartitionedTable, keepEntriesMs
   return (nextPeriod(start, width) - start) * MANY <= keepEntriesMs
 }
 
-/** Drops a partition. What the charges in it came to is carried forward in the same transaction. */
+/** Drops a partition. The sum of its charges is carried forward in the same transaction. */
 async function drop(
   db: Database,
   { name: table }: PartitionedTable,
@@ -176,7 +176,7 @@ const someTime = {
 
 /**
  * Deletes calls and charges of a database when they are too old, soon after the start and then every ten minutes, in one process at
- * a time. Where tables have partitions, it drops these whole, and makes those of the time to come. What deleted charges came to stays, so that
+ * a time. Where tables have partitions, it drops these whole, and makes those of the time to come. The sum of deleted charges stays, so that
  * `SqlLedger.check` holds. With an archive, rows are exported first, a file for each day, and kept while that fails.
  *
  * @throws TypeError at construction if an option is unusable.
@@ -222,7 +222,7 @@ export class SqlRetention {
     return this.#away
   }
 
-  /** How often that has begun. */
+  /** How many times that state has begun. */
   get outages(): number {
     return this.#outages
   }
@@ -237,7 +237,7 @@ export class SqlRetention {
   /**
    * Does at once what is to be done, for a job of its own.
    *
-   * @throws an error of the archive or the database. What was done by then stays.
+   * @throws an error of the archive or the database. Work done by then stays.
    */
   run(): Promise<RetentionRun> {
     clearTimeout(this.#timer)
@@ -320,7 +320,7 @@ export class SqlRetention {
     return exportDays(this.#db, table, archive, until, this.#lease, () => this.#pause())
   }
 
-  /** @throws {UpkeepLost} if somebody else goes on with it, or this is to end. */
+  /** @throws {UpkeepLost} if another process continues it, or this one is to end. */
   async #pause(): Promise<void> {
     if (this.#closed) throw new UpkeepLost('it is closed')
     await this.#lease.keep()

@@ -59,7 +59,7 @@ export const UNLESS_WITHDRAWN = RowStatement.update(
     and not exists (select 1 from idempotency where idempotency.id = '${WITHDRAWN}' || given.id)`,
 )
 
-/** Fails if somebody has changed the task since it was read. */
+/** Fails if the task has changed since it was read. */
 const SAVE_TASKS = RowStatement.update(
   'video_tasks',
   {
@@ -223,7 +223,7 @@ export class TaskRows {
   /**
    * Writes what follows from a task; returns undefined if there is none.
    *
-   * @param plan is called again if somebody changes the task meanwhile.
+   * @param plan is called again if the task changes meanwhile.
    */
   revise<Result>(
     id: string,

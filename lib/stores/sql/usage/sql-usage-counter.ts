@@ -25,7 +25,7 @@ const PAUSE_MS = 20
 const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
 
 /**
- * Counts the calls that `SqlCallStore` has written while somebody else had locked their usage, and deletes the usage of single
+ * Counts the calls that `SqlCallStore` has written while their usage was locked, and deletes the usage of single
  * users and tags, and of minutes, when it is too old. It works in the background, at once and every hour, a few rows at a time. Several
  * processes may do so on one database.
  *

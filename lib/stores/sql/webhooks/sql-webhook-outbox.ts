@@ -423,7 +423,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
 }
 
 /**
- * Whether a delivery is due: its next attempt, or the end of a claim. What seems further ahead than any is was noted before the
+ * Whether a delivery is due: its next attempt, or the end of a claim. A time too far ahead was recorded before the
  * clock was set back.
  */
 function isFree(now: number) {
@@ -436,7 +436,7 @@ interface OwnDelivery {
   readonly owner: string
 }
 
-/** No process claims a delivery for longer, whatever its clock is ahead. */
+/** No process claims a delivery for longer, however far its clock is ahead. */
 const MAX_CLAIM_MS = 600_000
 const ENDED = { owner: null, next_at: null } as const
 /** Of a subject that is announced for the first time. */

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 /** How long a statement waits for the lock of a table, in milliseconds: all who use the table wait behind it. */
 export const TABLE_LOCK_MS = 100
 
-/** Whether Postgres gave up because somebody else had locked a row for longer than `lockTimeoutMs`, or as part of a deadlock. */
+/** Whether Postgres gave up because another transaction had locked a row for longer than `lockTimeoutMs`, or as part of a deadlock. */
 export function isLocked(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return code === '55P03' || code === '40P01'

@@ -104,8 +104,8 @@ export async function keepPartitions(db: Database, logger: Logger): Promise<void
  * Makes the partitions of the current period and of some to come, where they are missing. A period of which rows are in the default
  * partition gets none.
  *
- * @returns the names of what was made. What cannot be made now, because somebody uses the default partition, is left for the
- *   next time; that is logged.
+ * @returns the names of the new partitions. One that cannot be made now, because the default partition is in use, is left for
+ *   the next time; that is logged.
  */
 export async function makePartitions(db: Database, now: number, logger: Logger): Promise<string[]> {
   const made: string[] = []

@@ -57,7 +57,7 @@ export class PostgresConnections implements PostgresPool {
   #makesDo = false
   /** Lets the pool open further connections again. */
   #growing: NodeJS.Timeout | undefined
-  /** When a server was found to take no more writes: older connections are not used any more. */
+  /** When a server was found to take no more writes: older connections are no longer used. */
   #demotedAt = -Infinity
 
   private constructor(
@@ -178,7 +178,7 @@ export class PostgresConnections implements PostgresPool {
   }
 
   /**
-   * Opens the connections that stay open while nobody uses them: half of them, and all of them to a server far away. To such a
+   * Opens the connections that stay open while they are idle: half of them, and all of them to a server far away. To such a
    * one, a connection takes several round trips, for which calls would wait.
    *
    * @throws Error if a pooler gives several of them one session.
@@ -247,7 +247,7 @@ function preparing(
     idle_in_transaction_session_timeout: Math.min(statementTimeoutMs, MAX_IDLE_MS),
   }
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
-  // The pool ends what it does not need. What the server ends may just have been given a statement. Since version 14.
+  // The pool closes idle connections itself. One that the server closes may just have got a statement. Since version 14.
   set.push(`(select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')`)
   const prepare = `select pg_is_in_recovery() as standby, pg_backend_pid() as session, ${set.join(', ')}`
   return async (client: Pg.ClientBase): Promise<void> => {
