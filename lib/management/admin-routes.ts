@@ -100,8 +100,8 @@ const RULES: OptionRules<AdminRoutesOptions> = {
 
 /**
  * Returns the routes of the admin API: accounts, deposits, leases, the check of the ledger, keys, lines, video tasks,
- * operators, webhooks and changes. Each change is recorded with its time, its actor and the values before and after. The routes authenticate
- * nobody: mount them behind {@link adminAccess} or your own authentication.
+ * operators, webhooks and changes. Each change is recorded with its time, its actor and the values before and after. The routes do not
+ * authenticate: mount them behind {@link adminAccess} or your own authentication.
  *
  * @throws TypeError at construction if a store or the ledger is missing.
  * @example

@@ -63,7 +63,7 @@ export interface AccountStore {
   /**
    * Replaces the settings of an account. If nothing changes, nothing is recorded.
    *
-   * @param revise returns the new settings for the current ones, while nobody else changes them. May be called again.
+   * @param revise returns the new settings for the current ones, while no other change runs. May be called again.
    * @returns the account as it is now; undefined if there is none.
    */
   change(

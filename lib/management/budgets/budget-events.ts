@@ -24,7 +24,7 @@ export function thresholdsOf({ amount, soft }: Pick<BudgetTerms, 'amount' | 'sof
   return [...shares, { type: 'budget.exhausted', share: 1, amount }]
 }
 
-/** Returns the event of a threshold, which is the same for one period whatever the amount becomes. */
+/** Returns the event of a threshold, which is the same for one period even if the amount changes. */
 export function budgetEvent(
   wallet: WalletId,
   terms: Pick<BudgetTerms, 'amount'>,

@@ -43,7 +43,7 @@ export interface BudgetStore {
   /**
    * Replaces the terms of a budget, also for the period that is running. If nothing changes, nothing is recorded.
    *
-   * @param revise returns the new terms for the current ones, while nobody else changes them.
+   * @param revise returns the new terms for the current ones, while no other change runs.
    * @returns the budget as it is now; undefined if there is none.
    */
   change(
@@ -52,7 +52,7 @@ export interface BudgetStore {
     origin: ChangeOrigin,
   ): Promise<Budget | undefined>
 
-  /** Deletes a budget. What it has counted stays in the ledger. Returns false if there is none. */
+  /** Deletes a budget. Its counters stay in the ledger. Returns false if there is none. */
   delete(id: string, origin: ChangeOrigin): Promise<boolean>
 
   /** Returns the budgets that have changed since a version, or some of them, deleted ones included; 0 for all. */

@@ -89,7 +89,7 @@ export interface KeyStore {
   /**
    * Replaces the settings of a key. If nothing changes, nothing is recorded.
    *
-   * @param revise returns the new settings for the current ones, while nobody else changes them, and the account if it is
+   * @param revise returns the new settings for the current ones, while no other change runs, and the account if it is
    *   another one. May be called again.
    * @returns the key as it is now; undefined if there is none.
    */

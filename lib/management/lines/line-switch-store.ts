@@ -27,7 +27,7 @@ export interface LineSwitchStore {
   lift(line: string, rests: readonly object[], origin: ChangeOrigin): Promise<void>
 }
 
-/** Returns the record of a switched line; null stands for the config's decision. */
+/** Returns the record of a switched line; null means the config's decision. */
 export function lineSwitch(
   line: string,
   before: boolean | null,

@@ -28,7 +28,7 @@ const session = ownSession.extend({ id: z.string(), created_at: time, expires_at
 export type SessionAnswer = AnswerOf<typeof session>
 
 interface OwnSessionParts extends ResourceParts {
-  /** The sessions of those who signed in at a provider; undefined: nobody can. */
+  /** The sessions of operators who signed in at a provider; undefined without a provider. */
   readonly sessions: SessionStore | undefined
   readonly actor: (req: Request) => string
 }

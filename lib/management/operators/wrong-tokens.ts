@@ -17,7 +17,7 @@ interface Guesser {
   busyUntil: number
 }
 
-/** Counts wrong tokens by address, and says how long their answers wait, so that nobody can try many. */
+/** Counts wrong tokens by address, and returns how long their answers wait, so that tokens cannot be guessed. */
 export class WrongTokens {
   readonly #guessers = new Map<string, Guesser>()
   #count = 0

@@ -106,7 +106,7 @@ export interface AdminTicketRoutesOptions {
 
 /**
  * Returns the operators' routes of tickets: `GET /tickets`, `GET` and `PATCH /tickets/{id}`. Each ticket has the entry of
- * its call. The routes authenticate nobody: mount them behind `adminAccess` or your own authentication.
+ * its call. The routes do not authenticate: mount them behind `adminAccess` or your own authentication.
  *
  * @throws TypeError at construction if a store is missing.
  * @example

@@ -1,7 +1,7 @@
 import type { WebhookEvent, WebhookEventType } from './webhook-event.ts'
 import type { WebhookFormat } from './webhook-store.ts'
 
-/** The clocks of processes differ by less. What lies further ahead than it can was noted before a clock was set back. */
+/** The clocks of processes differ by less. A time further ahead was recorded before a clock was set back. */
 export const MAX_CLOCK_SKEW_MS = 600_000
 
 /** A delivery that a process has claimed, with all that it sends. */
@@ -97,7 +97,7 @@ export interface WebhookOutbox {
   /** Returns the subjects of which this state was announced last. */
   announced(state: string): Promise<ReadonlyMap<string, AnnouncedState>>
 
-  /** Returns whether nobody has taken this turn for `everyMs`, and takes it then. */
+  /** Takes this turn, and returns true, unless a process has taken it within `everyMs`. */
   claimTurn(name: string, now: number, everyMs: number): Promise<boolean>
 
   /** Makes the deliveries of new events. */

@@ -37,7 +37,7 @@ export function newWebhookSecret(): string {
 const HEADERS = { 'content-type': 'application/json', 'user-agent': 'express-model-gateway' }
 
 /**
- * Returns the request that tells a webhook of an event. Each attempt has the same body and, as Standard Webhooks defines it, the
+ * Returns the request that reports an event to a webhook. Each attempt has the same body and, as Standard Webhooks defines it, the
  * same id, and a time and signature of its own. Slack reads no headers.
  */
 export function messageOf(
@@ -64,7 +64,7 @@ export function messageOf(
 /** The HTTP status, or the reason why the request failed. */
 export type Answer = { readonly status: number } | { readonly status: null; readonly error: string }
 
-/** The bytes and the time that are spent on an answer's body, which nobody reads. */
+/** The bytes and the time that are spent on an answer's body, which is discarded. */
 const BODY_BYTES = 4096
 const BODY_MS = 500
 

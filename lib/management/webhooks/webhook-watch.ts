@@ -226,7 +226,7 @@ export class WebhookWatch {
 
 /** How often a process that sees a line down says so again. */
 const CONFIRM_EVERY_MS = 20_000
-/** A line that nobody has said to be down for so long is up: the process that saw it down has ended. */
+/** A line that no process has reported down for this long is up: the process that saw it down has ended. */
 const FORGOTTEN_AFTER_MS = 60_000
 
 /**
@@ -256,7 +256,7 @@ class LineWatch {
         this.#down.delete(id)
       }
     }
-    // A line that the config has no more begins anew if it comes back.
+    // A line that was removed from the config starts afresh if it comes back.
     for (const id of this.#down.keys()) if (!lines.some((line) => line.id === id)) this.#down.delete(id)
     if (Math.abs(now - this.#confirmedAt) >= CONFIRM_EVERY_MS) await this.#announceForgotten(lines, now)
   }
