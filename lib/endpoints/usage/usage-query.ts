@@ -81,7 +81,7 @@ export interface QueryFault {
   readonly fault: string
 }
 
-/** Returns what a query asks for; the range is widened to whole minutes, where there are none any more to whole hours. */
+/** Returns the parsed query. Its range is widened to whole minutes, or to whole hours where minutes have been deleted. */
 export function askedUsage(
   { from, to, group_by: groupBy = [], format, limit, cursor, ...filters }: GivenQuery,
   now: number,

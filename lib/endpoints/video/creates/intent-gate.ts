@@ -17,14 +17,14 @@ interface Account {
 }
 
 /**
- * Lets few operations of an account begin at a time, and fewer once one has failed: each may wait for rows that somebody
- * has locked, on a connection that others need.
+ * Limits how many operations of an account run at a time, and further once one has failed: each may wait for locked rows,
+ * on a connection that others need.
  */
 export class IntentGate {
   readonly #accounts = new Map<string, Account>()
   #probes = 0
 
-  /** @throws {StoreAway} (as a rejection) if the operation was not begun; else what the operation throws. */
+  /** @throws {StoreAway} (as a rejection) if the operation was not started; else the error of the operation. */
   async run<T>(id: string, operate: () => Promise<T>): Promise<T> {
     const account = this.#accounts.get(id) ?? { running: 0, failedAt: -HELD_UP_MS, waiting: new Set() }
     this.#accounts.set(id, account)
@@ -45,7 +45,7 @@ export class IntentGate {
     } finally {
       if (isProbe) this.#probes--
       const [next] = account.waiting
-      // The place is handed over: nobody who comes now takes it before the one who waits.
+      // The place goes to the waiting operation: one that comes now cannot take it first.
       if (next) next(true)
       else if (--account.running === 0) this.#forgetLater(id, account)
     }
@@ -74,5 +74,5 @@ function turnOf({ waiting }: Account): Promise<boolean> {
   })
 }
 
-/** The operation was not begun. */
+/** The operation was not started. */
 export class NotBegun extends StoreAway {}

@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
 }
 
 /**
- * Whether a line can be asked for new videos. Videos that it made earlier stay on it, whatever its endpoints are now.
+ * Whether a line can be asked for new videos. Videos that it generated earlier stay on it, even if its endpoints change.
  */
 export function makesVideos(line: Line): boolean {
   const { protocol } = line

@@ -54,7 +54,7 @@ export class TaskUpkeep {
     })
   }
 
-  /** Resolves when what has begun has ended. Never rejects. */
+  /** Resolves when the running upkeep has ended. Never rejects. */
   async ended(): Promise<void> {
     await this.#running
   }
@@ -70,8 +70,8 @@ export class TaskUpkeep {
   }
 
   /**
-   * @param polledAt when no poll was overdue. What became too old since then is polled first: nobody may have run for days, and
-   *   the line may have finished it.
+   * @param polledAt when no poll was overdue. Tasks that became too old since then are polled first: if no process ran for days,
+   *   the line may have finished them.
    */
   async #endOld(now: number, polledAt: number): Promise<void> {
     const { keepKeysMs, keepTasksMs } = this.#times
