@@ -52,7 +52,7 @@ export function newTally(): JsonTally {
  * Returns what is too large about a JSON text, found without parsing it: parsers make an object of each value, which
  * takes far longer than to read its bytes. Returns undefined for a text that may be parsed; it need not be valid.
  *
- * @param tally what earlier texts of the same request have come to; this text is added to it.
+ * @param tally the total of earlier texts of the same request; this text is added to it.
  */
 export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
   if (!tally && raw.length < FEW_MEMBERS) {

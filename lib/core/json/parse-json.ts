@@ -21,7 +21,7 @@ const LARGE = 256 * 1024
  * Parses a JSON object; returns undefined if the text is not JSON, holds another value, or is too large to be parsed
  * ({@link jsonExcess}).
  *
- * @param tally what the texts of the same request have come to.
+ * @param tally the total of the texts of the same request so far.
  * @param parse how a text is parsed. Defaults to {@link parseExactly}.
  */
 export function parseJsonObject(

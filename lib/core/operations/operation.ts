@@ -167,7 +167,7 @@ export interface StreamReader {
   /**
    * Counts the output of an event that differs from an earlier one only in its text.
    *
-   * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
+   * @param delta the text as it is escaped in the event's JSON, UTF-8 read as latin1.
    */
   countText(delta: string): void
   /**

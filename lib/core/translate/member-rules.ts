@@ -3,7 +3,7 @@ import { type LeaveOut, type RequestContext, refuse, Untranslatable } from './tr
 
 /** The rule by which one member of a request is translated. */
 interface MemberRule {
-  /** A description, as it stands in the list of the README. */
+  /** A description, as in the list of the README. */
   readonly effect: string
   /** Whether a value has no counterpart and cannot be left out without harm. */
   refuses(value: unknown): boolean

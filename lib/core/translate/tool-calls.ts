@@ -18,7 +18,7 @@ const MAYBE_NO_ARGUMENTS = /^(?:n(?:u(?:ll?)?)?)?$/
  * Returns the input of a tool call as an object. It may be one, or its JSON as a text; an input that is missing, `null` or a
  * blank text is empty. Returns undefined for anything else.
  *
- * @param tally what the inputs of the same request have come to.
+ * @param tally the total of the inputs of the same request so far.
  */
 export function toolInput(value: unknown, tally?: JsonTally): JsonObject | undefined {
   if (value === undefined || value === null) return {}

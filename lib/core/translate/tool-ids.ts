@@ -77,7 +77,7 @@ function withoutSeal(id: string): string {
 /**
  * Returns the `extra_content` that {@link sealedToolId} added, as a member of the tool call; nothing if there is none.
  *
- * @param tally what the ids of the same request have come to.
+ * @param tally the total of the ids of the same request so far.
  */
 export function sealOf(id: string, tally: JsonTally): { extra_content?: JsonObject } {
   const at = id.indexOf(SEAL)

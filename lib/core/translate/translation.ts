@@ -26,7 +26,7 @@ export interface RequestContext {
 export type LeaveOut = (param: string, what?: string) => void
 
 /**
- * Called with a member that the request is served without, or with less of, whatever the policy: a hint, or an effort that the
+ * Called with a member that the request is served without, or with less of, under every policy: a hint, or an effort that the
  * model does not have.
  *
  * @param param the member, in the caller's notation.
@@ -82,7 +82,7 @@ export interface StreamTranslator {
   /**
    * Takes note of text that the relay copied from upstream events without calling {@link push}, see {@link textMember}.
    *
-   * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
+   * @param delta the text as it is escaped in the event's JSON, UTF-8 read as latin1.
    */
   copied(delta: string): void
   /**

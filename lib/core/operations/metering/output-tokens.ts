@@ -11,7 +11,7 @@ export function countText(text: string): number {
 }
 
 /**
- * Counts the tokens of a text delta as it stands in the JSON of an event.
+ * Counts the tokens of a text delta as it is escaped in the JSON of an event.
  *
  * @param delta UTF-8 read as latin1, with its escapes.
  */

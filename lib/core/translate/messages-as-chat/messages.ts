@@ -162,7 +162,7 @@ function assistantMessage(
   ]
 }
 
-/** Whether a block is of a web search. What the model made of it is in the text, and the results are sealed. */
+/** Whether a block is of a web search. The text has the conclusions of the model, and the results are encrypted. */
 function isSearch({ type, name }: JsonObject): boolean {
   return type === 'web_search_tool_result' || (type === 'server_tool_use' && name === SEARCH_NAME)
 }
@@ -193,7 +193,7 @@ function contentParts(content: unknown, path: string, leaveOut: LeaveOut): JsonO
   return withoutLeftOut(content, path, leaveOut, partsOf)
 }
 
-/** Translates one block; nothing stands for one that is left out. */
+/** Translates one block; the result is empty for one that is left out. */
 function partsOf(block: unknown, path: string, leaveOut: LeaveOut): readonly JsonObject[] {
   if (!isJsonObject(block)) throw new Untranslatable(path)
   const type = String(block.type)

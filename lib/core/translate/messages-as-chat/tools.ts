@@ -118,7 +118,7 @@ function withItems(schema: unknown): unknown {
 /**
  * Translates a `tool_use` block of the assistant into an entry of `tool_calls`, which has the caller's id.
  *
- * @param tally what the ids and the inputs of the same request have come to.
+ * @param tally the total of the ids and the inputs of the same request so far.
  */
 export function toolCallOf({ id, name, input }: JsonObject, path: string, tally: JsonTally): JsonObject {
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)

@@ -35,7 +35,7 @@ export function encodeReasoning({ details, member, text }: EncodedReasoning): { 
 /**
  * Decodes what {@link encodeReasoning} encoded; for anything else it returns no details and no text.
  *
- * @param tally what the contents of the same request have come to.
+ * @param tally the total of the contents of the same request so far.
  */
 export function decodeReasoning(content: unknown, tally: JsonTally): EncodedReasoning {
   const isOwn = typeof content === 'string' && content.startsWith(MARK)
