@@ -124,7 +124,7 @@ export interface OpenLease {
   /** The process that holds it. */
   readonly owner: string
   readonly held: bigint
-  /** The number of its renewals and changes. While it does not change, nobody renews the lease. */
+  /** The number of its renewals and changes. While it does not change, no process renews the lease. */
   readonly beats: number
   /** In milliseconds since the epoch, by the clock of the process that renewed it last. */
   readonly renewedAt: number
@@ -155,7 +155,7 @@ export interface Ledger {
   /**
    * Makes the changes of one process, each on its own. The answers are in their order.
    *
-   * @throws {WalletsLocked} if somebody else has locked some of the wallets. Nothing is changed then.
+   * @throws {WalletsLocked} if another transaction has locked some of the wallets. Nothing is changed then.
    */
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]>
 
@@ -163,14 +163,14 @@ export interface Ledger {
    * Renews leases.
    *
    * @returns those that are renewed. One that is missing is gone if {@link leases} does not have it either; else
-   *   somebody else has locked it, and it is renewed later.
+   *   another transaction has locked it, and it is renewed later.
    */
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>>
 
   /**
    * Writes all settlements or, if it fails, none. May return at once. The results are in their order.
    *
-   * @throws {WalletsLocked} if somebody else has locked rows of some of the accounts. The others' can be written.
+   * @throws {WalletsLocked} if another transaction has locked rows of some of the accounts. The others' can be written.
    */
   settle(
     settlements: readonly Settlement[],
@@ -183,7 +183,7 @@ export interface Ledger {
   leases(): Promise<readonly OpenLease[]>
 
   /**
-   * Returns all open leases to a process that looks for those that nobody renews; undefined if enough others do. A few
+   * Returns all open leases to a process that looks for those that no process renews; undefined if enough others do. A few
    * are enough, and the leases of many processes are many rows. Optional: without it, every process looks.
    *
    * @param watcher the name of the process, the same each time.
@@ -195,7 +195,7 @@ export interface Ledger {
    *
    * @param beats the value of {@link OpenLease.beats} when the lease was last seen.
    * @returns whether the lease was closed.
-   * @throws {WalletsLocked} if somebody else has locked its rows. It is swept later.
+   * @throws {WalletsLocked} if another transaction has locked its rows. It is swept later.
    */
   sweep(lease: string, beats: number): Promise<boolean>
 }

@@ -41,7 +41,7 @@ export class HeldLease {
     this.#confirmedWall = wall
   }
 
-  /** Whether nobody can have swept the lease. Of the two clocks, the one that shows more time counts. */
+  /** Whether no process can have swept the lease. Of the two clocks, the one that shows more time counts. */
   isUsable(now: number, wall: number): boolean {
     return !this.lost && now - this.#confirmedNow < USABLE_MS && wall - this.#confirmedWall < USABLE_MS
   }

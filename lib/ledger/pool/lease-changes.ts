@@ -29,7 +29,7 @@ export class LeaseChanges {
   readonly #deps: LeaseChangesDeps
   readonly #asking = new Set<WalletLease>()
   /**
-   * The leases whose rows somebody else has locked, or that alone get no answer. They are tried apart, so that only their
+   * The leases whose rows another transaction has locked, or that alone get no answer. They are tried apart, so that only their
    * own calls wait.
    */
   readonly #locked = new Set<WalletLease>()

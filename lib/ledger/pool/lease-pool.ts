@@ -39,7 +39,7 @@ export interface LeasePoolStats {
   readonly leasesLost: number
   /** Charges on such leases. */
   readonly overruns: number
-  /** Leases of other processes that this one returned, because nobody renewed them. */
+  /** Leases of other processes that this one returned, because they were not renewed. */
   readonly leasesSwept: number
 }
 

@@ -63,7 +63,7 @@ export class LeaseRenewal {
     const kept = await ledger.renew(ids, asked.wall)
     health.answered()
     const isMissing = held.some(({ lease }) => !kept.has(lease.id))
-    // A lease that somebody else has locked is not renewed now, and not gone.
+    // A lease that another transaction has locked is not renewed now, and not gone.
     const open = isMissing ? new Set((await ledger.leases()).map(({ id }) => id)) : undefined
     for (const { wallet, lease, isAsking } of held) {
       if (kept.has(lease.id)) lease.confirm(asked)

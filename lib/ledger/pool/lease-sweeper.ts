@@ -29,7 +29,7 @@ const AT_A_STRETCH_MS = 1000
 const MORE_MS = 100
 
 /**
- * Returns leases that nobody renews: those of processes that died, and those that this process gave up. It sweeps a
+ * Returns leases that no process renews: those of processes that died, and those that this process gave up. It sweeps a
  * lease only after it has seen no renewal for thirty seconds without an interruption, so that after an outage all
  * processes renew before any of them sweeps. While enough other processes look, it only asks whether they still do.
  */

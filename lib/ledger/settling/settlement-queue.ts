@@ -32,7 +32,7 @@ const TRIAL_MS = 2000
  * Hands charges and voids to the ledger until they are settled, the charges of all accounts together.
  *
  * An account whose charges cannot be written while others are gets a lane of its own, in which they are tried again: its
- * rows are locked by somebody else, the ledger does not answer, or it refuses a charge. Such a charge is logged and set aside, and tried again
+ * rows are locked, the ledger does not answer, or it refuses a charge. Such a charge is logged and set aside, and tried again
  * now and then. Meanwhile only that account waits.
  */
 export class SettlementQueue {
