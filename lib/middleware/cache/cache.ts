@@ -27,7 +27,7 @@ export interface CacheOptions {
    */
   store?: CacheStore
   /**
-   * Returns whose answer it is, such as the id of a user; nobody else gets it. Null or undefined: it is not cached. Defaults to
+   * Returns whose answer it is, such as the id of a user; no other user gets it. Null or undefined: it is not cached. Defaults to
    * the account that `authenticate` found.
    */
   by?: (req: Request, call: Call) => string | null | undefined

@@ -159,7 +159,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 
 /**
  * Classifies an answer that is not a success. A redirect is a failure, too. Redirects, and a 403 that neither names our
- * account nor checks the content, count against nobody: the caller chose the path.
+ * account nor checks the content, count against no circuit: the caller chose the path.
  */
 export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
   // The upstream's text may quote the request, which was not read, so quotations cannot be removed.

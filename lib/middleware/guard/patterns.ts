@@ -50,7 +50,7 @@ type Found = { readonly refused: true } | { readonly text: string }
 
 /**
  * Returns a function for `guard` that refuses or masks what matches regular expressions. They run in a thread of their own: one
- * that takes too long with a text is stopped there, and holds nobody else up for longer.
+ * that takes too long with a text is stopped there, and delays other calls no longer.
  *
  * @throws TypeError at construction when an option is unusable or an expression is not valid.
  * @example

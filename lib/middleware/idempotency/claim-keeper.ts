@@ -383,7 +383,7 @@ export class ClaimKeeper {
     if (held.state === 'settling') {
       await this.#askToComplete(held, 'retry')
     } else if (held.age <= this.#claimLeaseMs) {
-      // An older claim has expired, because nobody renewed it.
+      // An older claim has expired, because it was not renewed.
       await this.#guard.retry(() => this.#store.release(held))
       held.state = 'released'
     }

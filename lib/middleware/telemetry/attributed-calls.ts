@@ -63,7 +63,7 @@ export class AttributedCalls {
     )
   }
 
-  /** Counts an ended call that asked for a model. One without a valid key is nobody's. */
+  /** Counts an ended call that asked for a model. One without a valid key belongs to no account. */
   note({ principal, model, user, tags, usage, billing }: OpenCall): void {
     if (!principal || model === null) return
     const values = this.#valuesOf({ account: principal.accountId, key: principal.keyId, user, tags })
