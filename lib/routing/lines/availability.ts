@@ -11,7 +11,7 @@ import type { Circuit } from './circuit.ts'
  */
 export type Availability = 'up' | 'down' | 'unknown'
 
-/** A model that nobody has asked for in this time is not in use. */
+/** A model that no call has asked for in this time is not in use. */
 const IN_USE_MS = 120_000
 /** So many failures in a row are an outage, or as many as open the circuit if these are fewer. */
 const ENOUGH_FAILURES = 5
@@ -86,7 +86,7 @@ export function availabilityOf(
   return inUse.some(({ streak }) => streak.servedAt > performance.now() - IN_USE_MS) ? 'up' : 'unknown'
 }
 
-/** Whether a line or a model was asked for lately. While its circuit is open to all, nobody can ask. */
+/** Whether a line or a model was asked for lately. While its circuit is open to all, no call can ask. */
 export function isInUse(circuit: Circuit): boolean {
   return circuit.isOpenToAll || circuit.isUsedSince(performance.now() - IN_USE_MS)
 }

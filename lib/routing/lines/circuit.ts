@@ -22,7 +22,7 @@ export interface CircuitOpening {
 /**
  * The circuit of a line, or of one model on a line, as this process sees it. It has a breaker for each account that has
  * failed there, until the account was quiet for one window; a healthy line has none. A circuit that is open to one account
- * is open to nobody else. It is open to all if the breakers of two accounts are open. Then any account may make the trial
+ * is closed to all others. It is open to all if the breakers of two accounts are open. Then any account may make the trial
  * that closes it, one at a time.
  */
 export class Circuit {
