@@ -20,7 +20,7 @@ interface Attributed {
 }
 
 /**
- * Writes `call.tags`, unless somebody has: the key's own, and those of the header `X-Gateway-Tags`.
+ * Writes `call.tags`, unless they are set: the key's own, and those of the header `X-Gateway-Tags`.
  *
  * @throws {GatewayError} `invalid_request` for a header that cannot be read.
  */

@@ -108,7 +108,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Names the mistake of a handler in JavaScript, which would answer its own 500 for a reason that nobody can read. */
+/** Names the mistake of a handler in JavaScript, which would answer its own 500 without a readable reason. */
 function checkArguments(code: unknown, options: unknown): void {
   if (!isErrorCode(code))
     throw new TypeError(

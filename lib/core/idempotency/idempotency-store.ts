@@ -44,7 +44,7 @@ export interface IdempotencyStore {
   claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined>
 
   /**
-   * Renews leases, including expired ones that nobody has taken over.
+   * Renews leases, including expired ones that no other call has taken over.
    *
    * @returns for each claim, in their order, whether its owner still holds it; undefined if it does, and could not be renewed
    *   now.

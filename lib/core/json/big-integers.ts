@@ -14,7 +14,7 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
 /** Whether a value stands for an integer that no number can hold. */
 export const isKeptInteger = isRawJSON
 
-/** Stands before an integer while a text is parsed. Nobody else knows it, so that no string of a caller is taken for one. */
+/** Stands before an integer while a text is parsed. It is secret, so that no string of a caller is taken for one. */
 const MARK = `${randomUUID()}:`
 
 /** Whether a text may hold an integer that a number cannot. */

@@ -45,7 +45,7 @@ export async function inTime<T>(what: string, answer: PromiseLike<T>): Promise<T
   }
 }
 
-/** Passes the rejection of a promise that nobody awaits to `failed`. Returns whether the value is a promise. */
+/** Passes the rejection of a promise that is not awaited to `failed`. Returns whether the value is a promise. */
 export function catchRejection(value: unknown, failed: (error: unknown) => void = ignore): boolean {
   if (!isPromise(value)) return false
   value.then(undefined, failed)

@@ -14,7 +14,7 @@ export class PrivateAddress extends Error {
 /**
  * Whether an IP address is public. An IPv4-mapped address (`::ffff:1.2.3.4`), which is how sockets write IPv4, counts as
  * its IPv4 address. Every other IPv6 address that embeds an IPv4 address is not public: a translator or a tunnel would
- * carry the connection to that address, which nobody has checked.
+ * carry the connection to that address, which is unchecked.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false

@@ -20,7 +20,7 @@ export class StoreAway extends Error {
   override readonly name = 'StoreAway'
 }
 
-/** Says that one record of a store is broken, or locked by somebody else: who needs it fails, and the store is not away. */
+/** Says that one record of a store is broken or locked: the calls that need it fail, and the store is not away. */
 export class BrokenRecord extends Error {
   override readonly name = 'BrokenRecord'
 }

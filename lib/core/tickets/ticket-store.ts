@@ -62,7 +62,7 @@ export interface TicketStore {
   /**
    * Changes a ticket and records the change in the same transaction. If nothing changes, nothing is recorded.
    *
-   * @param revise returns the new handling for the current one, while nobody else changes it. May be called again.
+   * @param revise returns the new handling for the current one, while no other change runs. May be called again.
    * @returns the ticket as it is now; undefined if there is none; a refusal if it would be open again while its call has another
    *   open ticket. Operators may have more than {@link MAX_OPEN_TICKETS} of an account open.
    */

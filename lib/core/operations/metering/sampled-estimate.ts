@@ -7,8 +7,8 @@ const SAMPLE = 256
 
 /**
  * Returns an estimator for the texts of one request. Of a short request it reads everything; of a longer one a random
- * sample of each stretch, 128 samples in all, which adds an error of about 3 %. Nobody can know which parts it reads, so
- * nobody can make a text look shorter than it is. Its results are right in sum, and not text by text.
+ * sample of each stretch, 128 samples in all, which adds an error of about 3 %. Callers cannot know which parts it reads, so
+ * they cannot make a text look shorter than it is. Its results are right in sum, and not text by text.
  *
  * @param length the characters of all texts.
  * @example
