@@ -5,7 +5,7 @@ import {
   accountWallet,
   LeasePool,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   MemoryLedger,
 } from '../../lib/ledger/index.ts'
 import { type UpgradeHandler, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
@@ -36,7 +36,7 @@ export interface ForwardGatewayOptions {
   account?: Record<string, unknown>
   /** Members of the key. */
   key?: Record<string, unknown>
-  ledger?: Ledger & LedgerBooks
+  ledger?: Ledger & LedgerAdmin
   /** Which line keeps what for whom; ids pass unchecked without it. */
   kept?: UpstreamResources
   /** The bounds of JSON bodies. */

@@ -12,7 +12,7 @@ import type {
 import type { CacheStore } from 'express-model-gateway/cache'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
-import type { LedgerBooks } from 'express-model-gateway/ledger'
+import type { LedgerAdmin } from 'express-model-gateway/ledger'
 import type { ResourceStore } from 'express-model-gateway/references'
 import {
   type Archive,
@@ -66,7 +66,7 @@ export interface DurableStores {
   readonly claims: IdempotencyStore
   /** Keeps large answers apart from the call log. */
   readonly answers: AnswerStore
-  readonly ledger: Ledger & LedgerBooks
+  readonly ledger: Ledger & LedgerAdmin
   /** The sums of the charges and of the calls without a charge. */
   readonly usage: UsageStore
   /** Which line keeps what for whom. */

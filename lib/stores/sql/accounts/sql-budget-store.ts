@@ -18,7 +18,7 @@ import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { BudgetsTable, Database } from '../driver/tables.ts'
 import { type Planned, writePlanned } from '../driver/write-together.ts'
 import { DROP_UNTOLD, MARK_TOLD, noteWrites, TELL_REACHED, tellRefused } from '../ledger/budget-notices.ts'
-import { limitWrite } from '../ledger/sql-ledger-books.ts'
+import { limitWrite } from '../ledger/sql-ledger-admin.ts'
 import { changeWrite } from './sql-change-log.ts'
 
 /*
