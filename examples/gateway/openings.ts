@@ -47,7 +47,7 @@ const STORES = [
   'answers',
   'ledger',
   'usage',
-  'kept',
+  'resources',
   'tasks',
   'tickets',
   'accounts',

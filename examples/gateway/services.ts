@@ -101,7 +101,11 @@ export function createServices(options: ServicesOptions) {
   const callLog = new CallLogWriter({ store: stores.calls, logger, keepEntriesMs: null })
   const entries = new SharedEntries(callLog)
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
-  const kept = new UpstreamResources({ store: stores.kept, logger, onStoreChange: watches.kept.onChange })
+  const kept = new UpstreamResources({
+    store: stores.resources,
+    logger,
+    onStoreChange: watches.resources.onChange,
+  })
 
   const videoLines = new LineAccess({ catalog, lines, region, ...routed(config.routing) })
   const video = videoEndpoints({

@@ -175,7 +175,7 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
         return { ...passing, code: 'upstream_error', fault: 'line' }
       return invalid
     case 404:
-      if (namesOwnThing(error)) return invalid
+      if (namesOwnResource(error)) return invalid
       return {
         ...passing,
         code: 'upstream_error',
@@ -254,7 +254,7 @@ const OWN_THING =
 const OWN_ID = /\b(?:file|vs|thread|cntr|resp|conv|msg|rs|item|asst|batch|pmpt|upload)[-_]\w/i
 
 /** Whether a 404 is about something that the request names. */
-function namesOwnThing(error: UpstreamError): boolean {
+function namesOwnResource(error: UpstreamError): boolean {
   if (saysModelUnknown(error)) return false
   if (error.param !== undefined && error.param !== 'model') return true
   if (/^\W*model\b/i.test(error.message)) return false

@@ -276,11 +276,11 @@ const LIMIT = 64 * 1024
 
 it('JSON that is read before it is passed on has the budget of its key and of the process', async (t) => {
   const [one] = await twoUpstreams(t)
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const rules = [{ path: '/v1/odd/*rest', lines: ['line-0'] }]
   const bodies = { bodyLimitBytes: LIMIT, bodyBudgetBytes: 2.5 * LIMIT }
-  const gateway = await forwardGateway(t, { lines: [one.url], rules, kept, bodies })
+  const gateway = await forwardGateway(t, { lines: [one.url], rules, resources, bodies })
   const body = JSON.stringify({ filler: 'x'.repeat(LIMIT - 13) })
   assert.equal(body.length, LIMIT)
   /** Sends all of a body but its last bytes. */

@@ -174,7 +174,7 @@ export interface Tables extends WebhookTables {
   budget_holds: BudgetHoldsTable
   video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
-  kept_things: UpstreamResourcesTable
+  upstream_resources: UpstreamResourcesTable
   line_switches: LineSwitchesTable
   rest_lifts: RestLiftsTable
   operators: OperatorsTable
