@@ -345,7 +345,7 @@ export interface BudgetNoticesTable {
   subject: string
   data: string
   /** 1: it is recorded, or one like it was. It stays with its wallet, so that it is recorded once. */
-  told: number
+  sent: number
 }
 
 /**

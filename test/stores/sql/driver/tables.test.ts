@@ -11,7 +11,7 @@ const TABLES = [
   'admin_changes: id text*, at bigint!, actor text!, action text!, subject text!, before text, after text!',
   'answers: id text*, part integer*, bytes bytea!',
   'budget_holds: request_id text*, wallet text*, amount bigint!',
-  'budget_notices: id text*, wallet text!, amount bigint!, type text!, subject text!, data text!, told integer!',
+  'budget_notices: id text*, wallet text!, amount bigint!, type text!, subject text!, data text!, sent integer!',
   'budgets: id text*, account text!, key text, user text, tag text, amount bigint!, period text!, timezone text!, hard integer!, soft text!, created_at bigint!, version bigint!, deleted integer!',
   'call_labels: label text*, id text*',
   'calls: id text*, account text, key text, model text, status integer!, error_code text, created_at bigint!, entry text!, response_body text',

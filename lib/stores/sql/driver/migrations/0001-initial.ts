@@ -261,7 +261,7 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       type ${text} not null,
       subject ${text} not null,
       data ${text} not null,
-      told integer not null
+      sent integer not null
     )`,
     'create index budget_notices_by_wallet on budget_notices (wallet)',
     `create table budget_holds (
