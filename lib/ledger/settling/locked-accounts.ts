@@ -33,7 +33,7 @@ export class LockedAccounts {
   readonly #locked = new Map<string, LockedAccount>()
   /** Lanes whose turn it is not yet. */
   readonly #line = new Set<SettlementLane>()
-  #looksAgain = false
+  #willRecheck = false
 
   constructor(deps: LockedAccountsDeps) {
     this.#deps = deps
@@ -169,16 +169,16 @@ export class LockedAccounts {
     const waiting = ages.filter((age) => age >= distanceMs && age < lateMs)
     if (waiting.length < AT_ONCE && ages.length < AT_MOST) return true
     this.#line.add(asking)
-    this.#lookAgain()
+    this.#recheck()
     return false
   }
 
   /** Lanes that get no answer free nothing by an end: after a while they no longer count. */
-  #lookAgain(): void {
-    if (this.#looksAgain) return
-    this.#looksAgain = true
+  #recheck(): void {
+    if (this.#willRecheck) return
+    this.#willRecheck = true
     this.#deps.clock.after(this.#deps.times.lateMs, () => {
-      this.#looksAgain = false
+      this.#willRecheck = false
       this.#next()
     })
   }
@@ -207,7 +207,7 @@ export class LockedAccounts {
       lane.handSoon()
       break
     }
-    if (this.#line.size > 0) this.#lookAgain()
+    if (this.#line.size > 0) this.#recheck()
   }
 
   /** A lock of a moment is no news. */

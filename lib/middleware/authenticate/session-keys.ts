@@ -44,7 +44,7 @@ export class SessionKeys implements KeyWatch {
     const session: Session = { call, end, place: this.#sessions.length }
     this.#sessions.push(session)
     call.onEnd('key watch', () => this.#leave(session))
-    this.#timer ??= setTimeout(() => void this.#look(), POLL_MS).unref()
+    this.#timer ??= setTimeout(() => void this.#checkKeys(), POLL_MS).unref()
   }
 
   #leave(session: Session): void {
@@ -57,7 +57,7 @@ export class SessionKeys implements KeyWatch {
     last.place = place
   }
 
-  async #look(): Promise<void> {
+  async #checkKeys(): Promise<void> {
     const hashes = new Set<string>()
     for (const { call } of this.#sessions) if (call.secretHash !== null) hashes.add(call.secretHash)
     const answered = hashes.size > 0 && (await this.#ask([...hashes]))
@@ -66,7 +66,7 @@ export class SessionKeys implements KeyWatch {
       if (session.place >= 0 && hashes.has(session.call.secretHash ?? '')) this.#endIfOver(session, answered)
     }
     this.#timer =
-      this.#sessions.length === 0 ? undefined : setTimeout(() => void this.#look(), POLL_MS).unref()
+      this.#sessions.length === 0 ? undefined : setTimeout(() => void this.#checkKeys(), POLL_MS).unref()
   }
 
   #endIfOver(session: Session, answered: boolean): void {

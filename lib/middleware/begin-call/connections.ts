@@ -83,7 +83,7 @@ const MARGIN = OTHER_DESCRIPTORS / 2
 const FIRST_REQUEST_MS = 1000
 /** How long connections to be closed are not looked for again when there were none. */
 const NO_ROOM_MS = 100
-const LOOK_MS = 1000
+const CHECK_INTERVAL_MS = 1000
 /** So much of a body, or its rest, has to come in so many looks. */
 const PART_BYTES = 16 * 1024
 const PART_LOOKS = 15
@@ -119,7 +119,7 @@ export class Connections {
     checkOptions('Connections', options, RULES)
     this.#most = options.most ?? mostConnections()
     this.#uploadsPerKey = options.uploadsPerKey ?? 100
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
+    this.#timer = setInterval(() => this.#checkConnections(), CHECK_INTERVAL_MS).unref()
   }
 
   /**
@@ -346,7 +346,7 @@ export class Connections {
   }
 
   /** Looks are counted, and not the time: what comes shows only while this process runs, which can be stopped. */
-  #look(): void {
+  #checkConnections(): void {
     for (const connection of this.#all.values()) {
       noteProgress(connection.socket, connection.progress)
       if (connection.req?.complete && !connection.res) noteWhole(connection)
