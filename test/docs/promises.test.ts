@@ -53,7 +53,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
   ],
   'Secrets stay secret': [
     'middleware/forward/upstream-credentials',
-    'routing/upstream-words',
+    'routing/redact-upstream-text',
     'system/hardening/secrets',
     'system/hardening/key-lookups',
     'management/operators/wrong-tokens',

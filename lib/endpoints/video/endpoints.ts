@@ -120,7 +120,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   }
   const newTrace = () => lines.pinnedTrace()
   const service = new TaskService({ tasks, clients: clients.of, newTrace, logger })
-  const downloads = new Downloads((line) => lines.wireTo(line))
+  const downloads = new Downloads((line) => lines.transportTo(line))
   const content = new VideoContent({ service, lines, downloads, signer, publicOrigin })
   const sources = new WeakMap<Request, VideoTask>()
 

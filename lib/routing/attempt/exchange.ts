@@ -6,7 +6,7 @@ import type { FinishReason } from '../../core/operations/index.ts'
 import { STOOD_STILL_MS } from '../../core/timing/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import { type AttemptEnd, type Failure, timedOut } from './failure.ts'
-import { promptless, type SentBody } from './promptless.ts'
+import { redactPrompt, type SentBody } from './redact-prompt.ts'
 
 export interface ExchangeTarget {
   readonly line: Line
@@ -223,7 +223,7 @@ export function attemptError({ error, retryable }: Failure, sent?: SentBody): At
   // An error that is not the request's fault concerns our own account, and quotes its names.
   const about = retryable ? undefined : sent
   // Names are read like messages: an upstream may put the prompt anywhere.
-  const kept = (text: string): string | null => (text === '' ? null : promptless(text, about))
+  const kept = (text: string): string | null => (text === '' ? null : redactPrompt(text, about))
   return {
     type: kept(type),
     code: kept(code),

@@ -77,7 +77,7 @@ export class BatchLines {
       body: null,
       idempotent: false,
     } as const
-    const exchange = new DispatchExchange(candidate, options, state.wire, Infinity)
+    const exchange = new DispatchExchange(candidate, options, state.transport, Infinity)
     const onAbort = (): void => exchange.abandon()
     if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort)

@@ -38,7 +38,7 @@ import {
   malformed,
   UnsentError,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfStatus } from '../../../routing/attempt/outcome.ts'
+import { failureOfStatus } from '../../../routing/attempt/classify-failure.ts'
 import { parseErrorBody } from '../../../routing/attempt/upstream-error.ts'
 import { upstreamRequest } from '../../../routing/attempt/upstream-request.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
@@ -160,7 +160,7 @@ export async function attemptOn(
   const { call, request, inbound } = routed
   const upstream = upstreamRequest(candidate, request, adapted, inbound)
   const { state } = candidate
-  const exchange = new DispatchExchange(candidate, upstream, state.wire, deadline, {
+  const exchange = new DispatchExchange(candidate, upstream, state.transport, deadline, {
     // Measured when it comes: the end of a long answer would be too late.
     onFirstByte: (ms) => state.observeFirstByte(ms),
   })

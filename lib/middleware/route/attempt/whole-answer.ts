@@ -12,7 +12,7 @@ import {
   malformed,
   unreadable,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfError } from '../../../routing/attempt/outcome.ts'
+import { failureOfError } from '../../../routing/attempt/classify-failure.ts'
 import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { DataCollector } from './json-digest.ts'
 import { knownUsage, type LineTerms, usageOfAnswer } from './metering.ts'

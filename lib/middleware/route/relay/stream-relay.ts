@@ -17,7 +17,7 @@ import {
   filteredAnswer,
   malformed,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfError } from '../../../routing/attempt/outcome.ts'
+import { failureOfError } from '../../../routing/attempt/classify-failure.ts'
 import { DeltaTemplate } from './delta-template.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 
