@@ -32,7 +32,7 @@ export class LockedAccounts {
   readonly #deps: LockedAccountsDeps
   readonly #locked = new Map<string, LockedAccount>()
   /** Lanes whose turn it is not yet. */
-  readonly #line = new Set<SettlementLane>()
+  readonly #queue = new Set<SettlementLane>()
   #willRecheck = false
 
   constructor(deps: LockedAccountsDeps) {
@@ -168,7 +168,7 @@ export class LockedAccounts {
     )
     const waiting = ages.filter((age) => age >= distanceMs && age < lateMs)
     if (waiting.length < AT_ONCE && ages.length < AT_MOST) return true
-    this.#line.add(asking)
+    this.#queue.add(asking)
     this.#recheck()
     return false
   }
@@ -202,12 +202,12 @@ export class LockedAccounts {
   }
 
   #next(): void {
-    for (const lane of this.#line) {
-      this.#line.delete(lane)
+    for (const lane of this.#queue) {
+      this.#queue.delete(lane)
       lane.handSoon()
       break
     }
-    if (this.#line.size > 0) this.#recheck()
+    if (this.#queue.size > 0) this.#recheck()
   }
 
   /** A lock of a moment is no news. */
