@@ -135,7 +135,7 @@ export function unavailable(
 
 function shutDetail(circuit: Circuit, account: string): string {
   if (circuit.stateFor(account) !== 'open') return 'half-open, and another call has the probe'
-  return circuit.isFollowing(account) ? 'open, as another process found' : 'open'
+  return circuit.isOpenedByPeer(account) ? 'open, as another process found' : 'open'
 }
 
 /** The most characters of a detail, which may quote the caller and is kept once for each line. */
