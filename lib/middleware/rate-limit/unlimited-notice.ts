@@ -31,12 +31,12 @@ export class UnlimitedNotice {
     this.#requests++
     if (this.#hasLevels && this.#requests < MANY) return
     this.#isSettled = true
-    const mend = demand
+    const advice = demand
       ? `no tokens were known of the first ${MANY} requests: mount readRequest before it, or give "tokens"`
       : this.#hasLevels
         ? `no level has applied to the first ${MANY} requests: check that "by" returns the subject, and the limits a number`
         : 'nobody is authenticated: mount authenticate before it, or give "levels"'
     const logger = quietLogger(this.#logger ?? call.logger)
-    logger.warn({ requestId: call.id }, `rateLimit: nothing is limited; ${mend}`)
+    logger.warn({ requestId: call.id }, `rateLimit: nothing is limited; ${advice}`)
   }
 }
