@@ -9,7 +9,7 @@ import {
 } from 'express-model-gateway'
 import { KeyUses } from 'express-model-gateway/admin'
 import { Connections } from 'express-model-gateway/begin-call'
-import { SharedEntries } from 'express-model-gateway/call-log'
+import { CoalescedEntries } from 'express-model-gateway/call-log'
 import type { Catalog } from 'express-model-gateway/catalog'
 import { Budgets } from 'express-model-gateway/ledger'
 import { UpstreamResources } from 'express-model-gateway/references'
@@ -99,7 +99,7 @@ export function createServices(options: ServicesOptions) {
   })
 
   const callLog = new CallLogWriter({ store: stores.calls, logger, keepEntriesMs: null })
-  const entries = new SharedEntries(callLog)
+  const entries = new CoalescedEntries(callLog)
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
   const kept = new UpstreamResources({
     store: stores.resources,
