@@ -47,9 +47,9 @@ import { CallerStream } from '../relay/caller-stream.ts'
 import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { DataCollector } from './json-digest.ts'
-import { type LeftAttempt, reasonsUnseen } from './left-usage.ts'
+import { type LeftAttempt, reasonsUnseen } from './abandoned-usage.ts'
 import { knownUsage, usageOfStream } from './metering.ts'
-import { contextOf, isConvertible, newReader } from './other-form.ts'
+import { contextOf, isConvertible, newReader } from './convert-answer.ts'
 import { readWholeAnswer } from './whole-answer.ts'
 
 /** A call that is routed, and where its answer goes. */

@@ -16,7 +16,7 @@ import { failureOfError } from '../../../routing/attempt/classify-failure.ts'
 import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { DataCollector } from './json-digest.ts'
 import { knownUsage, type LineTerms, usageOfAnswer } from './metering.ts'
-import { contextOf, looksLikeStream, newReader, readEvents } from './other-form.ts'
+import { contextOf, looksLikeStream, newReader, readEvents } from './convert-answer.ts'
 
 /** The reading of a whole answer of a line. */
 export type WholeAnswer =
