@@ -66,7 +66,7 @@ export class OwnedRequest {
     if (body.references.length > 0) await rule.resources.pin(call, body.references)
     const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.
-    if (owned.makes) await rule.resources.ready(call)
+    if (owned.createsResource) await rule.resources.ready(call)
     return owned
   }
 
@@ -109,7 +109,7 @@ export class OwnedRequest {
 
   /** Whether the first event of a successful answer must be read before it is sent: it names what was made. */
   mustReadEvent(type: string | undefined): boolean {
-    return this.makes && isEventStream(type)
+    return this.createsResource && isEventStream(type)
   }
 
   /**
@@ -120,7 +120,7 @@ export class OwnedRequest {
   async read(line: string, body: Buffer): Promise<void> {
     const json = parseJson(body.toString())
     const { kind = '' } = this.#resource ?? {}
-    const made: CreatedResource[] = this.makes ? resourcesMadeBy(json, kind) : filesNamedBy(json, kind)
+    const made: CreatedResource[] = this.createsResource ? resourcesMadeBy(json, kind) : filesNamedBy(json, kind)
     const tokens = kind === 'conversation' ? Math.ceil(this.body.bytes / BYTES_PER_TOKEN) : 0
     await this.#rule.resources.remember(
       this.#call,
@@ -140,12 +140,12 @@ export class OwnedRequest {
    * Whether the line does something of lasting effect with the request: it makes, changes, runs or deletes what it keeps. Its
    * caller pays for that whether it waits for the answer or not.
    */
-  get works(): boolean {
+  get hasLastingEffect(): boolean {
     return this.#resource !== undefined && !this.#isUpgrade && !isRead(this.#method)
   }
 
   /** Whether the request has a line make something. */
-  get makes(): boolean {
+  get createsResource(): boolean {
     const adds = this.#method === 'POST' || this.#method === 'PUT'
     return this.#resource !== undefined && this.#resource.id === undefined && adds
   }
@@ -153,7 +153,7 @@ export class OwnedRequest {
   get #readsAnswer(): boolean {
     if (this.#method === 'HEAD') return false
     const { kind = '', id, whole } = this.#resource ?? {}
-    if (this.makes) return true
+    if (this.createsResource) return true
     // A path below a resource may return the text of a caller: a file's content, or an item.
     return id !== undefined && namesFiles(kind) && (whole === true || this.#method === 'POST')
   }
