@@ -94,7 +94,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     const id = recordId(ownScope, call.method, path, key)
     const fingerprint = fingerprintOf(call.method, path, judgedContentOf(req, call))
 
-    if (warnsOfScope && isSomebody(req, call)) {
+    if (warnsOfScope && hasIdentity(req, call)) {
       warnsOfScope = false
       settings.logger.warn({ requestId: call.id }, SHARED_SCOPE)
     }
@@ -143,7 +143,7 @@ const SHARED_SCOPE =
   'idempotency: with "replay" and without "by" all callers share their keys: whoever sends the key and the content of another gets the answer of the other; give "by", such as (req) => req.user.id'
 
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
-function isSomebody({ headers }: Request, call: OpenCall): boolean {
+function hasIdentity({ headers }: Request, call: OpenCall): boolean {
   return !call.principal && (headers.authorization !== undefined || headers.cookie !== undefined)
 }
 
