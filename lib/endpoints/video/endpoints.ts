@@ -172,7 +172,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
       const logged = await calls?.list({ ids: [requestId], limit: 1 })
       return new GatewayError(logged?.entries[0]?.error_code ?? 'upstream_error', UNKNOWN_RESULT)
     },
-    signWith: (secret) => signer.use(secretsOf(secret)),
+    signWith: (secret) => signer.setSecrets(secretsOf(secret)),
     async close() {
       await Promise.all([downloads.close(), records.close()])
     },
