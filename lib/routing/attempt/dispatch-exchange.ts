@@ -246,10 +246,10 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
    */
   #wasDead(): boolean {
     if (!this.connection || this.status !== null || this.resent) return false
-    const { requests, hasSent, hasHeard } = this.connection
+    const { requests, hasSent, hasReceived } = this.connection
     // Undici also ends requests that wait for a connection at the moment at which it breaks.
     if (!this.#controller) return requests > 0
-    return requests > 1 && !hasSent && !hasHeard
+    return requests > 1 && !hasSent && !hasReceived
   }
 
   /** Sends the request once more, over a fresh connection. */

@@ -128,12 +128,12 @@ export function unavailable(
   const { restMs } = rest
   if (restMs > 0) return removal(line, 'resting', `asked to be left alone for another ${restMs} ms`)
   if (!state.circuit.admits(account))
-    return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
+    return removal(line, 'circuit_open', `${openDetail(state.circuit, account)}, for all models`)
   if (modelState.circuit.admits(account)) return undefined
-  return removal(line, 'circuit_open', shutDetail(modelState.circuit, account))
+  return removal(line, 'circuit_open', openDetail(modelState.circuit, account))
 }
 
-function shutDetail(circuit: Circuit, account: string): string {
+function openDetail(circuit: Circuit, account: string): string {
   if (circuit.stateFor(account) !== 'open') return 'half-open, and another call has the probe'
   return circuit.isOpenedByPeer(account) ? 'open, as another process found' : 'open'
 }
@@ -166,7 +166,7 @@ export function noCandidateError(
   if (!lastFilter) return new GatewayError('no_candidate')
   const [reason, code] = lastFilter
   if (reason === 'protocol' && untranslatable) return untranslatableMember(untranslatable)
-  const words = WORDS[reason]
+  const words = MESSAGES[reason]
   if (reason === 'context_window' && request)
     return new GatewayError(code, { reason: contextReason(request, widestOf(candidates, eliminated)) })
   return new GatewayError(code, {
@@ -190,7 +190,7 @@ function removedBy(reason: EliminationReason, eliminated: readonly Elimination[]
 const SEE_TRACE = 'The routing trace in the call log says what removed each line.'
 
 /** The messages to callers whose lines were removed for another reason than their provider constraint. */
-const WORDS: Readonly<Partial<Record<EliminationReason, string>>> = {
+const MESSAGES: Readonly<Partial<Record<EliminationReason, string>>> = {
   pinned: 'The line that keeps what this request names is not there any more. Send the request without it.',
   disabled: 'The lines that are left for this model are switched off. Choose another model.',
   protocol:
