@@ -13,7 +13,7 @@ import {
   walletsToChange,
 } from '../../../management/budgets/budget-store.ts'
 import { aDatabase, checkDatabase } from '../driver/database.ts'
-import { inTurn } from '../driver/row-locks.ts'
+import { lockNamedRow } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { BudgetsTable, Database } from '../driver/tables.ts'
 import { type Planned, writePlanned } from '../driver/write-together.ts'
@@ -64,7 +64,7 @@ function budgetWrites(...budgets: readonly ChangedBudget[]): RowWrite[] {
   const opened = budgets.filter(({ was }) => was === undefined)
   return [
     // So that none is missed behind a later number.
-    inTurn('budgets'),
+    lockNamedRow('budgets'),
     {
       statement: OPEN,
       rows: opened.map(({ id, account, key, tag, amount, period, timezone, hard, soft, created_at }) => [
