@@ -20,7 +20,7 @@ import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
 import type { ConfigMembers } from './config/served-config.ts'
 import type { WatchedStores } from './stores/stores.ts'
-import { logSigns } from './telemetry/sign-log.ts'
+import { logHealth } from './telemetry/health-log.ts'
 
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
@@ -75,7 +75,7 @@ export function createServices(options: ServicesOptions) {
       const { availability, failure } = lines.reading(line)
       return { id: line.id, down: availability === 'down', failure }
     })
-  const endSigns = logSigns(watchedLines, logger)
+  const endHealthLog = logHealth(watchedLines, logger)
   const watch = new WebhookWatch({
     outbox: stores.outbox,
     source: stores.watchSource,
@@ -161,7 +161,7 @@ export function createServices(options: ServicesOptions) {
     },
     /** Ends the connections to upstreams and writes what is queued. Call it when all calls have ended. */
     async close(): Promise<void> {
-      endSigns()
+      endHealthLog()
       lineModels.close()
       for (const polled of [switches, budgets, sharing]) polled?.close()
       await watch.close()
