@@ -16,9 +16,9 @@ import {
   unavailable,
   waitFor,
 } from './candidates/filters.ts'
+import { finalErrorOf } from './candidates/final-error.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
-import { finalErrorOf } from './candidates/final-error.ts'
 import { AttemptReport } from './lines/attempt-report.ts'
 
 /** The demands of a call on the lines that are tried for it. */

@@ -87,7 +87,8 @@ describe('the words that the trace keeps of an upstream’s text', () => {
 
   it('is no phrase: words that hold a sentence together are left out', () => {
     const phrases = ['I love you', 'my password is "open sesame"', 'tell me what it is that she said to him']
-    for (const phrase of phrases) assert.doesNotMatch(redactUpstreamText(phrase), /\b(?:I|is|my|it|that|you|to)\b/)
+    for (const phrase of phrases)
+      assert.doesNotMatch(redactUpstreamText(phrase), /\b(?:I|is|my|it|that|you|to)\b/)
   })
 
   const ROWS: readonly [string, string][] = [

@@ -265,7 +265,8 @@ class WatchedFiles {
   follow(paths: ReadonlySet<string>): void {
     for (const path of this.#paths) if (!paths.has(path)) unwatchFile(path, this.#onLook)
     for (const path of paths)
-      if (!this.#paths.has(path)) watchFile(path, { persistent: false, interval: CHECK_INTERVAL_MS }, this.#onLook)
+      if (!this.#paths.has(path))
+        watchFile(path, { persistent: false, interval: CHECK_INTERVAL_MS }, this.#onLook)
     this.#paths = paths
   }
 

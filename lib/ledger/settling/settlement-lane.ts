@@ -84,7 +84,10 @@ export class SettlementLane {
 
   /** Since when the oldest charge has waited. */
   get oldest(): number | undefined {
-    return this.#inFlight.reduce((oldest, { batch }) => earliest(batch[0]?.since, oldest), this.waiting.oldest)
+    return this.#inFlight.reduce(
+      (oldest, { batch }) => earliest(batch[0]?.since, oldest),
+      this.waiting.oldest,
+    )
   }
 
   /** Hands a charge over at once if the ledger is free and does not gather; queues it otherwise. */

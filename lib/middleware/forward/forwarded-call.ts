@@ -7,8 +7,8 @@ import { CallerDisconnect } from '../../routing/attempt/caller-disconnect.ts'
 import { type AttemptEnd, malformed } from '../../routing/attempt/failure.ts'
 import { pathOn } from '../../routing/attempt/upstream-path.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import { signedInTime } from '../../routing/credentials/signing-transport.ts'
 import type { LineSigner, SignedHeaders } from '../../routing/credentials/signer.ts'
+import { signedInTime } from '../../routing/credentials/signing-transport.ts'
 import type { AttemptContext, AttemptResult } from '../../routing/try-candidates.ts'
 import { holdsSecret, mayHoldSecret, readBegin } from './answer-secrets.ts'
 import { PaidMinutes, settleAtPrice } from './charges.ts'
@@ -74,7 +74,8 @@ export class ForwardedCall {
       if (!exchange || exchange.end) return
       // A relayed answer cannot be metered, so it is aborted at once. But the line finishes work of which it has the whole request:
       // its answer is charged, and names what was made.
-      const worksUnseen = forwarding.owned?.hasLastingEffect === true && exchange.uploaded && !exchange.committed
+      const worksUnseen =
+        forwarding.owned?.hasLastingEffect === true && exchange.uploaded && !exchange.committed
       const { totalMs: drainMs } = exchange.target.line.timeouts
       this.#disconnect = new CallerDisconnect({ onDisconnect: 'abort', drainMs }, exchange, worksUnseen)
     })

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
-import { contextReason, reasonOf } from './refusal-reason.ts'
-import { cappedWait, retryAfterOf } from './upstream-retry-after.ts'
-import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { redactUpstreamText } from './redact-upstream-text.ts'
+import { contextReason, reasonOf } from './refusal-reason.ts'
+import { errorIn, type UpstreamError } from './upstream-error.ts'
+import { cappedWait, retryAfterOf } from './upstream-retry-after.ts'
 
 /** Classifies an answer with a status other than 200, with whatever body came along. */
 export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
@@ -26,9 +26,17 @@ export function statusOfError(body: unknown): number {
   return statusNamedBy(errorIn(body))
 }
 
-function classify(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
+function classify(
+  status: number,
+  error: UpstreamError,
+  headers: IncomingHttpHeaders,
+  body: unknown,
+): Failure {
   const effective = effectiveStatus(status, error)
-  const failure = { ...classifyByStatus(effective, error, detailOf(status, error)), ...(hasWords(error) && { error }) }
+  const failure = {
+    ...classifyByStatus(effective, error, detailOf(status, error)),
+    ...(hasWords(error) && { error }),
+  }
   const refusedWithoutWork = (effective >= 400 && effective < 500) || effective === 503 || effective === 529
   if (failure.code === 'upstream_rate_limited')
     return { ...failure, refusedWithoutWork, retryAfterMs: retryAfterOf(headers, body) }
@@ -283,6 +291,8 @@ function wordsOf({ type, code, message }: UpstreamError): string {
 
 /** The upstream's text for the call log, as far as it is kept. */
 function detailOf(status: number, { type, code, message, param = '' }: UpstreamError): string {
-  const words = [type, code, param, message].map(redactUpstreamText).filter((text) => text !== '' && text !== '…')
+  const words = [type, code, param, message]
+    .map(redactUpstreamText)
+    .filter((text) => text !== '' && text !== '…')
   return words.length === 0 ? `status ${status}` : [...new Set(words)].join(': ')
 }

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { LineFailure, TimeoutPhase } from '../../core/call/index.ts'
-import type { UpstreamError } from './upstream-error.ts'
 import { redactUpstreamText } from './redact-upstream-text.ts'
+import type { UpstreamError } from './upstream-error.ts'
 
 /**
  * The cause of a failure: the line, for all its models, or the model on the line. All other failures are

@@ -5,10 +5,10 @@ import { isJsonObject, parseJson } from '../../core/json/index.ts'
 import { BodyCollector } from '../../core/memory/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import type { Transport } from '../lines/upstream-pool.ts'
+import { failureOfError, failureOfStatus, statusOfError } from './classify-failure.ts'
 import { DispatchExchange } from './dispatch-exchange.ts'
 import type { ExchangeTarget } from './exchange.ts'
 import { type AttemptEnd, type Failure, malformed, timedOut } from './failure.ts'
-import { failureOfError, failureOfStatus, statusOfError } from './classify-failure.ts'
 import { errorInPlaceOf } from './upstream-error.ts'
 import { pathOn } from './upstream-path.ts'
 import { lineHeaders } from './upstream-request.ts'
@@ -102,7 +102,8 @@ function failed(failure: Failure, lineFault: boolean) {
 
 /** Sends every request over a new connection, for requests that must not be sent twice. */
 function onlyFresh(transport: Transport): Transport {
-  const dispatchFresh: Transport['dispatchFresh'] = (options, handler) => transport.dispatchFresh(options, handler)
+  const dispatchFresh: Transport['dispatchFresh'] = (options, handler) =>
+    transport.dispatchFresh(options, handler)
   const signsAnew: Transport['signsAnew'] = (handler) => transport.signsAnew?.(handler) ?? false
   return { dispatch: dispatchFresh, dispatchFresh, signsAnew }
 }

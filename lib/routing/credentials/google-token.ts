@@ -31,7 +31,10 @@ export async function googleToken(
       const client = await auth.getClient()
       const { token } = await client.getAccessToken()
       const endsAt = client.credentials.expiry_date
-      return { value: tokenIn(token), livesMs: endsAt ? Math.max(1000, endsAt - Date.now()) : DEFAULT_LIFETIME_MS }
+      return {
+        value: tokenIn(token),
+        livesMs: endsAt ? Math.max(1000, endsAt - Date.now()) : DEFAULT_LIFETIME_MS,
+      }
     })
   } catch (error) {
     throw refusalIn(error) ?? unreachable(error)

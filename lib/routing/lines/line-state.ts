@@ -1,12 +1,12 @@
 import { type CircuitSettings, type Line, upstreamName } from '../../core/catalog/index.ts'
 import { signerOf } from '../credentials/line-signer.ts'
-import { SigningTransport } from '../credentials/signing-transport.ts'
 import type { LineSigner } from '../credentials/signer.ts'
+import { SigningTransport } from '../credentials/signing-transport.ts'
 import { FailureStreak, isInUse } from './availability.ts'
 import { Circuit } from './circuit.ts'
 import { RecentCounts } from './recent-counts.ts'
 import { Rest } from './rest.ts'
-import { UpstreamPool, type Transport } from './upstream-pool.ts'
+import { type Transport, UpstreamPool } from './upstream-pool.ts'
 
 /** The time constant of measurements: after it a measurement weighs 1/e. */
 const DECAY_MS = 10_000

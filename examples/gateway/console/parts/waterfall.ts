@@ -60,7 +60,12 @@ function eliminatedRow({ line, model, reason, detail }: Elimination, session: Se
   )
 }
 
-function attemptRow({ attempt, at }: TimedAttempt, number: number, span: number, session: Session): HTMLElement {
+function attemptRow(
+  { attempt, at }: TimedAttempt,
+  number: number,
+  span: number,
+  session: Session,
+): HTMLElement {
   const {
     line,
     model,

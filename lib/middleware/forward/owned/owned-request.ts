@@ -120,7 +120,9 @@ export class OwnedRequest {
   async read(line: string, body: Buffer): Promise<void> {
     const json = parseJson(body.toString())
     const { kind = '' } = this.#resource ?? {}
-    const made: CreatedResource[] = this.createsResource ? resourcesMadeBy(json, kind) : filesNamedBy(json, kind)
+    const made: CreatedResource[] = this.createsResource
+      ? resourcesMadeBy(json, kind)
+      : filesNamedBy(json, kind)
     const tokens = kind === 'conversation' ? Math.ceil(this.body.bytes / BYTES_PER_TOKEN) : 0
     await this.#rule.resources.remember(
       this.#call,
