@@ -117,7 +117,7 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
       unresolved: services.video.unresolved,
       onStoreChange: watches.idempotency.onChange,
     }),
-    references: references({ kept }),
+    references: references({ resources: kept }),
     rateLimit: rateLimit({ store: stores.limits, onStoreError, tokens }),
     billingGuard: billingGuard({ pool, catalog, budgets }),
     route: live.following('routing', (routing) =>
@@ -185,7 +185,13 @@ export function assemble(parts: GatewayParts): Assembly {
   // Beside it: stored responses, videos, what callers look up, and what is passed on unread.
   const limitOfLookups = limitLookups({ store: stores.limits, onStoreError, lookupsPerMinute })
   app.use(LOOKUP_PATHS, limitOfLookups)
-  app.all(STORED_RESPONSE_PATH, unlessLookup(rateLimit), storedResponse({ kept, catalog }), guards, route)
+  app.all(
+    STORED_RESPONSE_PATH,
+    unlessLookup(rateLimit),
+    storedResponse({ resources: kept, catalog }),
+    guards,
+    route,
+  )
   const readVideo = readRequest({ ...bodies, operation: video.operationOf })
   app.post(
     VIDEO_CREATE_PATHS,

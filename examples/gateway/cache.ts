@@ -21,7 +21,7 @@ export function modelCache({
 }: ModelCacheOptions): CacheHandler {
   const onHit = Router()
   onHit.use(countRequest({ store: stores.limits, onStoreError }))
-  onHit.use(payHit(billingGuard({ pool, budgets, reserve: (_req, call) => hitPriceOf(call) })))
+  onHit.use(chargeHit(billingGuard({ pool, budgets, reserve: (_req, call) => hitPriceOf(call) })))
   return cache({
     ttl: (_req, { request }) => request?.model.cache?.ttlMs,
     ...(stores.cache && { store: stores.cache }),
@@ -56,8 +56,8 @@ function hitPriceOf({ request }: Call): bigint {
 }
 
 /** Charges an answer from the cache, if it has a price. */
-function payHit(billing: RequestHandler): RequestHandler {
-  return function payHit(req, res, next) {
+function chargeHit(billing: RequestHandler): RequestHandler {
+  return function chargeHit(req, res, next) {
     const call = callOf(req)
     const price = hitPriceOf(call)
     if (price === 0n) return next()

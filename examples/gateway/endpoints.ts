@@ -101,7 +101,17 @@ export function passThrough(rules: LoadedConfig['passThrough'], options: PassThr
       },
       limit,
       billingGuard({ pool, ...(budgets && { budgets }), reserve: () => most }),
-      forward({ catalog, rule, lines, region, strategy, maxAttempts, kept, bodyLimitBytes, bodyBudgetBytes }),
+      forward({
+        catalog,
+        rule,
+        lines,
+        region,
+        strategy,
+        maxAttempts,
+        resources: kept,
+        bodyLimitBytes,
+        bodyBudgetBytes,
+      }),
     )
   }
   return router

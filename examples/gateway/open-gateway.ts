@@ -1,6 +1,6 @@
 import { ConfigError, type Logger } from 'express-model-gateway'
 import { type Assembly, assemble } from './app.ts'
-import { TakeOver } from './config/config-authority.ts'
+import { ConfigSync } from './config/config-sync.ts'
 import type { ObservabilitySettings, ProviderSettings } from './config/environment.ts'
 import { loadOptional, missingPackages, startable } from './config/packages.ts'
 import { membersOf, type ServedConfig } from './config/served-config.ts'
@@ -91,9 +91,9 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const answers = options.redisUrl === undefined ? undefined : await openCacheStore(options.redisUrl)
   if (answers) opened.push(() => answers.close())
 
-  const takeOver = new TakeOver(config, { stores, logger, logs: () => peers?.logsForAll ?? true })
-  opened.push(() => takeOver.close())
-  await takeOver.start(config)
+  const configSync = new ConfigSync(config, { stores, logger, logs: () => peers?.logsForAll ?? true })
+  opened.push(() => configSync.close())
+  await configSync.start(config)
   const members = membersOf(config)
 
   const readiness = new Readiness(async () => {
@@ -120,7 +120,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     },
     ledgerTimes: { ...(stallMs !== undefined && { stallMs }), ...(confirmMs !== undefined && { confirmMs }) },
     readiness,
-    authority: takeOver.authority,
+    authority: configSync.authority,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),
   })
   opened.push(() => assembly.close())
@@ -135,7 +135,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     reload(next) {
       if (closing) return Promise.resolve()
       assembly.adopt(membersOf(next))
-      return takeOver.adopt(next)
+      return configSync.adopt(next)
     },
     async close() {
       closing = true

@@ -54,7 +54,7 @@ const STORES = [
   'answers',
   'ledger',
   'usage',
-  'kept',
+  'resources',
   'tasks',
   'tickets',
   'accounts',

@@ -9,7 +9,7 @@ import {
 } from 'express-model-gateway'
 import { KeyUses } from 'express-model-gateway/admin'
 import { Connections } from 'express-model-gateway/begin-call'
-import { SharedEntries } from 'express-model-gateway/call-log'
+import { CoalescedEntries } from 'express-model-gateway/call-log'
 import type { Catalog } from 'express-model-gateway/catalog'
 import { Budgets } from 'express-model-gateway/ledger'
 import { UpstreamResources } from 'express-model-gateway/references'
@@ -20,7 +20,7 @@ import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import { LiveConfig } from './config/reload.ts'
 import type { ConfigMembers } from './config/served-config.ts'
 import type { WatchedStores } from './stores/stores.ts'
-import { logSigns } from './telemetry/sign-log.ts'
+import { logHealth } from './telemetry/health-log.ts'
 
 /** The options of the services. */
 export interface ServicesOptions extends WatchedStores {
@@ -75,7 +75,7 @@ export function createServices(options: ServicesOptions) {
       const { availability, failure } = lines.reading(line)
       return { id: line.id, down: availability === 'down', failure }
     })
-  const endSigns = logSigns(watchedLines, logger)
+  const endHealthLog = logHealth(watchedLines, logger)
   const watch = new WebhookWatch({
     outbox: stores.outbox,
     source: stores.watchSource,
@@ -99,9 +99,13 @@ export function createServices(options: ServicesOptions) {
   })
 
   const callLog = new CallLogWriter({ store: stores.calls, logger, keepEntriesMs: null })
-  const entries = new SharedEntries(callLog)
+  const entries = new CoalescedEntries(callLog)
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
-  const kept = new UpstreamResources({ store: stores.kept, logger, onStoreChange: watches.kept.onChange })
+  const kept = new UpstreamResources({
+    store: stores.resources,
+    logger,
+    onStoreChange: watches.resources.onChange,
+  })
 
   const videoLines = new LineAccess({ catalog, lines, region, ...routed(config.routing) })
   const video = videoEndpoints({
@@ -157,7 +161,7 @@ export function createServices(options: ServicesOptions) {
     },
     /** Ends the connections to upstreams and writes what is queued. Call it when all calls have ended. */
     async close(): Promise<void> {
-      endSigns()
+      endHealthLog()
       lineModels.close()
       for (const polled of [switches, budgets, sharing]) polled?.close()
       await watch.close()

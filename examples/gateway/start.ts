@@ -37,7 +37,7 @@ import { runWorker } from './workers/worker.ts'
 const SAME_SIGNAL_MS = 1000
 /** How long a start goes on after a signal, and how often it is looked at. */
 const START_ENDS_WITHIN_MS = 3000
-const LOOK_MS = 20
+const CHECK_INTERVAL_MS = 20
 
 /** The gateway in one process or in several. */
 interface Running {
@@ -204,7 +204,7 @@ function startingGateway(running: () => Running | undefined): Starting {
     kill: () => {},
     async stop() {
       const until = performance.now() + START_ENDS_WITHIN_MS
-      while (!running() && performance.now() < until) await sleep(LOOK_MS)
+      while (!running() && performance.now() < until) await sleep(CHECK_INTERVAL_MS)
       return running()?.stop() ?? true
     },
   }

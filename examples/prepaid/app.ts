@@ -16,7 +16,7 @@ import {
 } from 'express-model-gateway'
 import { adminAccess } from 'express-model-gateway/admin'
 import { formatAmount, isAmount, parseAmount } from 'express-model-gateway/catalog'
-import { accountWallet, type LedgerBooks } from 'express-model-gateway/ledger'
+import { accountWallet, type LedgerAdmin } from 'express-model-gateway/ledger'
 import { encodePng } from '../gateway/demo-models/png.ts'
 import { drawTile, mostSteps, readTile, TILE_SIZE } from './tile.ts'
 
@@ -27,7 +27,7 @@ export interface AppOptions {
   /** The pool that pays for calls. */
   pool: LeasePool
   /** Deposits and balances of the same ledger. */
-  books: LedgerBooks
+  books: LedgerAdmin
   /** The operator's token for deposits; without it there are no deposits. */
   adminToken: string | undefined
 }

@@ -6,7 +6,7 @@ export type {
   LeaseAnswer,
   LeaseChange,
   Ledger,
-  LedgerBooks,
+  LedgerAdmin,
   LedgerCheck,
   OpenLease,
   RestoredLedger,

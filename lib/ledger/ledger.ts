@@ -210,7 +210,7 @@ export interface WalletStatement extends WalletState {
   readonly overrun: bigint
 }
 
-/** The result of {@link LedgerBooks.check}: sums over all accounts, and a description of each violated rule. */
+/** The result of {@link LedgerAdmin.check}: sums over all accounts, and a description of each violated rule. */
 export interface LedgerCheck {
   readonly violations: readonly string[]
   readonly accounts: number
@@ -242,7 +242,7 @@ export interface RestoredLedger {
 export type DepositResult = 'deposited' | 'known' | 'conflict'
 
 /** The operations of a ledger for operators. */
-export interface LedgerBooks {
+export interface LedgerAdmin {
   /**
    * Adds to an account's balance, or takes from it if the amount is negative, once per reference. Opens a prepaid wallet
    * if there is none.

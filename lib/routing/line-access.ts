@@ -23,7 +23,7 @@ import {
   routingSettings,
 } from './candidates/routing-options.ts'
 import { LineRegistry } from './lines/line-registry.ts'
-import type { Wire } from './lines/upstream-pool.ts'
+import type { Transport } from './lines/upstream-pool.ts'
 import { newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
@@ -132,9 +132,9 @@ export class LineAccess {
     return { url: line.origin + pathOn(line, path), headers: lineHeaders(line, { accept: '*/*' }) }
   }
 
-  /** Returns the wire that sends requests to a line, with the credentials that `address` cannot return. */
-  wireTo(line: Line): Wire {
-    return this.#registry.stateOf(line).wire
+  /** Returns the transport that sends requests to a line, with the credentials that `address` cannot return. */
+  transportTo(line: Line): Transport {
+    return this.#registry.stateOf(line).transport
   }
 
   /**
@@ -186,12 +186,12 @@ function endOf(outcome: SubmitOutcome, failed: Failure | undefined): AttemptEnd 
   if (outcome.kind === 'accepted') return { kind: 'served' }
   const elsewhere = outcome.next === true
   const code = codeOf(outcome)
-  const { fault, cheap = false } = failed ?? malformed('')
+  const { fault, refusedWithoutWork = false } = failed ?? malformed('')
   const failure: Failure = {
     code,
     retryable: elsewhere,
     fault: code === 'internal_error' ? null : fault,
-    cheap,
+    refusedWithoutWork,
     detail: outcome.detail ?? null,
     retryAfterMs: outcome.retryAfterMs,
     param: outcome.param,

@@ -16,9 +16,9 @@ import {
   unavailable,
   waitFor,
 } from './candidates/filters.ts'
+import { finalErrorOf } from './candidates/final-error.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
-import { verdict } from './candidates/verdict.ts'
 import { AttemptReport } from './lines/attempt-report.ts'
 
 /** The demands of a call on the lines that are tried for it. */
@@ -199,7 +199,7 @@ export async function tryModel<End extends AttemptEnd>(
     const removed = eliminated.slice(before)
     const restMs = waitFor('resting', candidates, removed, account)
     if (failures.length > 0) {
-      const error = verdict(failures, asked.request?.body ?? UNREAD_BODY, restMs)
+      const error = finalErrorOf(failures, asked.request?.body ?? UNREAD_BODY, restMs)
       return { error, failures, elsewhere, restMs }
     }
     // A strategy may leave out candidates. Had others not been removed, it might have taken one of these.

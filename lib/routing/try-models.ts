@@ -1,8 +1,8 @@
 import { type CallRequest, type OpenCall, type RoutingTrace, requestFor } from '../core/call/index.ts'
 import type { GatewayError } from '../core/errors/index.ts'
 import type { AttemptEnd } from './attempt/failure.ts'
+import { finalErrorOf } from './candidates/final-error.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
-import { verdict } from './candidates/verdict.ts'
 import {
   type DecidingAttempt,
   isRefusal,
@@ -87,7 +87,8 @@ function refusalOf(refusals: readonly ModelRefusal[], { body }: CallRequest): Ga
   const temporary = refusals.filter(isTemporary)
   const failures = temporary.flatMap(({ failures }) => failures)
   const rests = temporary.flatMap(({ restMs }) => restMs ?? [])
-  if (failures.length > 0) return verdict(failures, body, rests.length > 0 ? Math.min(...rests) : undefined)
+  if (failures.length > 0)
+    return finalErrorOf(failures, body, rests.length > 0 ? Math.min(...rests) : undefined)
   const deciding = temporary[0] ?? refusals.find(({ failures }) => failures.length > 0) ?? first
   return deciding.error
 }

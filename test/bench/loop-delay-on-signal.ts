@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs'
 
-const LOOK_MS = 1
+const CHECK_INTERVAL_MS = 1
 
 let longest = 0
 let last = threadMs()
@@ -12,7 +12,7 @@ setInterval(() => {
   const now = threadMs()
   longest = Math.max(longest, now - last)
   last = now
-}, LOOK_MS).unref()
+}, CHECK_INTERVAL_MS).unref()
 
 process.on('SIGUSR2', () => {
   writeFileSync(`${process.env.LOOP_DELAY}`, String(longest))

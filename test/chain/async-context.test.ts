@@ -76,7 +76,7 @@ const MIDDLEWARES: Record<string, { handlers: RequestHandler[]; body?: string; s
   idempotency: { handlers: [idempotency()] },
   'idempotency, a late store': { handlers: [idempotency({ store: late(new MemoryIdempotencyStore()) })] },
   references: {
-    handlers: [readRequest({ catalog }), references({ kept: new UpstreamResources() })],
+    handlers: [readRequest({ catalog }), references({ resources: new UpstreamResources() })],
     body: chat('hi'),
   },
   rateLimit: { handlers: [rateLimit({ levels })] },

@@ -5,7 +5,7 @@ import {
   keyWallet,
   type LeaseChange,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   type Settlement,
   type WalletId,
   type WalletStatement,
@@ -15,7 +15,7 @@ import type { IdempotencyStore } from '../../lib/middleware/idempotency/index.ts
 
 /** A ledger to try, further handles of it as other processes would have, and how to be done with it. */
 export interface LedgerUnderTest {
-  readonly ledgers: readonly [Ledger & LedgerBooks, ...(Ledger & LedgerBooks)[]]
+  readonly ledgers: readonly [Ledger & LedgerAdmin, ...(Ledger & LedgerAdmin)[]]
   /** Where its settlements complete claims and write log entries. */
   readonly records?: { readonly claims: IdempotencyStore; readonly calls: CallStore }
   close(): Promise<void>
@@ -29,14 +29,14 @@ export function fresh(what: string): string {
 }
 
 /** A prepaid account with a balance; its id. */
-export async function prepaid(ledger: LedgerBooks, balance: bigint): Promise<string> {
+export async function prepaid(ledger: LedgerAdmin, balance: bigint): Promise<string> {
   const account = fresh('acme')
   await ledger.deposit(account, balance, 'opening', 1)
   return account
 }
 
 /** A key with a quota, or without one; its id. */
-export async function keyOf(ledger: LedgerBooks, quota?: bigint): Promise<string> {
+export async function keyOf(ledger: LedgerAdmin, quota?: bigint): Promise<string> {
   const key = fresh('key')
   await ledger.setLimit(keyWallet(key), quota === undefined ? { limited: false } : { limited: true, quota })
   return key
@@ -89,23 +89,23 @@ export function draw(lease: string, wallet: WalletId, amount: bigint): Draw {
 }
 
 /** A wallet that must be there. */
-export async function statement(ledger: LedgerBooks, wallet: WalletId): Promise<WalletStatement> {
+export async function statement(ledger: LedgerAdmin, wallet: WalletId): Promise<WalletStatement> {
   const [found] = await ledger.wallets([wallet])
   assert.ok(found, `${wallet} should be there`)
   return found
 }
 
 /** The figures of an account's wallet: funds, spent, leased, overrun. */
-export async function figures(ledger: LedgerBooks, account: string): Promise<bigint[]> {
+export async function figures(ledger: LedgerAdmin, account: string): Promise<bigint[]> {
   return figuresOf(ledger, accountWallet(account))
 }
 
-export async function figuresOf(ledger: LedgerBooks, wallet: WalletId): Promise<bigint[]> {
+export async function figuresOf(ledger: LedgerAdmin, wallet: WalletId): Promise<bigint[]> {
   const { funds, spent, leased, overrun } = await statement(ledger, wallet)
   return [funds, spent, leased, overrun]
 }
 
 /** Nothing that the ledger says of itself is wrong. */
-export async function assertSound(ledger: LedgerBooks): Promise<void> {
+export async function assertSound(ledger: LedgerAdmin): Promise<void> {
   assert.deepEqual((await ledger.check()).violations, [])
 }

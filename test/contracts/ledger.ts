@@ -1,6 +1,6 @@
 import { before, describe } from 'node:test'
 import { cleaningUp } from '../support/clean-up.ts'
-import { booksContract } from './ledger-books.ts'
+import { adminContract } from './ledger-admin.ts'
 import { leasesContract } from './ledger-leases.ts'
 import { modelContract } from './ledger-model.ts'
 import type { LedgerUnderTest } from './ledger-money.ts'
@@ -31,7 +31,7 @@ export function ledgerContract(
     sweepsContract(() => tested)
     settlementsContract(() => tested)
     recordsContract(() => tested)
-    booksContract(() => tested)
+    adminContract(() => tested)
     modelContract(() => tested, runs)
   })
 }

@@ -8,7 +8,7 @@ import type {
   VideoFacts,
   VideoTask,
 } from '../../lib/endpoints/video/index.ts'
-import { accountWallet, keyWallet, type Ledger, type LedgerBooks } from '../../lib/ledger/index.ts'
+import { accountWallet, keyWallet, type Ledger, type LedgerAdmin } from '../../lib/ledger/index.ts'
 import { taskIdOf } from '../../lib/ledger/tasks/task.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import type { IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
@@ -17,7 +17,7 @@ import { figuresOf, keyOf, prepaid } from './ledger-money.ts'
 /** A store to try, further handles of it as other processes would have, and what it works with. */
 export interface TasksUnderTest {
   readonly stores: readonly [TaskStore, ...TaskStore[]]
-  readonly ledger: Ledger & LedgerBooks
+  readonly ledger: Ledger & LedgerAdmin
   readonly claims: IdempotencyStore
   readonly calls: CallStore
   close(): Promise<void>

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import { newRequestId } from '../../lib/core/call/index.ts'
 import type { UsageQuery, UsageStore } from '../../lib/core/usage/index.ts'
-import type { Ledger, LedgerBooks } from '../../lib/ledger/index.ts'
+import type { Ledger, LedgerAdmin } from '../../lib/ledger/index.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import {
   at,
@@ -22,7 +22,7 @@ const ACCOUNTS = ['minutes-acme', 'minutes-globex']
 
 /** The parts that count usage, and the store that reads it. */
 interface CountedUsage {
-  readonly ledgers: readonly [Ledger & LedgerBooks, ...unknown[]]
+  readonly ledgers: readonly [Ledger & LedgerAdmin, ...unknown[]]
   readonly calls: CallStore
   readonly usage: UsageStore
 }

@@ -10,7 +10,7 @@ import {
   type UsageRow,
   type UsageStore,
 } from '../../lib/core/usage/index.ts'
-import type { Ledger, LedgerBooks, Settlement } from '../../lib/ledger/index.ts'
+import type { Ledger, LedgerAdmin, Settlement } from '../../lib/ledger/index.ts'
 import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { usageByMinute } from './usage-by-minute.ts'
@@ -33,7 +33,7 @@ import { usageOfFreeCalls } from './usage-of-free-calls.ts'
 
 /** The ledgers and call stores that count usage, as two processes have them, and the store that reads it. */
 export interface UsageUnderTest {
-  readonly ledgers: readonly [Ledger & LedgerBooks, ...(Ledger & LedgerBooks)[]]
+  readonly ledgers: readonly [Ledger & LedgerAdmin, ...(Ledger & LedgerAdmin)[]]
   readonly calls: CallStore
   readonly usage: UsageStore
   close(): Promise<void>

@@ -33,7 +33,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
   'Lists, logs and refusals are bounded': [
     'core/json-api/lists',
     'system/hardening/nothing-kept',
-    'middleware/call-log/shared-entries',
+    'middleware/call-log/coalesced-entries',
   ],
   'One account harms no other': [
     'routing/circuit-scenarios',
@@ -53,7 +53,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
   ],
   'Secrets stay secret': [
     'middleware/forward/upstream-credentials',
-    'routing/upstream-words',
+    'routing/redact-upstream-text',
     'system/hardening/secrets',
     'system/hardening/key-lookups',
     'management/operators/wrong-tokens',

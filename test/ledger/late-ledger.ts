@@ -3,7 +3,7 @@ import {
   type LeaseAnswer,
   type LeaseChange,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   type LedgerCheck,
   MemoryLedger,
   type MemoryLedgerOptions,
@@ -15,7 +15,7 @@ import {
 } from '../../lib/ledger/index.ts'
 
 /** A ledger whose commits a test lets through when it wants. */
-export class LateLedger implements Ledger, LedgerBooks {
+export class LateLedger implements Ledger, LedgerAdmin {
   readonly settlesRecords = false
   readonly #ledger: MemoryLedger
   readonly #held: (() => void)[] = []

@@ -23,8 +23,8 @@ const tenSecondsOf = (rate: number): bigint => BigInt(Math.round(rate * 10))
 describe('the amount that a process should hold of a wallet', () => {
   it('is nothing before the first call', () => {
     const policy = new TopUpPolicy(0)
-    assert.equal(policy.lacks(0n), 0n)
-    assert.equal(policy.lacks(5n), 0n)
+    assert.equal(policy.missing(0n), 0n)
+    assert.equal(policy.missing(5n), 0n)
   })
 
   it('is four calls such as the last, asked for once more than a quarter of it is missing', () => {
@@ -32,7 +32,7 @@ describe('the amount that a process should hold of a wallet', () => {
     policy.admitted(90n, 0n, 0n)
     policy.admitted(10n, 0n, 0n)
     assert.deepEqual(
-      [0n, 29n, 30n, 40n, 41n].map((granted) => policy.lacks(granted)),
+      [0n, 29n, 30n, 40n, 41n].map((granted) => policy.missing(granted)),
       [40n, 11n, 0n, 0n, 0n],
     )
   })
@@ -41,29 +41,29 @@ describe('the amount that a process should hold of a wallet', () => {
     const policy = new TopUpPolicy(0)
     policy.admitted(1n, 50n, 0n)
     policy.admitted(1n, 40n, 0n)
-    assert.equal(policy.lacks(0n), 100n)
+    assert.equal(policy.missing(0n), 100n)
     for (let second = 1; second <= 10; second++) policy.tick(second * 1000, 0n, 0n)
-    assert.equal(policy.lacks(0n), 100n)
+    assert.equal(policy.missing(0n), 100n)
     policy.tick(11_000, 0n, 0n)
-    assert.equal(policy.lacks(0n), 4n)
+    assert.equal(policy.missing(0n), 4n)
   })
 
   it('is twice what is held still, also where nothing was admitted since', () => {
     const policy = new TopUpPolicy(0)
     policy.tick(1000, 30n, 0n)
-    assert.equal(policy.lacks(0n), 60n)
+    assert.equal(policy.missing(0n), 60n)
     policy.admitted(1n, 20n, 0n)
-    assert.equal(policy.lacks(0n), 60n)
+    assert.equal(policy.missing(0n), 60n)
     policy.tick(2000, 0n, 0n)
-    assert.equal(policy.lacks(0n), 60n)
+    assert.equal(policy.missing(0n), 60n)
   })
 
   it('is twice what was spent since the last second, until that is over', () => {
     const policy = new TopUpPolicy(0)
     policy.spent = 30n
-    assert.equal(policy.lacks(0n), 60n)
+    assert.equal(policy.missing(0n), 60n)
     policy.tick(0, 0n, 0n)
-    assert.equal(policy.lacks(0n), 60n, 'no time has passed')
+    assert.equal(policy.missing(0n), 60n, 'no time has passed')
     policy.tick(1000, 0n, 0n)
     assert.equal(policy.spent, 0n)
   })
@@ -73,9 +73,9 @@ describe('the amount that a process should hold of a wallet', () => {
     policy.spent = 1000n
     policy.tick(500, 0n, 0n)
     const rate = 2000 * (1 - Math.exp(-0.5 / 2))
-    assert.equal(policy.lacks(0n), tenSecondsOf(rate))
+    assert.equal(policy.missing(0n), tenSecondsOf(rate))
     policy.tick(2500, 0n, 0n)
-    assert.equal(policy.lacks(0n), tenSecondsOf(rate * Math.exp(-2 / 10)))
+    assert.equal(policy.missing(0n), tenSecondsOf(rate * Math.exp(-2 / 10)))
   })
 
   it('adds what calls hold at once to what is spent', () => {
@@ -83,54 +83,54 @@ describe('the amount that a process should hold of a wallet', () => {
     policy.spent = 1000n
     policy.admitted(1n, 7n, 0n)
     policy.tick(1000, 0n, 0n)
-    assert.equal(policy.lacks(0n), tenSecondsOf(1000 * (1 - Math.exp(-1 / 2))) + 14n)
+    assert.equal(policy.missing(0n), tenSecondsOf(1000 * (1 - Math.exp(-1 / 2))) + 14n)
   })
 })
 
 describe('the amount that a process can spare of a wallet', () => {
   it('is what was not needed for ten seconds, and no more than is free now', () => {
     const { policy, tick } = idle(9, 100n)
-    assert.equal(policy.spare({ free: 100n, granted: 100n }), 0n, 'nine seconds')
+    assert.equal(policy.surplus({ free: 100n, granted: 100n }), 0n, 'nine seconds')
     tick(100n)
-    assert.equal(policy.spare({ free: 100n, granted: 100n }), 100n)
-    assert.equal(policy.spare({ free: 60n, granted: 100n }), 60n)
-    assert.equal(policy.spare({ free: 100n, granted: 80n }), 80n)
+    assert.equal(policy.surplus({ free: 100n, granted: 100n }), 100n)
+    assert.equal(policy.surplus({ free: 60n, granted: 100n }), 60n)
+    assert.equal(policy.surplus({ free: 100n, granted: 80n }), 80n)
   })
 
   it('is seen anew once something went back', () => {
     const { policy, tick } = idle(10, 100n)
     policy.restart()
     for (let second = 0; second < 9; second++) tick(100n)
-    assert.equal(policy.spare({ free: 100n, granted: 100n }), 0n)
+    assert.equal(policy.surplus({ free: 100n, granted: 100n }), 0n)
     tick(100n)
-    assert.equal(policy.spare({ free: 100n, granted: 100n }), 100n)
+    assert.equal(policy.surplus({ free: 100n, granted: 100n }), 100n)
   })
 
   it('is worth a call only beyond a quarter of what is held', () => {
-    const spareOf = (free: bigint) => idle(10, free).policy.spare({ free, granted: 100n })
-    assert.deepEqual([24n, 25n, 26n].map(spareOf), [0n, 0n, 26n])
+    const surplusOf = (free: bigint) => idle(10, free).policy.surplus({ free, granted: 100n })
+    assert.deepEqual([24n, 25n, 26n].map(surplusOf), [0n, 0n, 26n])
   })
 
   it('is the least that was free in these seconds, whenever in a second that was', () => {
     const { policy, tick } = idle(10, 100n)
-    const spare = () => policy.spare({ free: 100n, granted: 100n })
+    const surplus = () => policy.surplus({ free: 100n, granted: 100n })
     policy.admitted(0n, 0n, 70n)
     policy.admitted(0n, 0n, 80n)
     tick(100n)
-    assert.equal(spare(), 70n)
+    assert.equal(surplus(), 70n)
     policy.admitted(0n, 0n, 90n)
     tick(60n)
-    assert.equal(spare(), 60n)
+    assert.equal(surplus(), 60n)
     for (let second = 0; second < 9; second++) tick(100n)
-    assert.equal(spare(), 60n)
+    assert.equal(surplus(), 60n)
     tick(100n)
-    assert.equal(spare(), 100n)
+    assert.equal(surplus(), 100n)
   })
 
   it('leaves what should be held', () => {
     const { policy } = idle(10, 100n)
     policy.admitted(10n, 0n, 100n)
-    assert.equal(policy.spare({ free: 100n, granted: 100n }), 60n)
+    assert.equal(policy.surplus({ free: 100n, granted: 100n }), 60n)
   })
 })
 
@@ -193,6 +193,6 @@ describe('the amount that is asked for when calls wait', () => {
     const { need, want } = policy.takeFor([MAX_AMOUNT, MAX_AMOUNT], NOTHING, undefined, false)
     assert.deepEqual([need, want], [MAX_AMOUNT, MAX_AMOUNT])
     policy.admitted(MAX_AMOUNT, 0n, 0n)
-    assert.equal(policy.lacks(0n), MAX_AMOUNT)
+    assert.equal(policy.missing(0n), MAX_AMOUNT)
   })
 })

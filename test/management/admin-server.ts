@@ -2,7 +2,7 @@ import { before, describe } from 'node:test'
 import { callOf } from '../../lib/core/call/index.ts'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
 import type { TaskStore } from '../../lib/endpoints/video/index.ts'
-import type { Ledger, LedgerBooks } from '../../lib/ledger/index.ts'
+import type { Ledger, LedgerAdmin } from '../../lib/ledger/index.ts'
 import {
   type AccountStore,
   type AdminLines,
@@ -47,7 +47,7 @@ export const SEED: KeySeed = {
 export interface AdminStores {
   readonly db: Database
   readonly accounts: AccountStore
-  readonly ledger: Ledger & LedgerBooks
+  readonly ledger: Ledger & LedgerAdmin
   /** The directory that `authenticate` asks. */
   readonly directory: KeyDirectory
   readonly keys: KeyStore

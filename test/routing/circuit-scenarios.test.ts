@@ -15,7 +15,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = { answers: 'success', fails:
  * A step is time that passes (`+1000`), attempts of an account (`x fails 3`), the begin of one (`x begins`), or the end of
  * the earliest that runs (`x at last fails`); `breaks off` is a failure after the first output.
  */
-type Step = readonly [step: string, admitted: string, state: string, holder?: string]
+type Step = readonly [step: string, admitted: string, state: string, onlyOpenFor?: string]
 
 const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
   'one account opens it to itself alone': [
@@ -166,9 +166,9 @@ describe('a circuit of several accounts', () => {
       const { circuit, take, admitted } = circuitOn(t)
       for (const [step, ...expected] of steps) {
         await take(step)
-        const { state, holder } = circuit
+        const { state, onlyOpenFor } = circuit
         const [accounts, inState, whose] = expected
-        assert.deepEqual([admitted(), state, holder], [accounts, inState, whose], step)
+        assert.deepEqual([admitted(), state, onlyOpenFor], [accounts, inState, whose], step)
         for (const account of 'xyz')
           assert.equal(
             circuit.retryAfterMs(account) > 0,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
-import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/outcome.ts'
+import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/classify-failure.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import { answerJson, startUpstream, stream } from '../support/scripted-upstream.ts'

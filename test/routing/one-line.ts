@@ -33,7 +33,7 @@ export const circuitThat = (state: string, admits: boolean, retryAfterMs: number
   stateFor: () => state,
   state,
   retryAfterMs: () => retryAfterMs,
-  isFollowing: () => false,
+  isOpenedByPeer: () => false,
 })
 
 /** The state of a line whose circuit is open. */

@@ -77,7 +77,7 @@ describe('a circuit of several processes', () => {
     const late = processOn(t, new MemoryLineStateStore(store), LONG)
     await exchangeAll(late)
     assert.equal(late.admits(), 'y')
-    assert.equal(late.circuit.isFollowing('x'), true)
+    assert.equal(late.circuit.isOpenedByPeer('x'), true)
     const [here, there] = [one, late].map(({ circuit }) => circuit.retryAfterMs('x'))
     assert.ok(here && there && Math.abs(here - there) < 500, `${here} and ${there} ms`)
   })

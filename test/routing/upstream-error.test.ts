@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/classify-failure.ts'
 import { attemptError } from '../../lib/routing/attempt/exchange.ts'
-import { failureOfError, failureOfStatus } from '../../lib/routing/attempt/outcome.ts'
 import { PROMPT, ROWS } from './upstream-error-rows.ts'
 
 const json = { model: 'm', messages: [{ role: 'user', content: PROMPT }] }

@@ -5,7 +5,7 @@ import {
   accountWallet,
   LeasePool,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   MemoryLedger,
 } from '../../lib/ledger/index.ts'
 import { type UpgradeHandler, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
@@ -36,9 +36,9 @@ export interface ForwardGatewayOptions {
   account?: Record<string, unknown>
   /** Members of the key. */
   key?: Record<string, unknown>
-  ledger?: Ledger & LedgerBooks
+  ledger?: Ledger & LedgerAdmin
   /** Which line keeps what for whom; ids pass unchecked without it. */
-  kept?: UpstreamResources
+  resources?: UpstreamResources
   /** The bounds of JSON bodies. */
   bodies?: Pick<ForwardOptions, 'bodyLimitBytes' | 'bodyBudgetBytes'>
 }
@@ -62,7 +62,15 @@ const FILE_RULES: readonly RuleSeed[] = ['/v1/files', '/v1/files/*rest'].map((pa
 /** Starts one that is closed at the end of the test. */
 export async function forwardGateway(
   t: CleanUp,
-  { lines: seeds, rules = FILE_RULES, account, key, ledger: given, kept, bodies }: ForwardGatewayOptions,
+  {
+    lines: seeds,
+    rules = FILE_RULES,
+    account,
+    key,
+    ledger: given,
+    resources: kept,
+    bodies,
+  }: ForwardGatewayOptions,
 ): Promise<ForwardGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme', ...account }, { id: 'globex' }],
@@ -106,7 +114,7 @@ export async function forwardGateway(
         rule.path,
         limits,
         billingGuard({ pool, reserve }),
-        forward({ catalog, rule, lines, region, ...(kept && { kept }), ...bodies }),
+        forward({ catalog, rule, lines, region, ...(kept && { resources: kept }), ...bodies }),
       )
     }
     app.use(unknownPath(), errorEnvelope({ logger }))

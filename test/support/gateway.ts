@@ -32,7 +32,7 @@ export interface TestGatewayOptions {
   /** Further options of `route`. */
   route?: Partial<RouteOptions>
   /** The store of what lines keep; one in memory of its own else. */
-  kept?: ResourceStore
+  resourceStore?: ResourceStore
 }
 
 export interface LineSeed {
@@ -47,7 +47,7 @@ export async function startGateway({
   lines: seeds,
   config: extra,
   route: routeOptions,
-  kept: keptStore,
+  resourceStore: keptStore,
 }: TestGatewayOptions): Promise<TestGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
@@ -67,15 +67,15 @@ export async function startGateway({
   })
   const { catalog, region, bodyLimitBytes, bodyBudgetBytes, routing } = config
   const chain = await serveChain(config, (app, { store, lines, logger }) => {
-    const kept = new UpstreamResources({ logger, ...(keptStore && { store: keptStore }) })
+    const resources = new UpstreamResources({ logger, ...(keptStore && { store: keptStore }) })
     const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog, bodyLimitBytes, bodyBudgetBytes }),
-      references({ kept }),
+      references({ resources }),
       toLine,
     )
-    app.all(STORED_RESPONSE_PATH, storedResponse({ kept, catalog }), toLine)
+    app.all(STORED_RESPONSE_PATH, storedResponse({ resources, catalog }), toLine)
     app.use(
       '/v1',
       callLogRoutes({ store }),

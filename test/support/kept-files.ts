@@ -77,10 +77,10 @@ export class KeptFiles {
     const [one, two] = [await this.one.start(t), await this.two.start(t)]
     const at = (path: string, lines: string[]) => ({ path, lines, ...(price && { price }) })
     const rules = [at('/v1/files', ['line-0', 'line-1']), at('/v1/files/*rest', ['line-0', 'line-1'])]
-    const kept = new UpstreamResources({ store: this.store })
-    t.after(() => kept.close())
+    const resources = new UpstreamResources({ store: this.store })
+    t.after(() => resources.close())
     const lines = [one.upstream.url, two.upstream.url]
-    this.gateway = await forwardGateway(t, { lines, rules, kept })
+    this.gateway = await forwardGateway(t, { lines, rules, resources })
     return this
   }
 

@@ -44,7 +44,7 @@ export interface SessionGatewayOptions {
   /** When callers that take nothing are cut, in milliseconds. */
   stalledMs?: number
   /** Which line keeps what for whom, on paths that are passed on. */
-  kept?: UpstreamResources
+  resources?: UpstreamResources
   /** The balance of each account. */
   balance?: string
 }
@@ -66,7 +66,7 @@ const PRICE = { perRequest: '0.01' }
 
 export async function sessionGateway(
   cleanUp: CleanUp,
-  { config: members, upstream, keys, stalledMs, kept, balance = '10' }: SessionGatewayOptions,
+  { config: members, upstream, keys, stalledMs, resources: kept, balance = '10' }: SessionGatewayOptions,
 ): Promise<SessionGateway> {
   const config = loadConfig({
     models: [{ id: 'chat', kind: 'chat', price: { inputPerMillion: '1', outputPerMillion: '1' } }],
@@ -123,7 +123,12 @@ export async function sessionGateway(
         pool,
         reserve: () => parseAmount(rule.price.perRequest ?? '0') + parseAmount(rule.price.perMinute ?? '0'),
       })
-      app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region, ...(kept && { kept }) }))
+      app.all(
+        rule.path,
+        limits,
+        bill,
+        forward({ catalog, rule, lines, region, ...(kept && { resources: kept }) }),
+      )
     }
     app.use(unknownPath(), errorEnvelope({ logger }))
     handler = upgradeHandler(app)

@@ -4,7 +4,7 @@ alter table calls set locality regional by row;
 alter table call_labels set locality regional by row;
 alter table answers set locality regional by row;
 alter table idempotency set locality regional by row;
-alter table kept_things set locality regional by row;
+alter table upstream_resources set locality regional by row;
 alter table charges set locality regional by row;
 alter table voids set locality regional by row;
 alter table holds set locality regional by row;

@@ -246,7 +246,7 @@ export async function changedSince(time: number, files: readonly string[]): Prom
 }
 
 /** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */
-const LOOK_MS = 100
+const CHECK_INTERVAL_MS = 100
 /** The time without a change before the file is read, longer than between two looks: editors write a file in several steps. */
 const QUIET_MS = 150
 
@@ -264,7 +264,8 @@ class WatchedFiles {
   follow(paths: ReadonlySet<string>): void {
     for (const path of this.#paths) if (!paths.has(path)) unwatchFile(path, this.#onLook)
     for (const path of paths)
-      if (!this.#paths.has(path)) watchFile(path, { persistent: false, interval: LOOK_MS }, this.#onLook)
+      if (!this.#paths.has(path))
+        watchFile(path, { persistent: false, interval: CHECK_INTERVAL_MS }, this.#onLook)
     this.#paths = paths
   }
 

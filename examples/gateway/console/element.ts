@@ -20,7 +20,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag)
-  furnish(element, attributes, children)
+  applyAttributes(element, attributes, children)
   return element
 }
 
@@ -31,7 +31,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   ...children: readonly Child[]
 ): SVGElementTagNameMap[K] {
   const element = document.createElementNS(SVG, tag)
-  furnish(element, attributes, children)
+  applyAttributes(element, attributes, children)
   return element
 }
 
@@ -40,7 +40,7 @@ export function fill(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren(...nodesOf(children))
 }
 
-function furnish(element: Element, attributes: Attributes, children: readonly Child[]): void {
+function applyAttributes(element: Element, attributes: Attributes, children: readonly Child[]): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(name, value)
     else if (value !== undefined && value !== null && value !== false)

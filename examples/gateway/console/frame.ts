@@ -38,7 +38,7 @@ export function frame({ session, place, shown, signOut }: FrameParts) {
 }
 
 function header(session: Session, place: string, signOut: () => void): HTMLElement {
-  const menu = h('div', { class: 'menu', id: 'menu' }, navigation(session, place), whoIs(session, signOut))
+  const menu = h('div', { class: 'menu', id: 'menu' }, navigation(session, place), userInfo(session, signOut))
   const toggle = h(
     'button',
     { type: 'button', class: 'menu-button', 'aria-expanded': 'false', 'aria-controls': 'menu' },
@@ -77,7 +77,7 @@ function navigation(session: Session, place: string): HTMLElement {
   )
 }
 
-function whoIs({ kind, name, roles }: Session, signOut: () => void): HTMLElement {
+function userInfo({ kind, name, roles }: Session, signOut: () => void): HTMLElement {
   return h(
     'div',
     { class: 'who' },

@@ -12,7 +12,7 @@ const IDLE_MS = 1000
 /** How long new connections are accepted, at most, while idle ones end. */
 const ACCEPT_MS = 2 * IDLE_MS
 /** How often idle connections are looked for. */
-const LOOK_MS = 50
+const CHECK_INTERVAL_MS = 50
 /** How long callers whose calls are ended may take to read why. */
 const LAST_BYTES_MS = 1000
 /** How long calls of a replaced worker may take to end. It is long enough for the longest call. */
@@ -57,7 +57,7 @@ export async function drainServer(draining: Draining, timeoutMs = DRAIN_TIMEOUT_
   const { server, connections, upgrades, readiness, noticeMs } = draining
   readiness.drain()
   closeBehindAnswers(server)
-  const idle = setInterval(() => upgrades.closeIdle(IDLE_MS), LOOK_MS)
+  const idle = setInterval(() => upgrades.closeIdle(IDLE_MS), CHECK_INTERVAL_MS)
   await sleep(noticeMs)
   clearInterval(idle)
   const from = performance.now()
@@ -105,7 +105,7 @@ async function closeWithin(
     upgrades.closeIdle(IDLE_MS)
     // Requests that have arrived are read first.
     if (mayClose() && !isClosing) setImmediate(close)
-  }, LOOK_MS)
+  }, CHECK_INTERVAL_MS)
   let inTime = true
   let cutOff = setTimeout(() => {
     inTime = false

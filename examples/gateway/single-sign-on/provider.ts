@@ -10,8 +10,8 @@ const TIMEOUT_SECONDS = 5
 const FRESH_MS = 60 * 60_000
 
 /** Thrown if the provider cannot be reached, or does not answer as OpenID Connect says. */
-export class ProviderAway extends Error {
-  override readonly name = 'ProviderAway'
+export class ProviderUnavailable extends Error {
+  override readonly name = 'ProviderUnavailable'
 }
 
 /** A provider of OpenID Connect. It is asked when somebody signs in, and at no other time. */
@@ -39,7 +39,7 @@ export class Provider {
    * Returns where the browser goes to sign in.
    *
    * @param secret random, kept by the browser that signs in.
-   * @throws {ProviderAway} if the provider cannot be asked.
+   * @throws {ProviderUnavailable} if the provider cannot be asked.
    */
   async address(secret: string, redirectUri: string): Promise<URL> {
     const { buildAuthorizationUrl } = await import('openid-client')
@@ -63,7 +63,7 @@ export class Provider {
    * Exchanges the code of a callback for the claims about the person.
    *
    * @param callback the address that the provider sent the browser to.
-   * @throws {ProviderAway} if the provider cannot be asked.
+   * @throws {ProviderUnavailable} if the provider cannot be asked.
    * @throws if the code, the issuer, the nonce or the signature is not right.
    */
   async redeem(callback: URL, secret: string): Promise<Claims> {
@@ -102,7 +102,7 @@ export class Provider {
         ],
       })
       .catch((error: unknown) => {
-        throw new ProviderAway('the provider did not describe itself', { cause: error })
+        throw new ProviderUnavailable('the provider did not describe itself', { cause: error })
       })
   }
 }

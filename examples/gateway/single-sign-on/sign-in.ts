@@ -6,7 +6,7 @@ import { hashSecret } from 'express-model-gateway/authenticate'
 import type { ProviderSettings } from '../config/environment.ts'
 import { followSecret } from '../config/secret-settings.ts'
 import { errorText } from '../errors.ts'
-import { nameIn, Provider, ProviderAway, rolesIn } from './provider.ts'
+import { nameIn, Provider, ProviderUnavailable, rolesIn } from './provider.ts'
 
 /** The options of the sign-in at a provider. */
 export interface SignInParts {
@@ -134,7 +134,7 @@ function cookieOptions(req: Request) {
 /** Whether the provider could not be asked; all else is what it said. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof ProviderAway) return true
+  if (error instanceof ProviderUnavailable) return true
   const { code } = error as NodeJS.ErrnoException
   if (code === 'OAUTH_TIMEOUT' || error.message === 'fetch failed') return true
   return isAway(error.cause)

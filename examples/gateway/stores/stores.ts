@@ -12,7 +12,7 @@ import type {
 import type { CacheStore } from 'express-model-gateway/cache'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
-import type { LedgerBooks } from 'express-model-gateway/ledger'
+import type { LedgerAdmin } from 'express-model-gateway/ledger'
 import type { ResourceStore } from 'express-model-gateway/references'
 import {
   type Archive,
@@ -66,11 +66,11 @@ export interface DurableStores {
   readonly claims: IdempotencyStore
   /** Keeps large answers apart from the call log. */
   readonly answers: AnswerStore
-  readonly ledger: Ledger & LedgerBooks
+  readonly ledger: Ledger & LedgerAdmin
   /** The sums of the charges and of the calls without a charge. */
   readonly usage: UsageStore
   /** The record of objects stored at upstreams: their account and their line. */
-  readonly kept: ResourceStore
+  readonly resources: ResourceStore
   /** Video tasks, and the money held for them. */
   readonly tasks: TaskStore
   readonly tickets: TicketStore
@@ -236,7 +236,7 @@ async function storesOf(
     calls: new SqlCallStore(claims, { searches }),
     claims: new SqlIdempotencyStore(claims),
     answers: new SqlAnswerStore(large),
-    kept: new SqlResourceStore(db),
+    resources: new SqlResourceStore(db),
     ledger,
     usage: new SqlUsageStore(reports),
     tasks: new SqlTaskStore(money),
@@ -321,7 +321,7 @@ export interface WatchedStores {
   readonly states: Pick<Required<TelemetryOptions>['states'], 'stores' | 'videos' | 'database'>
   /** The watches of stores whose users report outages to them. */
   readonly watches: Readonly<
-    Record<'cache' | 'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>
+    Record<'cache' | 'idempotency' | 'resources' | 'lineSwitches' | 'lineStates', StoreWatch>
   >
 }
 
@@ -330,7 +330,7 @@ export function watchStores(stores: Stores): WatchedStores {
   const watches = {
     cache: new StoreWatch(),
     idempotency: new StoreWatch(),
-    kept: new StoreWatch(),
+    resources: new StoreWatch(),
     lineSwitches: new StoreWatch(),
     lineStates: new StoreWatch(),
   }
@@ -351,7 +351,7 @@ export function watchStores(stores: Stores): WatchedStores {
       stores: {
         cache: watches.cache,
         idempotency: watches.idempotency,
-        kept_things: watches.kept,
+        kept_things: watches.resources,
         line_switches: watches.lineSwitches,
         keys,
         video_tasks: tasks,

@@ -9,7 +9,7 @@ const NOT_TEXT = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gv
 const WAITING_BYTES = 8 * 1024 * 1024
 /** How long the end of the process waits for a reader that takes nothing, in milliseconds. */
 const STANDSTILL_MS = 4000
-const LOOK_MS = 10
+const CHECK_INTERVAL_MS = 10
 
 /** The log of this process. */
 export interface ProcessLog extends Logger {
@@ -56,7 +56,7 @@ export function openLog(level: string): ProcessLog {
       })
       output.end()
       while (!isClosed && performance.now() - Math.max(closedAt, progressAt) < STANDSTILL_MS)
-        await sleep(LOOK_MS)
+        await sleep(CHECK_INTERVAL_MS)
       // A write to an output that nobody reads waits in a thread, and Node waits for its threads when it exits.
       if (!isClosed) process.kill(process.pid, 'SIGKILL')
     },

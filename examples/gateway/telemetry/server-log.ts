@@ -14,7 +14,7 @@ const STILL_AWAY = 'store is still away'
 const BACK = 'store is back'
 const NO_ANSWER = 'a request failed because a store gave no answer'
 /** The codes of errors about a certificate or a login, which do not pass by themselves. */
-const NEEDS_SOMEBODY = /CERT|^UNABLE_TO_|^28/
+const NEEDS_OPERATOR = /CERT|^UNABLE_TO_|^28/
 
 /** Options of {@link serverLog}. */
 export interface ServerLogOptions {
@@ -106,7 +106,7 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
       const fault = await currentFault()
       if (fault === undefined) return
       const code = codeOf(fault)
-      if (code === logged || !NEEDS_SOMEBODY.test(code)) continue
+      if (code === logged || !NEEDS_OPERATOR.test(code)) continue
       logged = code
       logger.error({ err: fault, store: server, effect }, STILL_AWAY)
     }

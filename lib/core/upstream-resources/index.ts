@@ -1,14 +1,14 @@
 export { Lately } from './lately.ts'
 export { MemoryResourceStore, type MemoryResourceStoreOptions } from './memory-resource-store.ts'
 export {
-  ownThing,
+  ownResource,
   type ResourceName,
   type ResourcePage,
   type ResourceStore,
   type UpstreamResource,
 } from './resource-store.ts'
 export {
-  type MadeThing,
+  type CreatedResource,
   plainId,
   someUpstreamResources,
   UpstreamResources,

@@ -1,7 +1,7 @@
 import { FairQueue } from '../fair-queue/index.ts'
 import { aNumber, checkOptions } from '../options/index.ts'
 import {
-  ownThing,
+  ownResource,
   type ResourceName,
   type ResourcePage,
   type ResourceStore,
@@ -19,7 +19,7 @@ export interface MemoryResourceStoreOptions {
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
- * const kept = new UpstreamResources({ store: new MemoryResourceStore({ maxResources: 10_000 }) })
+ * const resources = new UpstreamResources({ store: new MemoryResourceStore({ maxResources: 10_000 }) })
  */
 export class MemoryResourceStore implements ResourceStore {
   readonly #byName = new Map<string, readonly UpstreamResource[]>()
@@ -36,30 +36,30 @@ export class MemoryResourceStore implements ResourceStore {
     this.#order = new FairQueue({ maxItems: maxResources })
   }
 
-  async remember(things: readonly UpstreamResource[]): Promise<void> {
-    for (const thing of things) {
-      const name = keyOf(thing)
+  async remember(resources: readonly UpstreamResource[]): Promise<void> {
+    for (const resource of resources) {
+      const name = keyOf(resource)
       const known = this.#byName.get(name) ?? []
-      const { createdAt } = known.find(({ account }) => account === thing.account) ?? thing
-      this.#byName.set(name, [...without(known, thing.account), { ...thing, createdAt }])
-      this.#addName(thing, name)
-      for (const dropped of this.#order.add(thing.account, orderKeyOf(thing))) this.#dropThing(dropped)
+      const { createdAt } = known.find(({ account }) => account === resource.account) ?? resource
+      this.#byName.set(name, [...without(known, resource.account), { ...resource, createdAt }])
+      this.#addName(resource, name)
+      for (const dropped of this.#order.add(resource.account, orderKeyOf(resource))) this.#dropRecord(dropped)
     }
   }
 
   async find(account: string, names: readonly ResourceName[]): Promise<UpstreamResource[]> {
-    return names.flatMap((name) => ownThing(this.#byName.get(keyOf(name)) ?? [], account) ?? [])
+    return names.flatMap((name) => ownResource(this.#byName.get(keyOf(name)) ?? [], account) ?? [])
   }
 
   async list(account: string, kind: string, page: ResourcePage): Promise<UpstreamResource[]> {
     const { lines, order, after, aliveAt, limit } = page
     const direction = order === 'newest' ? -1 : 1
-    const isOnPage = (thing: UpstreamResource): boolean =>
-      lines.includes(thing.line) &&
-      (thing.expiresAt === null || thing.expiresAt > aliveAt) &&
-      (!after || direction * inOrder(thing, after) > 0)
+    const isOnPage = (resource: UpstreamResource): boolean =>
+      lines.includes(resource.line) &&
+      (resource.expiresAt === null || resource.expiresAt > aliveAt) &&
+      (!after || direction * inOrder(resource, after) > 0)
     return [...(this.#namesOf.get(ownerOf({ account, kind })) ?? [])]
-      .flatMap((name) => ownThing(this.#byName.get(name) ?? [], account) ?? [])
+      .flatMap((name) => ownResource(this.#byName.get(name) ?? [], account) ?? [])
       .filter(isOnPage)
       .sort((one, other) => direction * inOrder(one, other))
       .slice(0, limit)
@@ -72,24 +72,24 @@ export class MemoryResourceStore implements ResourceStore {
 
   async prune(before: number, limit: number): Promise<number> {
     let pruned = 0
-    for (const things of this.#byName.values()) {
-      for (const thing of things) {
+    for (const resources of this.#byName.values()) {
+      for (const resource of resources) {
         if (pruned >= limit) return pruned
-        if (thing.expiresAt === null || thing.expiresAt >= before) continue
-        await this.forget(thing.account, thing)
+        if (resource.expiresAt === null || resource.expiresAt >= before) continue
+        await this.forget(resource.account, resource)
         pruned++
       }
     }
     return pruned
   }
 
-  #addName(thing: UpstreamResource, name: string): void {
-    const owner = ownerOf(thing)
+  #addName(resource: UpstreamResource, name: string): void {
+    const owner = ownerOf(resource)
     const names = this.#namesOf.get(owner) ?? new Set()
     this.#namesOf.set(owner, names.add(name))
   }
 
-  #dropThing(orderKey: string): void {
+  #dropRecord(orderKey: string): void {
     const [account, kind, id] = JSON.parse(orderKey) as [string, string, string]
     this.#drop(account, { kind, id })
   }
@@ -110,8 +110,8 @@ function orderKeyOf({ account, kind, id }: Pick<UpstreamResource, 'account' | 'k
   return JSON.stringify([account, kind, id])
 }
 
-function without(things: readonly UpstreamResource[], account: string): readonly UpstreamResource[] {
-  return things.filter((thing) => thing.account !== account)
+function without(resources: readonly UpstreamResource[], account: string): readonly UpstreamResource[] {
+  return resources.filter((resource) => resource.account !== account)
 }
 
 type Place = Pick<UpstreamResource, 'createdAt' | 'id'>

@@ -34,7 +34,7 @@ export interface ResourcePage {
 /** A store of the things that lines keep. Each operation is atomic and may be repeated. */
 export interface ResourceStore {
   /** Writes records; replaces those with the same account, kind and id, except for the time of their creation. */
-  remember(things: readonly UpstreamResource[]): Promise<void>
+  remember(resources: readonly UpstreamResource[]): Promise<void>
 
   /**
    * Returns the records of an account with these names, in any order. Ids are the upstreams', so that two lines can use
@@ -53,7 +53,7 @@ export interface ResourceStore {
 }
 
 /** Returns an account's record among those with one name, unless its line has used the name for another account too. */
-export function ownThing(
+export function ownResource(
   records: readonly UpstreamResource[],
   account: string,
 ): UpstreamResource | undefined {

@@ -13,7 +13,7 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { StoreAway, StoreGuard } from '../store-guard/index.ts'
-import { GoneThings } from './gone-things.ts'
+import { DeletedResources } from './deleted-resources.ts'
 import { MemoryResourceStore } from './memory-resource-store.ts'
 import type { ResourceName, ResourcePage, ResourceStore, UpstreamResource } from './resource-store.ts'
 
@@ -43,7 +43,7 @@ const RULES: OptionRules<UpstreamResourcesOptions> = {
 }
 
 /** A thing that a line has just made, or named in an answer. */
-export interface MadeThing extends ResourceName {
+export interface CreatedResource extends ResourceName {
   readonly tokens?: number
   /** Milliseconds since the epoch, if the upstream says when it deletes the thing. */
   readonly expiresAt?: number | undefined
@@ -68,11 +68,11 @@ const BATCH_SIZE = 500
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
- * const kept = new UpstreamResources({ store: new SqlResourceStore(db) })
- * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), route({ catalog }))
+ * const resources = new UpstreamResources({ store: new SqlResourceStore(db) })
+ * app.post('/v1/responses', readRequest({ catalog }), references({ resources }), route({ catalog }))
  */
 export class UpstreamResources {
-  readonly #gone = new GoneThings()
+  readonly #gone = new DeletedResources()
   readonly #store: ResourceStore
   readonly #guard: StoreGuard
   readonly #keepResourcesMs: number
@@ -121,12 +121,14 @@ export class UpstreamResources {
    *
    * @throws {GatewayError} `internal_error` if the store did not confirm the records.
    */
-  async remember(call: OpenCall, line: string, made: readonly MadeThing[]): Promise<void> {
+  async remember(call: OpenCall, line: string, made: readonly CreatedResource[]): Promise<void> {
     const now = Date.now()
-    const things = made.filter(({ id }) => isUsable(id)).map((thing) => this.#record(call, line, thing, now))
-    if (things.length === 0) return
-    for (const thing of things) this.#gone.delete(thing)
-    await this.#guard.run(() => this.#store.remember(things)).catch((error) => refuseAway(call, error))
+    const resources = made
+      .filter(({ id }) => isUsable(id))
+      .map((resource) => this.#record(call, line, resource, now))
+    if (resources.length === 0) return
+    for (const resource of resources) this.#gone.delete(resource)
+    await this.#guard.run(() => this.#store.remember(resources)).catch((error) => refuseAway(call, error))
   }
 
   /**
@@ -146,18 +148,18 @@ export class UpstreamResources {
    * @throws {GatewayError} `internal_error` while the store is away.
    */
   async place(call: OpenCall, name: ResourceName): Promise<UpstreamResource | undefined> {
-    const [thing] = await this.#records(call, [name])
-    return thing ?? this.#gone.find({ account: accountOf(call), kind: name.kind, id: plainId(name.id) })
+    const [resource] = await this.#records(call, [name])
+    return resource ?? this.#gone.find({ account: accountOf(call), kind: name.kind, id: plainId(name.id) })
   }
 
   /** Whether the line of a thing has said lately that it no longer has it. */
-  isGone(thing: UpstreamResource): boolean {
-    return this.#gone.find(thing)?.line === thing.line
+  isGone(resource: UpstreamResource): boolean {
+    return this.#gone.find(resource)?.line === resource.line
   }
 
   /** Records that the line of a thing no longer has it. The record stays: a line may be wrong for a while. */
-  noteGone(thing: UpstreamResource): void {
-    this.#gone.add(thing)
+  noteGone(resource: UpstreamResource): void {
+    this.#gone.add(resource)
   }
 
   async #records(call: OpenCall, names: readonly ResourceName[]): Promise<readonly UpstreamResource[]> {
@@ -191,13 +193,13 @@ export class UpstreamResources {
   async pin(call: OpenCall, references: readonly Reference[]): Promise<readonly UpstreamResource[]> {
     const found = await this.find(call, references)
     if (call.left) throw new GatewayError('client_closed_request')
-    const byName = new Map(found.map((thing) => [`${thing.kind} ${thing.id}`, thing]))
+    const byName = new Map(found.map((resource) => [`${resource.kind} ${resource.id}`, resource]))
     for (const reference of references) {
       const { kind, id } = reference
-      const thing = byName.get(`${kind} ${plainId(id)}`)
-      if (!thing) throw notFound(reference)
-      if (call.pin && call.pin.line !== thing.line) throw elsewhere(reference)
-      call.pin ??= { line: thing.line, holds: `the ${words(kind)}` }
+      const resource = byName.get(`${kind} ${plainId(id)}`)
+      if (!resource) throw notFound(reference)
+      if (call.pin && call.pin.line !== resource.line) throw elsewhere(reference)
+      call.pin ??= { line: resource.line, holds: `the ${words(kind)}` }
     }
     return found
   }
@@ -207,9 +209,9 @@ export class UpstreamResources {
     const account = accountOf(call)
     const name = { kind, id: plainId(id) }
     return this.#guard.run(async () => {
-      const [thing] = await this.#store.find(account, [name])
+      const [resource] = await this.#store.find(account, [name])
       await this.#store.forget(account, name)
-      if (thing) this.#gone.add(thing)
+      if (resource) this.#gone.add(resource)
     })
   }
 
@@ -222,7 +224,7 @@ export class UpstreamResources {
   #record(
     call: OpenCall,
     line: string,
-    { kind, id, tokens = 0, expiresAt }: MadeThing,
+    { kind, id, tokens = 0, expiresAt }: CreatedResource,
     now: number,
   ): UpstreamResource {
     return {

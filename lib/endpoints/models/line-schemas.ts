@@ -14,7 +14,7 @@ export const lineOutline = z.strictObject({
 }) satisfies z.ZodType<LineOutline>
 
 /** The figures of a line that change by themselves. */
-export const selfChanging = z.strictObject({
+export const runtimeFigures = z.strictObject({
   availability: z
     .enum(['up', 'down', 'unknown'])
     .describe('down: no call succeeds on its models in use. unknown: too few recent calls.'),
@@ -44,4 +44,4 @@ export const selfChanging = z.strictObject({
 })
 
 /** The members of a line that operators see. */
-export const lineFigures = lineOutline.extend(selfChanging.shape) satisfies z.ZodType<LineFigures>
+export const lineFigures = lineOutline.extend(runtimeFigures.shape) satisfies z.ZodType<LineFigures>

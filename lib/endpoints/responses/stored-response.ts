@@ -19,7 +19,7 @@ import {
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
   /** The record of objects stored at upstreams: the same as that of `references`. */
-  kept: UpstreamResources
+  resources: UpstreamResources
   /**
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always
    * returns the same catalogue for the same call, running calls are not affected by a change.
@@ -37,11 +37,14 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
- * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ kept, catalog }), route({ catalog }))
+ * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ resources, catalog }), route({ catalog }))
  */
 export function storedResponse(options: StoredResponseOptions): RequestHandler {
-  checkOptions('storedResponse', options, { kept: required(someUpstreamResources), catalog: neededCatalog })
-  const { kept, catalog } = options
+  checkOptions('storedResponse', options, {
+    resources: required(someUpstreamResources),
+    catalog: neededCatalog,
+  })
+  const { resources, catalog } = options
   const catalogOf = catalogFrom(catalog)
 
   return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
@@ -49,9 +52,9 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
     try {
       const id = String(req.params.id ?? '')
       const action = actionOf(req, id)
-      void kept
+      void resources
         .find(call, [{ kind: 'response', id }])
-        .then(([thing]) => pin(call, action, thing))
+        .then(([resource]) => pin(call, action, resource))
         .catch((error: unknown) => (error instanceof GatewayError ? call.stamp(error) : error))
         .then(next)
     } catch (error) {
@@ -59,10 +62,15 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
     }
   }
 
-  function pin(call: OpenCall, action: LineResource | 'cancel', thing: UpstreamResource | undefined): void {
-    if (!thing) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
+  function pin(
+    call: OpenCall,
+    action: LineResource | 'cancel',
+    resource: UpstreamResource | undefined,
+  ): void {
+    if (!resource)
+      throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
     if (call.left) throw new GatewayError('client_closed_request')
-    const model = thing.model ?? ''
+    const model = resource.model ?? ''
     call.model = model
     if (call.principal && !call.principal.mayUseModel(model)) throw new GatewayError('model_not_allowed')
     if (action === 'cancel') {
@@ -71,13 +79,13 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
       })
     }
     call.request = requestFor(action, catalogOf(call).modelOf(model) ?? removedModel(model))
-    call.pin = { line: thing.line, holds: 'the response' }
-    if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(call, thing, outcome.finish))
+    call.pin = { line: resource.line, holds: 'the response' }
+    if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(call, resource, outcome.finish))
   }
 
   /** Deletes a record. If that fails, the record does no harm: the line no longer has the response. */
-  function forget(call: OpenCall, thing: UpstreamResource, finish: string): Promise<void> | undefined {
-    return finish === 'completed' ? kept.forget(call, thing).catch(() => {}) : undefined
+  function forget(call: OpenCall, resource: UpstreamResource, finish: string): Promise<void> | undefined {
+    return finish === 'completed' ? resources.forget(call, resource).catch(() => {}) : undefined
   }
 }
 

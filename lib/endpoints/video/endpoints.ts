@@ -120,7 +120,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   }
   const newTrace = () => lines.pinnedTrace()
   const service = new TaskService({ tasks, clients: clients.of, newTrace, logger })
-  const downloads = new Downloads((line) => lines.wireTo(line))
+  const downloads = new Downloads((line) => lines.transportTo(line))
   const content = new VideoContent({ service, lines, downloads, signer, publicOrigin })
   const sources = new WeakMap<Request, VideoTask>()
 
@@ -172,7 +172,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
       const logged = await calls?.list({ ids: [requestId], limit: 1 })
       return new GatewayError(logged?.entries[0]?.error_code ?? 'upstream_error', UNKNOWN_RESULT)
     },
-    signWith: (secret) => signer.use(secretsOf(secret)),
+    signWith: (secret) => signer.setSecrets(secretsOf(secret)),
     async close() {
       await Promise.all([downloads.close(), records.close()])
     },

@@ -16,7 +16,7 @@ import type {
   LeaseAnswer,
   LeaseChange,
   Ledger,
-  LedgerBooks,
+  LedgerAdmin,
   LedgerCheck,
   OpenLease,
   Settlement,
@@ -64,7 +64,7 @@ const RULES: OptionRules<MemoryLedgerOptions> = {
  * @example
  * const ledger = new MemoryLedger(loadConfig(source, process.env))
  */
-export class MemoryLedger implements Ledger, LedgerBooks {
+export class MemoryLedger implements Ledger, LedgerAdmin {
   /** Claims and log entries are stored elsewhere. */
   readonly settlesRecords = false
   /** Holds for work that lasts longer than a call, for a `MemoryTaskStore`. */

@@ -65,9 +65,9 @@ export class AdmissionQueue implements Admissions {
     if (this.#waiters.size === 0) return []
     const turns =
       wallet === this.account
-        ? this.#inTurn()
+        ? this.#roundRobin()
         : this.#budgets.has(wallet.wallet)
-          ? this.#inTurn().filter(({ budgets }) => budgets.some(({ lease }) => lease === wallet))
+          ? this.#roundRobin().filter(({ budgets }) => budgets.some(({ lease }) => lease === wallet))
           : (this.#waiters.get(wallet) ?? [])
     return turns.filter(({ done }) => !done).map(({ amount }) => amount)
   }
@@ -89,7 +89,7 @@ export class AdmissionQueue implements Admissions {
    */
   serve(reported: readonly WalletLease[]): void {
     if (this.#waiters.size === 0) return
-    const waiting = this.#inTurn().filter((waiter) => !this.#admit(waiter))
+    const waiting = this.#roundRobin().filter((waiter) => !this.#admit(waiter))
     const reach = new Map(reported.map((wallet) => [wallet, wallet.reach]))
     for (const waiter of waiting) if (!this.#canBeServed(waiter, reach)) this.#refuse(waiter, reach)
     this.#keepWaiting()
@@ -98,7 +98,7 @@ export class AdmissionQueue implements Admissions {
 
   /** Refuses all waiting calls, because the pool closes. */
   refuseAll(): void {
-    for (const waiter of this.#inTurn()) this.#answer(waiter, unavailable(waiter.amount))
+    for (const waiter of this.#roundRobin()) this.#answer(waiter, unavailable(waiter.amount))
     this.#waiters.clear()
   }
 
@@ -187,7 +187,7 @@ export class AdmissionQueue implements Admissions {
   }
 
   /** Returns one waiting call of each key, then the next of each key. */
-  #inTurn(): Waiter[] {
+  #roundRobin(): Waiter[] {
     const queues = [...this.#waiters.values()]
     const longest = queues.reduce((most, { length }) => Math.max(most, length), 0)
     const turns: Waiter[] = []

@@ -54,7 +54,7 @@ const WINDOW_TICKS = 10
 /** For a new wallet, this many further calls like the last one are expected. */
 const AT_LEAST_CALLS = 4n
 /** Each time that other processes were faster, half as much is asked for, down to this power of two. */
-const MAX_BEATEN = 4n
+const MAX_LOST_RACES = 4n
 
 /** The amounts in a lease, in nano-units. */
 interface Holding {
@@ -81,7 +81,7 @@ export class TopUpPolicy {
   readonly #leasts: bigint[] = []
   #target = 0n
   /** How often in a row other processes took the available amount first. */
-  #beaten = 0n
+  #lostRaces = 0n
 
   constructor(now: number) {
     this.#tickedAt = now
@@ -111,17 +111,17 @@ export class TopUpPolicy {
   }
 
   /** Returns the amount to add in the background; 0n if it is not worth an operation. */
-  lacks(granted: bigint): bigint {
+  missing(granted: bigint): bigint {
     const target = this.#wanted
-    const lacks = target - granted
-    return lacks * 4n > target ? bounded(lacks) : 0n
+    const missing = target - granted
+    return missing * 4n > target ? bounded(missing) : 0n
   }
 
   /** Returns the amount to give back: what was not needed for ten seconds; 0n if it is not worth an operation. */
-  spare({ free, granted }: Holding): bigint {
+  surplus({ free, granted }: Holding): bigint {
     if (this.#leasts.length < WINDOW_TICKS) return 0n
-    const spare = least(granted - this.#wanted, ...this.#leasts)
-    return spare * 4n > granted ? least(spare, free) : 0n
+    const surplus = least(granted - this.#wanted, ...this.#leasts)
+    return surplus * 4n > granted ? least(surplus, free) : 0n
   }
 
   /** Restarts the observation of what is needed, after something was given back. */
@@ -135,29 +135,29 @@ export class TopUpPolicy {
    *
    * @param amounts of the calls, in the order in which they are served.
    * @param available the amount that others leave; undefined if it is unknown.
-   * @param isPoor whether nothing should be held that is not needed now.
+   * @param isScarce whether nothing should be held that is not needed now.
    */
   takeFor(
     amounts: readonly bigint[],
     { free, granted }: Holding,
     available: bigint | undefined,
-    isPoor: boolean,
+    isScarce: boolean,
   ): { kind: 'take'; need: bigint; want: bigint } {
     const all = amounts.reduce((sum, amount) => sum + amount, 0n)
     let served = all
     if (available !== undefined) {
-      const reach = free + (available >> this.#beaten)
+      const reach = free + (available >> this.#lostRaces)
       served = amounts.reduce((sum, amount) => (sum + amount <= reach ? sum + amount : sum), 0n)
       if (served === 0n) served = amounts[0] ?? 0n
     }
     const need = served - free
-    const want = greatest(need, all - free, (isPoor ? 0n : this.#wanted) - granted)
+    const want = greatest(need, all - free, (isScarce ? 0n : this.#wanted) - granted)
     return { kind: 'take', need: bounded(need), want: bounded(want) }
   }
 
   /** Records how much of the needed amount the ledger moved. */
   taken(moved: bigint, need: bigint): void {
-    this.#beaten = moved === 0n && need > 0n ? least(this.#beaten + 1n, MAX_BEATEN) : 0n
+    this.#lostRaces = moved === 0n && need > 0n ? least(this.#lostRaces + 1n, MAX_LOST_RACES) : 0n
   }
 
   /** The amount that should be held in all. */

@@ -8,7 +8,7 @@ import { HeldLease, TopUpPolicy } from './held-lease.ts'
 /**
  * How long a report that a wallet is not limited may be used, in milliseconds; a wallet in use is asked about sooner.
  */
-const BELIEVED_MS = 4900
+const TRUST_UNLIMITED_MS = 4900
 const ASK_AGAIN_MS = 3000
 /** How long the available amount may be used to decide how much to ask for, in milliseconds. */
 const AVAILABLE_MS = 1000
@@ -39,7 +39,7 @@ export class WalletSnapshot {
 
   /** Whether the wallet is known to be unlimited. */
   isUnlimited(now: number): boolean {
-    return this.limited === false && now - this.#askedAt < BELIEVED_MS
+    return this.limited === false && now - this.#askedAt < TRUST_UNLIMITED_MS
   }
 
   /** Whether the last report, however old, showed that nothing could be spent. */
@@ -254,7 +254,7 @@ export class WalletLease {
     const now = this.#deps.clock.now()
     this.#policy.tick(now, lease?.reserved ?? 0n, lease?.free ?? 0n)
     if (this.#asked) return
-    const needsChange = (this.#isIdle && this.lease !== undefined) || this.#lacks > 0n || this.#spare > 0n
+    const needsChange = (this.#isIdle && this.lease !== undefined) || this.#missing > 0n || this.#surplus > 0n
     if (needsChange || this.snapshot.isOld(now, this.#usedAt)) this.#deps.ask(this)
   }
 
@@ -275,26 +275,26 @@ export class WalletLease {
     return this.#isIdle || this.#deps.closing
   }
 
-  get #isPoor(): boolean {
+  get #isScarce(): boolean {
     return this.snapshot.limited === true && this.#policy.lastAmount > this.snapshot.poorBeyond
   }
 
   /** The amount to add in the background. */
-  get #lacks(): bigint {
-    if (!this.snapshot.limited || this.#isPoor || this.#isEnding) return 0n
-    return this.#policy.lacks(this.#lease?.granted ?? 0n)
+  get #missing(): bigint {
+    if (!this.snapshot.limited || this.#isScarce || this.#isEnding) return 0n
+    return this.#policy.missing(this.#lease?.granted ?? 0n)
   }
 
   /** The amount that this process does not need. */
-  get #spare(): bigint {
+  get #surplus(): bigint {
     if (!this.#lease) return 0n
-    if (this.snapshot.limited === false || this.#isPoor || this.#isEnding) return this.#lease.free
-    return this.#policy.spare(this.#lease)
+    if (this.snapshot.limited === false || this.#isScarce || this.#isEnding) return this.#lease.free
+    return this.#policy.surplus(this.#lease)
   }
 
   #cameBack(): void {
     this.admissions.serveSoon()
-    if (this.#lease && (this.#deps.closing || this.#isPoor)) this.#deps.ask(this)
+    if (this.#lease && (this.#deps.closing || this.#isScarce)) this.#deps.ask(this)
   }
 
   #takeForWaiting(): LeaseChange['change'] | undefined {
@@ -302,13 +302,13 @@ export class WalletLease {
     const amounts = this.admissions.amountsFor(this)
     if (this.#deps.closing || this.covers(sumOf(amounts), now, wall)) return undefined
     const holding = this.#lease ?? { free: 0n, granted: 0n }
-    return this.#policy.takeFor(amounts, holding, this.snapshot.availableAt(now), this.#isPoor)
+    return this.#policy.takeFor(amounts, holding, this.snapshot.availableAt(now), this.#isScarce)
   }
 
   /** Takes more before calls need it, or asks for a fresh report of a wallet in use. */
   #takeAhead(): LeaseChange['change'] | undefined {
     if (this.#deps.closing) return undefined
-    const want = this.#lacks
+    const want = this.#missing
     const isOld = this.snapshot.isOld(this.#deps.clock.now(), this.#usedAt)
     return want > 0n || isOld ? { kind: 'take', need: 0n, want } : undefined
   }
@@ -316,7 +316,7 @@ export class WalletLease {
   #give(): LeaseChange['change'] | undefined {
     const { lease } = this
     if (!lease || (!this.#deps.closing && this.admissions.amountsFor(this).length > 0)) return undefined
-    const amount = this.#spare
+    const amount = this.#surplus
     if (amount > 0n) return { kind: 'give', amount }
     // A lease that calls have used up is still open: a `give` of nothing closes it.
     return lease.empty && this.#isEnding ? { kind: 'give', amount: 0n } : undefined

@@ -25,7 +25,7 @@ export class Deadlines<T extends Awaited<T>> {
   readonly #ms: () => number
   readonly #onDue: (what: T) => void
   /** In the order of the deadlines. */
-  #line: Deadline<T>[] = []
+  #queue: Deadline<T>[] = []
   /** The deadline of the last item. */
   #last = 0
   #start = 0
@@ -42,7 +42,7 @@ export class Deadlines<T extends Awaited<T>> {
     const ms = this.#ms()
     this.#last = Math.max(this.#last, this.#clock.now() + ms)
     what.deadline = { what, at: this.#last }
-    this.#line.push(what.deadline)
+    this.#queue.push(what.deadline)
     this.#size++
     this.#arm(ms)
   }
@@ -63,10 +63,10 @@ export class Deadlines<T extends Awaited<T>> {
   }
 
   #dropAnswered(): void {
-    const line = this.#line
+    const line = this.#queue
     while (this.#start < line.length && line[this.#start]?.what === undefined) this.#start++
     if (this.#start < DROPPED_AT_ONCE) return
-    this.#line = line.slice(this.#start)
+    this.#queue = line.slice(this.#start)
     this.#start = 0
   }
 
@@ -85,7 +85,7 @@ export class Deadlines<T extends Awaited<T>> {
 
   #check(): void {
     const now = this.#clock.now()
-    for (let first = this.#line[this.#start]; first; first = this.#line[this.#start]) {
+    for (let first = this.#queue[this.#start]; first; first = this.#queue[this.#start]) {
       if (first.at > now) {
         this.#arm(first.at - now)
         return

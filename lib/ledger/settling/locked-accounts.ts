@@ -32,8 +32,8 @@ export class LockedAccounts {
   readonly #deps: LockedAccountsDeps
   readonly #locked = new Map<string, LockedAccount>()
   /** Lanes whose turn it is not yet. */
-  readonly #line = new Set<SettlementLane>()
-  #looksAgain = false
+  readonly #queue = new Set<SettlementLane>()
+  #willRecheck = false
 
   constructor(deps: LockedAccountsDeps) {
     this.#deps = deps
@@ -168,17 +168,17 @@ export class LockedAccounts {
     )
     const waiting = ages.filter((age) => age >= distanceMs && age < lateMs)
     if (waiting.length < AT_ONCE && ages.length < AT_MOST) return true
-    this.#line.add(asking)
-    this.#lookAgain()
+    this.#queue.add(asking)
+    this.#recheck()
     return false
   }
 
   /** Lanes that get no answer free nothing by an end: after a while they no longer count. */
-  #lookAgain(): void {
-    if (this.#looksAgain) return
-    this.#looksAgain = true
+  #recheck(): void {
+    if (this.#willRecheck) return
+    this.#willRecheck = true
     this.#deps.clock.after(this.#deps.times.lateMs, () => {
-      this.#looksAgain = false
+      this.#willRecheck = false
       this.#next()
     })
   }
@@ -202,12 +202,12 @@ export class LockedAccounts {
   }
 
   #next(): void {
-    for (const lane of this.#line) {
-      this.#line.delete(lane)
+    for (const lane of this.#queue) {
+      this.#queue.delete(lane)
       lane.handSoon()
       break
     }
-    if (this.#line.size > 0) this.#lookAgain()
+    if (this.#queue.size > 0) this.#recheck()
   }
 
   /** A lock of a moment is no news. */

@@ -33,7 +33,7 @@ const LEAST_SPREAD_MS = 10
 const LEAST_PAUSE_MS = 1
 
 /** An operation that the ledger has not answered, and when it began. */
-interface Flight {
+interface InFlight {
   readonly batch: readonly Charge[]
   readonly since: number
 }
@@ -49,7 +49,7 @@ export class SettlementLane {
   readonly waiting: WaitingCharges
   readonly #deps: SettlementLaneDeps
   /** The oldest first. */
-  #flights: Flight[] = []
+  #inFlight: InFlight[] = []
   #callOff: (() => void) | undefined
   #handing = false
   #gathering = false
@@ -61,35 +61,38 @@ export class SettlementLane {
 
   /** The charges that the ledger has and has not answered. */
   get flying(): readonly Charge[] {
-    return this.#flights.flatMap(({ batch }) => batch)
+    return this.#inFlight.flatMap(({ batch }) => batch)
   }
 
   /** Since when the ledger has not answered; undefined if it has nothing. */
   get unansweredSince(): number | undefined {
-    return this.#flights[0]?.since
+    return this.#inFlight[0]?.since
   }
 
   /** Returns what the ledger has had since a time and does not answer, for others to hand over, and goes on with the rest. */
   leave(since: number): readonly Charge[] {
-    const left = this.#flights.filter((flight) => flight.since <= since).flatMap(({ batch }) => batch)
-    this.#flights = this.#flights.filter((flight) => flight.since > since)
+    const left = this.#inFlight.filter((flight) => flight.since <= since).flatMap(({ batch }) => batch)
+    this.#inFlight = this.#inFlight.filter((flight) => flight.since > since)
     for (const charge of left) charge.unanswered++
     return left
   }
 
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
-    return this.#flights.reduce((size, { batch }) => size + batch.length, this.waiting.size)
+    return this.#inFlight.reduce((size, { batch }) => size + batch.length, this.waiting.size)
   }
 
   /** Since when the oldest charge has waited. */
   get oldest(): number | undefined {
-    return this.#flights.reduce((oldest, { batch }) => earliest(batch[0]?.since, oldest), this.waiting.oldest)
+    return this.#inFlight.reduce(
+      (oldest, { batch }) => earliest(batch[0]?.since, oldest),
+      this.waiting.oldest,
+    )
   }
 
   /** Hands a charge over at once if the ledger is free and does not gather; queues it otherwise. */
   put(charge: Charge): void {
-    const isFree = !this.#handing && this.#flights.length === 0 && this.waiting.size === 0
+    const isFree = !this.#handing && this.#inFlight.length === 0 && this.waiting.size === 0
     if (isFree && !this.#deps.ledger.gathers && this.#deps.clock.now() >= this.waiting.resumeAt) {
       this.#handing = true
       this.#commit([charge])
@@ -132,7 +135,7 @@ export class SettlementLane {
         break
       }
       if (!this.#deps.mayHand(this)) break
-      const batch = this.waiting.take(now, this.#crowded())
+      const batch = this.waiting.take(now, this.#accountsAtLimit())
       if (batch.length === 0) {
         const due = this.waiting.dueAt
         if (due !== undefined) this.#handLater(due - now, this.waiting.size > 0)
@@ -145,7 +148,7 @@ export class SettlementLane {
 
   /** Whether the ledger may get more before it has answered what it has. */
   get #mayGoOn(): boolean {
-    const { length } = this.#flights
+    const { length } = this.#inFlight
     return length === 0 || (length < this.#atOnce && this.waiting.size > 0 && this.waiting.areSound)
   }
 
@@ -156,7 +159,7 @@ export class SettlementLane {
   }
 
   #pauseMs(now: number): number {
-    const last = this.#flights.at(-1)
+    const last = this.#inFlight.at(-1)
     return last ? this.#deps.distanceMs() / this.#atOnce - (now - last.since) : 0
   }
 
@@ -164,10 +167,10 @@ export class SettlementLane {
    * Returns the accounts that are in as many operations as they may: half of those that may be under way. So one whose rows
    * are locked leaves the others to all other accounts.
    */
-  #crowded(): ReadonlySet<string> | undefined {
+  #accountsAtLimit(): ReadonlySet<string> | undefined {
     const most = Math.max(1, Math.floor(this.#atOnce / 2))
-    if (this.#flights.length < most) return undefined
-    const accounts = this.#flights.flatMap(({ batch }) => [...new Set(batch.map(({ account }) => account))])
+    if (this.#inFlight.length < most) return undefined
+    const accounts = this.#inFlight.flatMap(({ batch }) => [...new Set(batch.map(({ account }) => account))])
     const often = [...Map.groupBy(accounts, (account) => account)].filter(([, { length }]) => length >= most)
     return new Set(often.map(([account]) => account))
   }
@@ -197,26 +200,26 @@ export class SettlementLane {
     }
   }
 
-  #concludeLater(flight: Flight, answer: Promise<readonly SettlementResult[]>): void {
+  #concludeLater(flight: InFlight, answer: Promise<readonly SettlementResult[]>): void {
     const { batch } = flight
-    this.#flights.push(flight)
+    this.#inFlight.push(flight)
     void answer.then(
       (results) => {
-        if (this.#land(flight)) this.#succeeded(batch, results)
+        if (this.#finish(flight)) this.#succeeded(batch, results)
         else this.#answeredLeft(batch, results)
         this.handSoon()
       },
       (error: unknown) => {
-        if (this.#land(flight)) this.#failed(batch, error)
+        if (this.#finish(flight)) this.#failed(batch, error)
         this.handSoon()
       },
     )
   }
 
   /** Ends a flight. Returns false if it was left to others. */
-  #land(flight: Flight): boolean {
-    const at = this.#flights.indexOf(flight)
-    if (at >= 0) this.#flights.splice(at, 1)
+  #finish(flight: InFlight): boolean {
+    const at = this.#inFlight.indexOf(flight)
+    if (at >= 0) this.#inFlight.splice(at, 1)
     return at >= 0
   }
 

@@ -89,7 +89,7 @@ export class SettlementQueue {
       stallMs: () => times.lateMs,
       oldest: () => this.#main.unansweredSince,
       onChange: (silent) => {
-        if (silent) this.#goAround()
+        if (silent) this.#isolateUnanswered()
       },
     })
     this.#stall = new StallWatch({
@@ -202,7 +202,7 @@ export class SettlementQueue {
    * Gives the accounts of charges that the ledger does not answer a lane of their own, so that the others go on. If
    * nothing is written then either, it is the ledger and no account, and everything waits for it.
    */
-  #goAround(): void {
+  #isolateUnanswered(): void {
     if (this.#doubtedSince() !== undefined) return
     const left = this.#main.leave(this.#deps.clock.now() - this.#deps.times.lateMs)
     const since = left.reduce<number | undefined>(
@@ -256,7 +256,7 @@ export class SettlementQueue {
     if (this.#stall.stalled) this.#stall.passed()
     if (this.#silence.stalled) this.#silence.passed()
     // Other unanswered charges have had to wait for a sign that some are answered.
-    if (this.#silence.stalled) this.#goAround()
+    if (this.#silence.stalled) this.#isolateUnanswered()
     if (this.#drained.length === 0 || this.size > 0) return
     const drained = this.#drained
     this.#drained = []

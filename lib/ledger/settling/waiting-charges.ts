@@ -26,7 +26,7 @@ export class WaitingCharges {
   lastError: unknown
   /** Nothing is handed over before this time, in milliseconds of the clock. */
   resumeAt = Number.NEGATIVE_INFINITY
-  #line: Charge[] = []
+  #queue: Charge[] = []
   /** Charges that failed alone and are tried again alone. */
   #suspects: Charge[] = []
   readonly #setAside = new Set<Charge>()
@@ -43,7 +43,7 @@ export class WaitingCharges {
 
   /** The number of waiting charges, without those set aside. */
   get size(): number {
-    return this.#line.length + this.#suspects.length
+    return this.#queue.length + this.#suspects.length
   }
 
   get setAside(): number {
@@ -52,7 +52,7 @@ export class WaitingCharges {
 
   /** Since when the oldest has waited. */
   get oldest(): number | undefined {
-    const first = this.#line[0]?.since
+    const first = this.#queue[0]?.since
     return this.#suspects.reduce<number | undefined>((oldest, { since }) => earliest(oldest, since), first)
   }
 
@@ -64,18 +64,18 @@ export class WaitingCharges {
   /** Whether all waiting charges, and those being handed over, may be at fault themselves. */
   areSuspect(flying: readonly Charge[]): boolean {
     const isSuspect = ({ failures }: Charge) => failures >= FAILURES_ALONE
-    return this.#line.length === 0 && this.#suspects.every(isSuspect) && flying.every(isSuspect)
+    return this.#queue.length === 0 && this.#suspects.every(isSuspect) && flying.every(isSuspect)
   }
 
   add(charge: Charge): void {
-    this.#line.push(charge)
+    this.#queue.push(charge)
   }
 
   /** Removes a charge that was never handed over; returns whether it was there. */
   remove(charge: Charge): boolean {
-    const at = this.#line.indexOf(charge)
+    const at = this.#queue.indexOf(charge)
     if (at < 0) return false
-    this.#line.splice(at, 1)
+    this.#queue.splice(at, 1)
     return true
   }
 
@@ -88,10 +88,10 @@ export class WaitingCharges {
     if (without.size > 0) return this.#takeOthers(without)
     const suspect = this.#suspects[0]
     // Suspects take turns with the others: whether others are settled shows which charge is at fault.
-    this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
+    this.#suspectsTurn = !this.#suspectsTurn || this.#queue.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
-    if (this.#line.length > 0) {
-      return this.#takeOf(this.#line)
+    if (this.#queue.length > 0) {
+      return this.#takeOf(this.#queue)
     }
     for (const charge of this.#setAside) {
       if (charge.retryAt > now) continue
@@ -102,7 +102,7 @@ export class WaitingCharges {
   }
 
   #takeOthers(without: ReadonlySet<string>): readonly Charge[] {
-    return this.#takeOf(this.#line.filter(({ account }) => !without.has(account)))
+    return this.#takeOf(this.#queue.filter(({ account }) => !without.has(account)))
   }
 
   /** Takes as many of some of the line as go together: all, or the first of each account, the second of each, and so on. */
@@ -110,10 +110,10 @@ export class WaitingCharges {
     const isAll = fitting(some, this.#atOnce) === some.length
     const ordered = isAll ? some : inTurn(some, ({ account }) => account)
     const next = isAll ? some : ordered.slice(0, fitting(ordered, this.#atOnce))
-    if (next.length === this.#line.length) this.#line = []
+    if (next.length === this.#queue.length) this.#queue = []
     else if (next.length > 0) {
       const taken = new Set(next)
-      this.#line = this.#line.filter((charge) => !taken.has(charge))
+      this.#queue = this.#queue.filter((charge) => !taken.has(charge))
     }
     return next
   }
@@ -147,7 +147,7 @@ export class WaitingCharges {
   putBack(charges: readonly Charge[]): void {
     if (charges.length === 0) return
     // They may have come behind others that were not taken with them.
-    this.#line = [...charges, ...this.#line].sort((one, other) => one.since - other.since)
+    this.#queue = [...charges, ...this.#queue].sort((one, other) => one.since - other.since)
   }
 
   /** Puts charges back that cannot be written now, and hands nothing over for a while. */
@@ -158,10 +158,10 @@ export class WaitingCharges {
 
   /** Takes out the charges of accounts. */
   takeOut(isOf: (charge: Charge) => boolean): Charge[] {
-    const out = [...this.#suspects, ...this.#line].filter(isOf)
+    const out = [...this.#suspects, ...this.#queue].filter(isOf)
     if (out.length === 0) return out
     this.#suspects = this.#suspects.filter((charge) => !isOf(charge))
-    this.#line = this.#line.filter((charge) => !isOf(charge))
+    this.#queue = this.#queue.filter((charge) => !isOf(charge))
     return out
   }
 
@@ -205,7 +205,7 @@ export class WaitingCharges {
 
   *all(): Iterable<Charge> {
     yield* this.#suspects
-    yield* this.#line
+    yield* this.#queue
     yield* this.#setAside
   }
 }

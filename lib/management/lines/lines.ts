@@ -10,7 +10,7 @@ import {
   pageById,
   pageQuery,
 } from '../../core/json-api/index.ts'
-import { lineFigures, selfChanging } from '../../endpoints/models/line-schemas.ts'
+import { lineFigures, runtimeFigures } from '../../endpoints/models/line-schemas.ts'
 import type { ResourceParts } from '../resource.ts'
 import type { LineSwitchStore } from './line-switch-store.ts'
 
@@ -27,7 +27,7 @@ const linePatch = z
 export const line = lineFigures.extend({
   object: z.literal('line'),
   workers: z
-    .array(selfChanging.partial().extend({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
+    .array(runtimeFigures.partial().extend({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
     .optional()
     .describe(
       'With several workers: the figures of each. A worker that did not answer in time is not part of the other members.',

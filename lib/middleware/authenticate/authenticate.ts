@@ -17,7 +17,7 @@ import { StoreAway } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
-import { SessionKeys } from './session-keys.ts'
+import { RunningCallKeys } from './running-call-keys.ts'
 
 /** Options of {@link authenticate}. */
 export interface AuthenticateOptions {
@@ -85,7 +85,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   checkOptions('authenticate', options, RULES)
   const { region, onUse } = options
   const keys = directoryOf(options)
-  const sessions = new SessionKeys(options.keys, options.storeTimeoutMs ?? LOOKUP_MS, refusalOf)
+  const sessions = new RunningCallKeys(options.keys, options.storeTimeoutMs ?? LOOKUP_MS, refusalOf)
   return function authenticate(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const credential = readCredential(req.headers)

@@ -83,7 +83,7 @@ const MARGIN = OTHER_DESCRIPTORS / 2
 const FIRST_REQUEST_MS = 1000
 /** How long to wait before searching again for connections to close, if there were none. */
 const NO_ROOM_MS = 100
-const LOOK_MS = 1000
+const CHECK_INTERVAL_MS = 1000
 /** A body that is being read must progress by PART_BYTES within PART_LOOKS checks. */
 const PART_BYTES = 16 * 1024
 const PART_LOOKS = 15
@@ -119,7 +119,7 @@ export class Connections {
     checkOptions('Connections', options, RULES)
     this.#most = options.most ?? mostConnections()
     this.#uploadsPerKey = options.uploadsPerKey ?? 100
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
+    this.#timer = setInterval(() => this.#checkConnections(), CHECK_INTERVAL_MS).unref()
   }
 
   /**
@@ -346,7 +346,7 @@ export class Connections {
   }
 
   /** Looks are counted, and not the time: what comes shows only while this process runs, which can be stopped. */
-  #look(): void {
+  #checkConnections(): void {
     for (const connection of this.#all.values()) {
       noteProgress(connection.socket, connection.progress)
       if (connection.req?.complete && !connection.res) noteWhole(connection)

@@ -15,7 +15,7 @@ import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type BilledDeps, holdPart, type PartsOf } from './billed-part.ts'
 import { boundedCost, type Cost, costOf } from './cost.ts'
-import { concludeClaim, keptBill } from './kept-bill.ts'
+import { concludeClaim, detachBill } from './detach-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
 
@@ -230,7 +230,7 @@ export class BilledCall implements Bill, PartsOf {
   /** Charges what the call used, however it ended, or releases the reservation. */
   #end(): void {
     if (this.#settled) {
-      if (!this.#resolved) void this.#letGo()
+      if (!this.#resolved) void this.#detachCall()
       return
     }
     if (!this.#mayStillRun) {
@@ -243,12 +243,12 @@ export class BilledCall implements Bill, PartsOf {
   }
 
   /** Takes the call away from a charge that still waits. */
-  async #letGo(): Promise<void> {
+  async #detachCall(): Promise<void> {
     const call = this.#call
     try {
       // All that the end of the call does has been done then, and the answer is kept that the entry points at.
       await call.idempotency?.keepApart(null)
-      if (!this.#resolved) this.#reservation.replaceBill(keptBill(this, call, this.#res.headersSent))
+      if (!this.#resolved) this.#reservation.replaceBill(detachBill(this, call, this.#res.headersSent))
     } catch (error) {
       call.logger.error(
         { err: error, requestId: call.id },
@@ -274,7 +274,7 @@ export class BilledCall implements Bill, PartsOf {
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
     if (ending && cost && (cost.amount > 0n || !this.#isFree())) {
       void this.#charge(cost, ending)
-      void this.#letGo()
+      void this.#detachCall()
     } else this.#reservation.release()
   }
 }

@@ -16,4 +16,4 @@ export {
 } from '../../core/call-store/index.ts'
 export { type CallLogOptions, callLog } from './call-log.ts'
 export { CallLogWriter, type CallLogWriterOptions } from './call-log-writer.ts'
-export { SharedEntries } from './shared-entries.ts'
+export { CoalescedEntries } from './coalesced-entries.ts'

@@ -84,8 +84,8 @@ export interface ForwardOptions extends RoutingOptions {
    * The record of objects stored at upstreams: the same as that of `references`. Without it, ids are passed on
    * unchecked, and all callers share what the lines store.
    */
-  kept?: UpstreamResources
-  /** The largest body of JSON in bytes. With `kept`, or for a key with `allowModels`, it is read before it is passed on. Defaults to 20 MiB. */
+  resources?: UpstreamResources
+  /** The largest body of JSON in bytes. With `resources`, or for a key with `allowModels`, it is read before it is passed on. Defaults to 20 MiB. */
   bodyLimitBytes?: number
   /** The most bytes of JSON bodies that have not come whole, as with `readRequest`, which they share it with. Defaults to 256 MiB, less in a small process. */
   bodyBudgetBytes?: number | undefined
@@ -106,7 +106,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const RULES: OptionRules<ForwardOptions> = {
   ...ROUTING_RULES,
   rule: required(anObject("a rule, such as { lines: ['openai-us'] }")),
-  kept: someUpstreamResources,
+  resources: someUpstreamResources,
   bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
   bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
 }
@@ -128,7 +128,7 @@ const RULE_RULES: OptionRules<ForwardRule> = {
 export function validateForward(options: ForwardOptions) {
   checkOptions('forward', options, RULES)
   checkOptions('forward: the rule', options.rule, RULE_RULES)
-  const { rule, lines = new LineRegistry(), kept, bodyLimitBytes = 20 * 1024 * 1024 } = options
+  const { rule, lines = new LineRegistry(), resources, bodyLimitBytes = 20 * 1024 * 1024 } = options
   const now = typeof options.catalog === 'function' ? options.catalog() : options.catalog
   if (typeof now?.linesOf !== 'function')
     throw new TypeError('forward: "catalog" must return a catalogue, such as loadConfig(json).catalog')
@@ -156,7 +156,7 @@ export function validateForward(options: ForwardOptions) {
   listFor()
   const { sessionMs = SESSION_MS, secrets = false, raw, keeps: kind } = rule
   const declared = collection !== undefined && kind !== undefined ? { path: collection, kind } : undefined
-  const owned = kept && { kept, declared, refusedFiles: new RefusedFiles() }
+  const owned = resources && { resources, declared, refusedFiles: new RefusedFiles() }
   const bounds = { bodyLimitBytes, budget }
   const methods = methodsOf(rule)
   return { ...settings, modelId: rule.model, terms, sessionMs, listFor, methods, owned, bounds, raw, secrets }

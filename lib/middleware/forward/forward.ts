@@ -16,7 +16,7 @@ import { checkQuery, modelCheck } from './body-checks/model-names.ts'
 import { settleAtPrice } from './charges.ts'
 import { candidateOf, type ForwardOptions, SESSION_MS, validateForward } from './forward-options.ts'
 import { ForwardedCall } from './forwarded-call.ts'
-import { EarlyEnd, type Forwarding, type ForwardTerms } from './forwarding.ts'
+import { CallAborter, type Forwarding, type ForwardTerms } from './forwarding.ts'
 import { BatchLines } from './owned/batch-files.ts'
 import type { OwnList } from './owned/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './owned/owned-request.ts'
@@ -75,17 +75,17 @@ export function forward(options: ForwardOptions): RequestHandler {
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')
     }
     call.routing = newTrace(settings)
-    const early = new EarlyEnd(call, sessionMs)
+    const aborter = new CallAborter(call, sessionMs)
     try {
       await serve(call, req, res, {
         path,
         terms,
         constraint,
-        early,
+        aborter,
         ...(!secrets && { withhold: () => withheld(call) }),
       })
     } finally {
-      early.close()
+      aborter.close()
     }
   }
 
@@ -102,9 +102,9 @@ export function forward(options: ForwardOptions): RequestHandler {
     call: OpenCall,
     rule: OwnedRule,
     lines: CandidateList,
-    early: EarlyEnd,
+    aborter: CallAborter,
   ): Promise<void> {
-    const { signal } = early
+    const { signal } = aborter
     for (const file of files) {
       rule.refusedFiles.check(call, file)
       const refusal = await call.limits?.consumeRequests(1)
@@ -122,8 +122,8 @@ export function forward(options: ForwardOptions): RequestHandler {
   async function serve(call: OpenCall, req: Request, res: Response, asked: Asked) {
     const { all, lookUps } = listFor(call)
     const lines = SAFE_METHODS.has(req.method) && !upgradeOf(req) ? lookUps : all
-    const { signal } = asked.early
-    const leave = (): void => asked.early.end(new GatewayError('client_closed_request'))
+    const { signal } = asked.aborter
+    const leave = (): void => asked.aborter.end(new GatewayError('client_closed_request'))
     // Not every connection that ends within a body ends the request, too.
     call.onLeave(leave)
     const checkModel = modelCheck(call, lines.candidates)
@@ -134,7 +134,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     const ownedRequest = rule && (await OwnedRequest.check(call, req, asked.path, rule, signal))
     const unowned = !rule && checkModel ? await checkBody(call, req, bodies, signal) : undefined
     signal.throwIfAborted()
-    if (rule && ownedRequest) await checkFiles(ownedRequest.filesToRun, call, rule, lookUps, asked.early)
+    if (rule && ownedRequest) await checkFiles(ownedRequest.filesToRun, call, rule, lookUps, asked.aborter)
     const list = ownedRequest?.listOn({ lines, settings, signal, inbound: req.headers })
     if (list) return sendList(call, res, list, asked)
     call.offLeave(leave)
@@ -178,10 +178,10 @@ export function forwardTo(
     const call = callOf(req)
     call.routing ??= newTrace(settings)
     const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
-    const early = new EarlyEnd(call, SESSION_MS)
-    const forwarding = { path, headers, terms: null, early }
+    const aborter = new CallAborter(call, SESSION_MS)
+    const forwarding = { path, headers, terms: null, aborter }
     return holding(call, () => tryLines(call, req, res, forwarding, list, settings)).finally(() =>
-      early.close(),
+      aborter.close(),
     )
   }
 }

@@ -7,8 +7,8 @@ import { CallerDisconnect } from '../../routing/attempt/caller-disconnect.ts'
 import { type AttemptEnd, malformed } from '../../routing/attempt/failure.ts'
 import { pathOn } from '../../routing/attempt/upstream-path.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import { signedInTime } from '../../routing/credentials/signed-wire.ts'
 import type { LineSigner, SignedHeaders } from '../../routing/credentials/signer.ts'
+import { signedInTime } from '../../routing/credentials/signing-transport.ts'
 import type { AttemptContext, AttemptResult } from '../../routing/try-candidates.ts'
 import { holdsSecret, mayHoldSecret, readBegin } from './answer-secrets.ts'
 import { PaidMinutes, settleAtPrice } from './charges.ts'
@@ -67,14 +67,15 @@ export class ForwardedCall {
     this.#forwarding = forwarding
     this.#upgrade = upgradeOf(req)
     this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
-    const { signal } = forwarding.early
+    const { signal } = forwarding.aborter
     signal.addEventListener('abort', () => this.#endEarly(signal.reason as GatewayError))
     call.onLeave(() => {
       const exchange = this.#exchange
       if (!exchange || exchange.end) return
       // A relayed answer cannot be metered, so it is aborted at once. But the line finishes work of which it has the whole request:
       // its answer is charged, and names what was made.
-      const worksUnseen = forwarding.owned?.works === true && exchange.uploaded && !exchange.committed
+      const worksUnseen =
+        forwarding.owned?.hasLastingEffect === true && exchange.uploaded && !exchange.committed
       const { totalMs: drainMs } = exchange.target.line.timeouts
       this.#disconnect = new CallerDisconnect({ onDisconnect: 'abort', drainMs }, exchange, worksUnseen)
     })
@@ -264,10 +265,10 @@ export class ForwardedCall {
    * @throws {GatewayError} if that does not succeed in time.
    */
   async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
-    const { terms, early } = this.#forwarding
+    const { terms, aborter } = this.#forwarding
     if (!success || !terms) return
     await settleAtPrice(this.#call, { line: exchange.target.line.id, ...terms }, outcome)
-    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, terms.price, early.end)
+    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, terms.price, aborter.end)
   }
 }
 

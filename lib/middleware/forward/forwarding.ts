@@ -18,7 +18,7 @@ export interface Forwarding {
   /** The caller's demands on the lines. */
   readonly constraint?: ProviderConstraint | undefined
   /** Ends the call before its answer has ended. */
-  readonly early: EarlyEnd
+  readonly aborter: CallAborter
   /** The body to send, once it was checked. Absent: the caller's, as it comes. */
   readonly body?: CheckedBody | undefined
   /** Returns the refusal of an answer with a credential of the upstream. Absent: such answers are passed on. */
@@ -28,7 +28,7 @@ export interface Forwarding {
 }
 
 /** Ends a call before its answer has ended: with its key, when its time is up, or when money is lacking. */
-export class EarlyEnd {
+export class CallAborter {
   readonly #controller = new AbortController()
   readonly #total: NodeJS.Timeout
 

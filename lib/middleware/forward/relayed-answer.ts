@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import { BodyCollector } from '../../core/memory/index.ts'
 import { endOfFrame, MAX_BLANK_LENGTH, readFrame } from '../../core/protocols/index.ts'
+import { failureOfStatus } from '../../routing/attempt/classify-failure.ts'
 import { decoded, decoderFor } from '../../routing/attempt/content-decoding.ts'
 import type { Exchange } from '../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../routing/attempt/failure.ts'
-import { failureOfStatus } from '../../routing/attempt/outcome.ts'
 import { parseErrorBody } from '../../routing/attempt/upstream-error.ts'
 
 /** The exchange of an answer. It may end before the answer was passed on. */

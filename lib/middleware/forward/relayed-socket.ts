@@ -6,7 +6,7 @@ import type { ProxiedExchange } from './proxied-exchange.ts'
 
 /** How long a side may take to receive its last bytes once the other has ended, and then to close. */
 const LAST_BYTES_MS = 5000
-const GOODBYE_MS = 500
+const CLOSE_GRACE_MS = 500
 /** How long a frame that has begun may take to come whole before the WebSocket is closed without a close frame. */
 const LAST_FRAME_MS = 1000
 /** The system probes a connection after this long without a byte. */
@@ -193,7 +193,7 @@ function enderOf(side: Duplex): () => void {
     const hurry = setTimeout(() => side.destroy(), LAST_BYTES_MS).unref()
     let goodbye: NodeJS.Timeout | undefined
     const cut = (): void => {
-      goodbye = setTimeout(() => side.destroy(), GOODBYE_MS).unref()
+      goodbye = setTimeout(() => side.destroy(), CLOSE_GRACE_MS).unref()
     }
     if (side.writableFinished) cut()
     else side.once('finish', cut)

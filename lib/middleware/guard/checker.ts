@@ -18,7 +18,7 @@ export interface CheckerOptions {
 const RANK = { allowed: 0, replaced: 1, failed: 2, refused: 3 } as const
 
 /** Several texts of a body are checked as one, each on lines of its own. */
-const BETWEEN = '\n'
+const SEPARATOR = '\n'
 /** How many answers of a function are remembered: events at the end of a stream repeat their text. */
 const MAX_KNOWN = 8
 
@@ -46,7 +46,7 @@ export class Checker {
    */
   async checkAll(texts: readonly Text[]): Promise<boolean> {
     if (texts.length === 0) return false
-    const replaced = await this.check(texts.map(({ text }) => text).join(BETWEEN))
+    const replaced = await this.check(texts.map(({ text }) => text).join(SEPARATOR))
     if (replaced === undefined) return false
     const [only, ...others] = texts
     if (only && others.length === 0) {

@@ -111,14 +111,14 @@ export class ClaimKeeper {
   ): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleEarlier(claim.id)
     const first = await this.#claimOnce(claim, fingerprint)
-    const left = first instanceof HeldClaim ? undefined : this.#leftBy(first)
+    const left = first instanceof HeldClaim ? undefined : this.#unreleasedClaimOf(first)
     if (!left) return first
     await this.#retry(left)
     return this.#unconfirmed.has(left) ? first : this.#claimOnce(claim, fingerprint)
   }
 
   /** Returns the claim of a call that is over, if a record is its: the store got it, and has not confirmed its release. */
-  #leftBy({ owner }: IdempotencyRecord): HeldClaim | undefined {
+  #unreleasedClaimOf({ owner }: IdempotencyRecord): HeldClaim | undefined {
     for (const left of this.#unconfirmed) if (left.owner === owner && left.state === 'releasing') return left
     return undefined
   }

@@ -96,7 +96,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     const id = recordId(ownScope, call.method, path, key)
     const fingerprint = fingerprintOf(call.method, path, await judgedContentOf(req, call))
 
-    if (warnsOfScope && isSomebody(req, call)) {
+    if (warnsOfScope && hasIdentity(req, call)) {
       warnsOfScope = false
       settings.logger.warn({ requestId: call.id }, SHARED_SCOPE)
     }
@@ -145,7 +145,7 @@ const SHARED_SCOPE =
   'idempotency: with "replay" and without "by" all callers share their keys: a caller that sends the key and content of another caller gets its answer; give "by", such as (req) => req.user.id'
 
 /** Whether a request names its sender, and no middleware has set `call.principal`. */
-function isSomebody({ headers }: Request, call: OpenCall): boolean {
+function hasIdentity({ headers }: Request, call: OpenCall): boolean {
   return !call.principal && (headers.authorization !== undefined || headers.cookie !== undefined)
 }
 

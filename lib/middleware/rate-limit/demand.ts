@@ -14,7 +14,7 @@ export type LimitValue = number | null | undefined
 type Subjected = string | null | undefined
 
 /** Names the functions of the options in errors. */
-export const OWN = 'rateLimit: a function of its options'
+export const OPTION_FUNCTION = 'rateLimit: a function of its options'
 
 /** A subject to limit, with its limits. */
 export interface LimitLevel {
@@ -93,17 +93,17 @@ export async function demandOf(
   let tokenCost: number | undefined
   for (const { name: level, by, limits } of levels) {
     const given = by(req, call)
-    const named = isPromise(given) ? await inTime(OWN, given) : given
+    const named = isPromise(given) ? await inTime(OPTION_FUNCTION, given) : given
     if (named === null || named === undefined) continue
     const subject = shortened(named, level)
     senders.push(`${level}:${subject}`)
     for (const [kind, limit] of limits) {
       const asked = typeof limit === 'function' ? limit(req, call) : limit
-      const max = maxOf(isPromise(asked) ? await inTime(OWN, asked) : asked)
+      const max = maxOf(isPromise(asked) ? await inTime(OPTION_FUNCTION, asked) : asked)
       if (max === undefined) continue
       if (kind === 'tpm' && tokenCost === undefined) {
         const counted = tokens(req, call)
-        tokenCost = whole(isPromise(counted) ? await inTime(OWN, counted) : counted)
+        tokenCost = whole(isPromise(counted) ? await inTime(OPTION_FUNCTION, counted) : counted)
       }
       const cost = kind === 'tpm' ? (tokenCost as number) : 1
       const place = kind === 'concurrency' ? slots : charges

@@ -46,14 +46,14 @@ import {
   type LimitLevel,
   type LimitValue,
   type OfRequest,
-  OWN,
+  OPTION_FUNCTION,
   plannedLevel,
 } from './demand.ts'
 import { GuardedLimitStore } from './guarded-limit-store.ts'
 import { ipSubject } from './ip-subject.ts'
 import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
-import { refuse, refuseForGood, shown } from './refusals.ts'
+import { refuse, refusePermanently, withHeaders } from './refusals.ts'
 import { UnlimitedNotice } from './unlimited-notice.ts'
 
 /** Options of {@link rateLimit}. */
@@ -128,22 +128,22 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   /** Returns the error that refuses the request; undefined for one that goes on. */
   async function limit(req: Request, res: Response, next: NextFunction): Promise<GatewayError | undefined> {
     const call = callOf(req)
-    const demand = await wantedBy(req, call, plan)
+    const demand = await demandFor(req, call, plan)
     if (demand === 'skipped') return undefined
     notice.note(call, demand)
     if (!demand) return undefined
     if (call.left) return call.refuse('client_closed_request')
     const impossible = impossibleLimit(demand)
-    if (impossible) return shown(refuseForGood(call, impossible, demand), res)
+    if (impossible) return withHeaders(refusePermanently(call, impossible, demand), res)
     let admission: Admission
     try {
       admission = await admit(demand)
     } catch (error) {
-      return shown(storeFailure(call, error), res)
+      return withHeaders(storeFailure(call, error), res)
     }
     if (isRefused(admission.verdict))
-      return shown(refuse(call, demand, admission.verdict, styleOf(call)), res)
-    giveBackAtEnd(call, demand, admission, req, res, next)
+      return withHeaders(refuse(call, demand, admission.verdict, styleOf(call)), res)
+    releaseAtEnd(call, demand, admission, req, res, next)
     const { limits: earlier } = call
     call.limits = {
       consumeRequests: async (count) =>
@@ -155,19 +155,19 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     return undefined
   }
 
-  async function wantedBy(
+  async function demandFor(
     req: Request,
     call: OpenCall,
     plan: DemandPlan,
   ): Promise<Demand | 'skipped' | undefined> {
     try {
       const asked = skip?.(req, call)
-      const skipped = (isPromise(asked) ? await inTime(OWN, asked) : asked) ?? false
+      const skipped = (isPromise(asked) ? await inTime(OPTION_FUNCTION, asked) : asked) ?? false
       if (typeof skipped !== 'boolean')
         throw new TypeError(`rateLimit: "skip" must return true or false, not ${kindOf(skipped)}`)
       return skipped ? 'skipped' : await demandOf(plan, req, call)
     } catch (error) {
-      throw errorOf(OWN, error)
+      throw errorOf(OPTION_FUNCTION, error)
     }
   }
 
@@ -190,7 +190,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     return { verdict, countedBy: local }
   }
 
-  function giveBackAtEnd(
+  function releaseAtEnd(
     call: OpenCall,
     demand: Demand,
     admission: Admission,
@@ -236,10 +236,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (charges.length === 0) return undefined
     const demand = { ...admitted, charges, slots: [] }
     const impossible = impossibleLimit(demand)
-    if (impossible) return () => refuseForGood(call, impossible, demand)
+    if (impossible) return () => refusePermanently(call, impossible, demand)
     try {
       const { verdict } = await admit(demand)
-      if (isRefused(verdict)) return () => shown(refuse(call, demand, verdict, styleOf(call)), res)
+      if (isRefused(verdict)) return () => withHeaders(refuse(call, demand, verdict, styleOf(call)), res)
       if (!res.headersSent) setLimitHeaders(styleOf(call), demand, verdict, res)
       return undefined
     } catch (error) {
@@ -249,10 +249,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
 
   /** The tokens of a body that was not read are unknown. It has at least one. */
   async function refuseEarly(req: Request, call: OpenCall): Promise<GatewayError | undefined> {
-    const demand = await wantedBy(req, call, { ...plan, tokens: () => 1 })
+    const demand = await demandFor(req, call, { ...plan, tokens: () => 1 })
     if (!demand || demand === 'skipped') return undefined
     const impossible = impossibleLimit(demand)
-    if (impossible) return refuseForGood(call, impossible, demand)
+    if (impossible) return refusePermanently(call, impossible, demand)
     try {
       const verdict = await store.peek?.(demand)
       return verdict && isRefused(verdict) ? refuse(call, demand, verdict, styleOf(call)) : undefined

@@ -29,7 +29,7 @@ const IMPOSSIBLE = {
 } as const
 
 /** Returns the error of a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
-export function refuseForGood(call: OpenCall, limit: Limit, { windowMs }: Demand): GatewayError {
+export function refusePermanently(call: OpenCall, limit: Limit, { windowMs }: Demand): GatewayError {
   note(call, limit, windowMs, MAX_WAIT_MS)
   return call.refuse(codeOf(limit), {
     message: IMPOSSIBLE[limit.kind],
@@ -39,7 +39,7 @@ export function refuseForGood(call: OpenCall, limit: Limit, { windowMs }: Demand
 }
 
 /** Sets the headers of a refusal on the response, for an error handler that knows only its status. Returns the refusal. */
-export function shown(refusal: GatewayError, res: ServerResponse): GatewayError {
+export function withHeaders(refusal: GatewayError, res: ServerResponse): GatewayError {
   if (!res.headersSent)
     for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value)
   return refusal

@@ -1,7 +1,8 @@
 import { bodyFor, type Principal, type RequestBody } from '../../core/call/index.ts'
 import type { Catalog, Model } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { ENDPOINT_BY_KIND, type Operation, type ProviderConstraint } from '../../core/operations/index.ts'
+import type { Operation, ProviderConstraint } from '../../core/operations/index.ts'
+import { wrongKind } from './wrong-kind.ts'
 
 const NONE: readonly Model[] = []
 
@@ -56,7 +57,7 @@ function namedFallbacks(
         param,
         message: `There is no model with the id of ${param}. GET /v1/models lists the models available to you.`,
       })
-    if (named.kind !== operation.kind) throw otherKind(named, param)
+    if (named.kind !== operation.kind) throw wrongKind(named, param)
     if (principal?.mayUseModel(named.id) === false)
       throw new GatewayError('model_not_allowed', {
         message: `This API key may not use the model of ${param}. GET /v1/models lists the models it may use.`,
@@ -74,13 +75,5 @@ function configuredFallbacks(
     const fallback = catalog.modelOf(id)
     const mayServe = fallback?.kind === model.kind && principal?.mayUseModel(id) !== false
     return fallback && mayServe ? [fallback] : []
-  })
-}
-
-/** The refusal of a model of another kind. It comes before others: the body may be right for that model's endpoint. */
-export function otherKind({ kind }: Model, param = 'model'): GatewayError {
-  return new GatewayError('invalid_request', {
-    param,
-    message: `The model is of the kind "${kind}" and is not served here: use ${ENDPOINT_BY_KIND[kind]}.`,
   })
 }

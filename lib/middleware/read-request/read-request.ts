@@ -22,9 +22,10 @@ import {
 import { settled } from '../../core/options/index.ts'
 import { MAX_BYTES_AT_ONCE } from '../../core/timing/index.ts'
 import { factsInTurns, factsOf } from './body-facts.ts'
-import { fallbacksOf, otherKind, takesModels, withFirstModel } from './fallback-models.ts'
+import { fallbacksOf, takesModels, withFirstModel } from './fallback-models.ts'
 import { readBody, turnOf } from './read-body.ts'
 import { type ReadRequestOptions, readRequestSettings } from './read-request-options.ts'
+import { wrongKind } from './wrong-kind.ts'
 
 const NO_OPERATION =
   'readRequest: the path of this route does not say which operation it is; give "operation", such as chatCompletions'
@@ -105,7 +106,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const model = typeof json.model === 'string' ? catalogOf(call).modelOf(json.model) : undefined
     if (model && model.kind !== operation.kind) {
       call.model = model.id
-      throw otherKind(model)
+      throw wrongKind(model)
     }
     if ((json.models ?? json.fallbacks ?? null) !== null) refuseOtherModels(operation, json)
     const fault = bodyFault(operation.schema, json)

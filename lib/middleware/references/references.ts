@@ -3,7 +3,7 @@ import { type CallRequest, callOf, type KeptAnswer, type OpenCall } from '../../
 import { GatewayError } from '../../core/errors/index.ts'
 import { checkOptions, required } from '../../core/options/index.ts'
 import {
-  type MadeThing,
+  type CreatedResource,
   someUpstreamResources,
   type UpstreamResources,
 } from '../../core/upstream-resources/index.ts'
@@ -11,7 +11,7 @@ import {
 /** Options of {@link references}. */
 export interface ReferencesOptions {
   /** The record of objects stored at upstreams: their account and their line. */
-  kept: UpstreamResources
+  resources: UpstreamResources
 }
 
 /**
@@ -25,12 +25,12 @@ export interface ReferencesOptions {
  *
  * @throws TypeError at construction without a `UpstreamResources`.
  * @example
- * const kept = new UpstreamResources()
- * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), rateLimit(), route({ catalog }))
+ * const resources = new UpstreamResources()
+ * app.post('/v1/responses', readRequest({ catalog }), references({ resources }), rateLimit(), route({ catalog }))
  */
 export function references(options: ReferencesOptions): RequestHandler {
-  checkOptions('references', options, { kept: required(someUpstreamResources) })
-  const { kept } = options
+  checkOptions('references', options, { resources: required(someUpstreamResources) })
+  const { resources } = options
 
   return function references(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -42,7 +42,7 @@ export function references(options: ReferencesOptions): RequestHandler {
     }
     if (keeps) call.keepAnswer = recorder(call, request)
     // Refuse now, not after a line has made something that cannot be recorded.
-    const checking = request.references.length > 0 ? pin(call, request) : kept.ready(call)
+    const checking = request.references.length > 0 ? pin(call, request) : resources.ready(call)
     if (!checking) next()
     else
       checking.then(
@@ -52,9 +52,9 @@ export function references(options: ReferencesOptions): RequestHandler {
   }
 
   async function pin(call: OpenCall, request: CallRequest): Promise<void> {
-    const resources = await kept.pin(call, request.references)
+    const pinned = await resources.pin(call, request.references)
     let tokens = 0
-    for (const resource of resources) tokens += resource.tokens
+    for (const resource of pinned) tokens += resource.tokens
     if (tokens === 0) return
     const { estimatedInputTokens, windowTokens, body } = request
     call.request = {
@@ -66,12 +66,12 @@ export function references(options: ReferencesOptions): RequestHandler {
 
   function recorder(call: OpenCall, { references: named }: CallRequest) {
     return ({ line, made, tokens }: KeptAnswer): Promise<void> => {
-      const resources: MadeThing[] = made.map((resource) =>
+      const created: CreatedResource[] = made.map((resource) =>
         resource.kind === 'response' || resource.kind === 'message' ? { ...resource, tokens } : resource,
       )
       // A conversation grows by each response.
-      for (const { kind, id } of named) if (kind === 'conversation') resources.push({ kind, id, tokens })
-      return kept.remember(call, line, resources)
+      for (const { kind, id } of named) if (kind === 'conversation') created.push({ kind, id, tokens })
+      return resources.remember(call, line, created)
     }
   }
 }

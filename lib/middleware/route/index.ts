@@ -3,9 +3,9 @@ export type { RoutingOptions } from '../../routing/candidates/routing-options.ts
 export type { Strategy, StrategyName } from '../../routing/candidates/strategies.ts'
 export {
   LineAccess,
-  type Submission as Offer,
-  type SubmitOutcome as TurnOutcome,
-  type Submitted as Placed,
+  type Submission,
+  type SubmitOutcome,
+  type Submitted,
 } from '../../routing/line-access.ts'
 export type { CircuitState } from '../../routing/lines/account-breaker.ts'
 export { type Availability, joinAvailability } from '../../routing/lines/availability.ts'

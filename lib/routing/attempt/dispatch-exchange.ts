@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timeouts } from '../../core/catalog/index.ts'
 import type { ConnectionAware, UpstreamConnection } from '../lines/upstream-connection.ts'
-import type { Wire } from '../lines/upstream-pool.ts'
+import type { Transport } from '../lines/upstream-pool.ts'
 import { type ContentDecoder, decoderFor } from './content-decoding.ts'
 import { Exchange, type ExchangeTarget } from './exchange.ts'
 import { type AttemptEnd, connectionFailure, type Failure, malformed } from './failure.ts'
@@ -27,7 +27,7 @@ export interface ExchangeOptions {
 
 export interface RedirectedRequest {
   readonly request: Dispatcher.DispatchOptions
-  readonly wire: Wire
+  readonly transport: Transport
 }
 
 /** Receives the chunks of a body. Returns false once the body does not fit. */
@@ -64,7 +64,7 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   /** Called when nothing more comes of the response. */
   onOver: (() => void) | undefined
   readonly #request: Dispatcher.DispatchOptions
-  readonly #wire: Wire
+  readonly #transport: Transport
   readonly #decodes: boolean
   readonly #redirect: ExchangeOptions['redirect']
   readonly #onFirstByte: ExchangeOptions['onFirstByte']
@@ -87,13 +87,13 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   constructor(
     target: ExchangeTarget,
     request: Dispatcher.DispatchOptions,
-    wire: Wire,
+    transport: Transport,
     deadline: number,
     { timeouts = target.line.timeouts, decodes = true, redirect, onFirstByte }: ExchangeOptions = {},
   ) {
     super(target, timeouts, deadline)
     this.#request = request
-    this.#wire = wire
+    this.#transport = transport
     this.#decodes = decodes
     this.#redirect = redirect
     this.#onFirstByte = onFirstByte
@@ -108,7 +108,7 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
    */
   send(receiverFor?: ReceiverFor): Promise<AnswerHead | undefined> {
     this.#receiverFor = receiverFor
-    if (!this.#isOver) this.#wire.dispatch(this.#request, this)
+    if (!this.#isOver) this.#transport.dispatch(this.#request, this)
     return this.#answered.promise
   }
 
@@ -183,14 +183,14 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
   ): void {
     // 1xx are not the answer.
     if (this.#isOver || status < 200 || controller !== this.#controller) return
-    if (status === 401 && this.#wire.signsAnew?.(this)) {
-      this.#dispatchInstead(this.#request, this.#wire)
+    if (status === 401 && this.#transport.signsAnew?.(this)) {
+      this.#dispatchInstead(this.#request, this.#transport)
       return
     }
     this.status = status
     const next = this.#redirect?.({ status, headers })
     if (next) {
-      this.#dispatchInstead(next.request, next.wire)
+      this.#dispatchInstead(next.request, next.transport)
       return
     }
     if (headers['content-encoding'] !== undefined && this.#decodes) this.#decode(headers)
@@ -231,13 +231,13 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
     else this.breakOff(connectionFailure(error, this.connecting))
   }
 
-  #dispatchInstead(request: Dispatcher.DispatchOptions, wire: Wire): void {
+  #dispatchInstead(request: Dispatcher.DispatchOptions, transport: Transport): void {
     const controller = this.#controller
     this.#controller = undefined
     this.connection = undefined
     controller?.abort(OVER)
     this.noteReconnecting()
-    wire.dispatch(request, this)
+    transport.dispatch(request, this)
   }
 
   /**
@@ -246,10 +246,10 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
    */
   #wasDead(): boolean {
     if (!this.connection || this.status !== null || this.resent) return false
-    const { requests, hasSent, hasHeard } = this.connection
+    const { requests, hasSent, hasReceived } = this.connection
     // Undici also ends requests that wait for a connection at the moment at which it breaks.
     if (!this.#controller) return requests > 0
-    return requests > 1 && !hasSent && !hasHeard
+    return requests > 1 && !hasSent && !hasReceived
   }
 
   /** Sends the request once more, over a fresh connection. */
@@ -259,7 +259,7 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
     this.#controller = undefined
     this.connection = undefined
     this.noteReconnecting()
-    this.#wire.dispatchFresh(this.#request, this)
+    this.#transport.dispatchFresh(this.#request, this)
   }
 
   /** Reads the body through its content encodings. The head then names none. */

@@ -6,7 +6,7 @@ import type { FinishReason } from '../../core/operations/index.ts'
 import { STOOD_STILL_MS } from '../../core/timing/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import { type AttemptEnd, type Failure, timedOut } from './failure.ts'
-import { promptless, type SentBody } from './promptless.ts'
+import { redactPrompt, type SentBody } from './redact-prompt.ts'
 
 export interface ExchangeTarget {
   readonly line: Line
@@ -143,14 +143,14 @@ export abstract class Exchange {
    * Ends the exchange if one of its clocks has run out.
    *
    * @param now the time of the monotonic clock.
-   * @param stoodStillMs how long this process has just stood still. The line may have waited for it meanwhile.
+   * @param stalledMs how long this process has just stood still. The line may have waited for it meanwhile.
    */
-  checkTimeouts(now: number, stoodStillMs: number): void {
+  checkTimeouts(now: number, stalledMs: number): void {
     // The total clock is the caller's time, and goes on; but an answer that is still coming has been held up by this process.
-    if (this.#progressed && stoodStillMs > 0)
-      this.#totalEnd = Math.max(this.#totalEnd, now + Math.min(stoodStillMs, MAX_MORE_MS))
+    if (this.#progressed && stalledMs > 0)
+      this.#totalEnd = Math.max(this.#totalEnd, now + Math.min(stalledMs, MAX_MORE_MS))
     if (this.#progressed) this.#phaseStart = now
-    else if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
+    else if (stalledMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stalledMs)
     this.#progressed = false
     const phaseMs = this.#timeouts[CLOCKS[this.#phase]]
     if (now >= this.#totalEnd) {
@@ -223,7 +223,7 @@ export function attemptError({ error, retryable }: Failure, sent?: SentBody): At
   // An error that is not the request's fault concerns our own account, and quotes its names.
   const about = retryable ? undefined : sent
   // Names are read like messages: an upstream may put the prompt anywhere.
-  const kept = (text: string): string | null => (text === '' ? null : promptless(text, about))
+  const kept = (text: string): string | null => (text === '' ? null : redactPrompt(text, about))
   return {
     type: kept(type),
     code: kept(code),
@@ -247,7 +247,7 @@ let timer: NodeJS.Timeout | undefined
 let idleChecks = 0
 let tickedAt = 0
 let isReading = false
-let stoodStillMs = 0
+let stalledMs = 0
 
 /** Starts the clocks of an exchange. One timer serves all. */
 function watch(exchange: Exchange): void {
@@ -273,10 +273,10 @@ function tick(): void {
   const now = performance.now()
   const lateMs = now - tickedAt - INTERVAL_MS
   tickedAt = now
-  if (lateMs >= STOOD_STILL_MS) stoodStillMs += lateMs
+  if (lateMs >= STOOD_STILL_MS) stalledMs += lateMs
   if (isReading) return
   isReading = true
-  if (stoodStillMs > 0) setTimeout(setImmediate, READ_AFTER_STANDSTILL_MS, check).unref()
+  if (stalledMs > 0) setTimeout(setImmediate, READ_AFTER_STANDSTILL_MS, check).unref()
   else setImmediate(check)
 }
 
@@ -284,8 +284,8 @@ function check(): void {
   isReading = false
   const now = performance.now()
   // From the end: an exchange that is removed is replaced by the last one, which has been checked by then.
-  for (let i = watched.length - 1; i >= 0; i--) watched[i]?.checkTimeouts(now, stoodStillMs)
-  stoodStillMs = 0
+  for (let i = watched.length - 1; i >= 0; i--) watched[i]?.checkTimeouts(now, stalledMs)
+  stalledMs = 0
   idleChecks = watched.length > 0 ? 0 : idleChecks + 1
   if (idleChecks < MAX_IDLE_CHECKS) return
   clearInterval(timer)

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { LineFailure, TimeoutPhase } from '../../core/call/index.ts'
+import { redactUpstreamText } from './redact-upstream-text.ts'
 import type { UpstreamError } from './upstream-error.ts'
-import { upstreamWords } from './upstream-words.ts'
 
 /**
  * The cause of a failure: the line, for all its models, or the model on the line. All other failures are caused by the
@@ -19,7 +19,7 @@ export interface Failure extends LineFailure {
   /** Whether the line may lack the endpoint. */
   readonly unknownPath?: boolean
   /** Whether the upstream refused without work: 4xx, 503 or 529. */
-  readonly cheap?: boolean
+  readonly refusedWithoutWork?: boolean
 }
 
 /** The failure of an answer that violates its protocol or breaks off. */
@@ -130,7 +130,7 @@ function isOwnShortage({ code, syscall }: ConnectionError, connecting: boolean):
 /** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
 function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
   const text = message === '' ? name : message
-  if (code === undefined) return upstreamWords(text) || name
+  if (code === undefined) return redactUpstreamText(text) || name
   if (syscall !== undefined) return `${code}: ${syscall}`
   return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
 }

@@ -4,11 +4,11 @@ import type { AttemptRecord, LineRequest, LineResult } from '../../core/call/ind
 import { isJsonObject, parseJson } from '../../core/json/index.ts'
 import { BodyCollector } from '../../core/memory/index.ts'
 import type { LineState } from '../lines/line-state.ts'
-import type { Wire } from '../lines/upstream-pool.ts'
+import type { Transport } from '../lines/upstream-pool.ts'
+import { failureOfError, failureOfStatus, statusOfError } from './classify-failure.ts'
 import { DispatchExchange } from './dispatch-exchange.ts'
 import type { ExchangeTarget } from './exchange.ts'
 import { type AttemptEnd, type Failure, malformed, timedOut } from './failure.ts'
-import { failureOfError, failureOfStatus, statusOfError } from './outcome.ts'
 import { errorInPlaceOf } from './upstream-error.ts'
 import { pathOn } from './upstream-path.ts'
 import { lineHeaders } from './upstream-request.ts'
@@ -35,9 +35,9 @@ export async function sendToLine(
   request: LineRequest,
   signal: AbortSignal,
 ): Promise<LineReply> {
-  const { wire: own } = target.state
-  const wire = request.method === 'GET' ? own : onlyFresh(own)
-  const exchange = new DispatchExchange(target, optionsOf(target, request), wire, Infinity)
+  const { transport: own } = target.state
+  const transport = request.method === 'GET' ? own : onlyFresh(own)
+  const exchange = new DispatchExchange(target, optionsOf(target, request), transport, Infinity)
   if (signal.aborted) exchange.abandon()
   // An answer that has arrived when the time is up is read first.
   const onAbort = (): void => void setImmediate(() => exchange.abandon())
@@ -101,9 +101,10 @@ function failed(failure: Failure, lineFault: boolean) {
 }
 
 /** Sends every request over a new connection, for requests that must not be sent twice. */
-function onlyFresh(wire: Wire): Wire {
-  const dispatchFresh: Wire['dispatchFresh'] = (options, handler) => wire.dispatchFresh(options, handler)
-  const signsAnew: Wire['signsAnew'] = (handler) => wire.signsAnew?.(handler) ?? false
+function onlyFresh(transport: Transport): Transport {
+  const dispatchFresh: Transport['dispatchFresh'] = (options, handler) =>
+    transport.dispatchFresh(options, handler)
+  const signsAnew: Transport['signsAnew'] = (handler) => transport.signsAnew?.(handler) ?? false
   return { dispatch: dispatchFresh, dispatchFresh, signsAnew }
 }
 

@@ -142,6 +142,6 @@ export function isFreeMove(
   { state, modelState, rest }: Candidate,
   account: string,
 ): boolean {
-  if (!first?.cheap || others.length > 0 || rest.recovering) return false
+  if (!first?.refusedWithoutWork || others.length > 0 || rest.recovering) return false
   return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
 }

@@ -129,14 +129,14 @@ export function unavailable(
   const { restMs } = rest
   if (restMs > 0) return removal(line, 'resting', `rate-limited by the upstream for another ${restMs} ms`)
   if (!state.circuit.admits(account))
-    return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
+    return removal(line, 'circuit_open', `${openDetail(state.circuit, account)}, for all models`)
   if (modelState.circuit.admits(account)) return undefined
-  return removal(line, 'circuit_open', shutDetail(modelState.circuit, account))
+  return removal(line, 'circuit_open', openDetail(modelState.circuit, account))
 }
 
-function shutDetail(circuit: Circuit, account: string): string {
+function openDetail(circuit: Circuit, account: string): string {
   if (circuit.stateFor(account) !== 'open') return 'half-open, and another call has the probe'
-  return circuit.isFollowing(account) ? 'open, as another process found' : 'open'
+  return circuit.isOpenedByPeer(account) ? 'open, as another process found' : 'open'
 }
 
 /** The most characters of a detail, which may quote the caller and is kept once for each line. */
@@ -167,7 +167,7 @@ export function noCandidateError(
   if (!lastFilter) return new GatewayError('no_candidate')
   const [reason, code] = lastFilter
   if (reason === 'protocol' && untranslatable) return untranslatableMember(untranslatable)
-  const words = WORDS[reason]
+  const words = MESSAGES[reason]
   if (reason === 'context_window' && request)
     return new GatewayError(code, { reason: contextReason(request, widestOf(candidates, eliminated)) })
   return new GatewayError(code, {
@@ -191,7 +191,7 @@ function removedBy(reason: EliminationReason, eliminated: readonly Elimination[]
 const SEE_TRACE = 'The routing trace in the call log says what removed each line.'
 
 /** The messages to callers whose lines were removed for another reason than their provider constraint. */
-const WORDS: Readonly<Partial<Record<EliminationReason, string>>> = {
+const MESSAGES: Readonly<Partial<Record<EliminationReason, string>>> = {
   pinned:
     'The line that stores an object of this request is not configured for this model. Send the request without that object.',
   disabled: 'All remaining lines of this model are disabled. Choose another model.',

@@ -6,7 +6,7 @@ import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 /** The life of a token whose answer does not name it; Google's live for an hour. */
-const UNTOLD_LIFE_MS = 300_000
+const DEFAULT_LIFETIME_MS = 300_000
 
 /** Fetches a token of a Google account, by google-auth-library: a service account, a workload identity, the machine's. */
 export async function googleToken(
@@ -31,7 +31,10 @@ export async function googleToken(
       const client = await auth.getClient()
       const { token } = await client.getAccessToken()
       const endsAt = client.credentials.expiry_date
-      return { value: tokenIn(token), livesMs: endsAt ? Math.max(1000, endsAt - Date.now()) : UNTOLD_LIFE_MS }
+      return {
+        value: tokenIn(token),
+        livesMs: endsAt ? Math.max(1000, endsAt - Date.now()) : DEFAULT_LIFETIME_MS,
+      }
     })
   } catch (error) {
     throw refusalIn(error) ?? unreachable(error)

@@ -7,7 +7,7 @@ import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 /** The life of a token whose endpoint does not name it. */
-const UNTOLD_LIFE_S = 300
+const DEFAULT_LIFETIME_S = 300
 
 /**
  * Fetches a token by the grant "client credentials". The client's secret goes in the body, as Microsoft Entra wants it.
@@ -38,8 +38,8 @@ export async function oauthToken(
       if (statusCode !== 200)
         throw new UnsentError(`the token endpoint answered ${statusCode}${reasonIn(answer)}`)
       const { access_token: token, expires_in: life } = isJsonObject(answer) ? answer : {}
-      const seconds = Number(life ?? UNTOLD_LIFE_S)
-      return { value: tokenIn(token), livesMs: (seconds > 0 ? seconds : UNTOLD_LIFE_S) * 1000 }
+      const seconds = Number(life ?? DEFAULT_LIFETIME_S)
+      return { value: tokenIn(token), livesMs: (seconds > 0 ? seconds : DEFAULT_LIFETIME_S) * 1000 }
     })
   } catch (error) {
     throw unreachable(error)

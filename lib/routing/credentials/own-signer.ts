@@ -1,7 +1,7 @@
 import { isHeaderName, isHeaderValue } from '../../core/catalog/header-text.ts'
 import type { SignableRequest, SignRequest } from '../../core/catalog/index.ts'
 import { UnsentError } from '../attempt/failure.ts'
-import { upstreamWords } from '../attempt/upstream-words.ts'
+import { redactUpstreamText } from '../attempt/redact-upstream-text.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 
 /** Signs by the function of the app. */
@@ -19,7 +19,7 @@ export class OwnSigner implements LineSigner {
       given = await this.#sign(request)
     } catch (error) {
       // Callers can read their call log, and the text may hold anything.
-      const words = error instanceof Error ? upstreamWords(error.message) : ''
+      const words = error instanceof Error ? redactUpstreamText(error.message) : ''
       throw new UnsentError(`"sign" of the line failed${words === '' ? '' : `: ${words}`}`)
     }
     return checked(given)

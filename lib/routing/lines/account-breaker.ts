@@ -101,7 +101,7 @@ export class AccountBreaker {
   }
 
   /** Whether it is not closed only because another process found it open. */
-  get isFollowing(): boolean {
+  get isOpenedByPeer(): boolean {
     return performance.now() < this.#heldUntil && !this.#breaker.opened
   }
 

@@ -52,17 +52,17 @@ export class Circuit {
   }
 
   /** The only account for which the circuit is not closed; undefined if it is closed, open to all, or no other account uses it. */
-  get holder(): string | undefined {
+  get onlyOpenFor(): string | undefined {
     const [first, second] = this.#shut
     if (!first || second) return undefined
-    const [account, { isFollowing, openedAt }] = first
+    const [account, { isOpenedByPeer, openedAt }] = first
     const isShared = this.#lastAccount !== account || this.#othersAt > openedAt - this.#settings.windowMs
-    return isFollowing || isShared ? account : undefined
+    return isOpenedByPeer || isShared ? account : undefined
   }
 
   /** Whether it is open, or half open, to everybody who uses it. */
   get isOpenToAll(): boolean {
-    return this.state !== 'closed' && this.holder === undefined
+    return this.state !== 'closed' && this.onlyOpenFor === undefined
   }
 
   /** The failures that open it, if they are all. */
@@ -101,8 +101,8 @@ export class Circuit {
   }
 
   /** Whether it is open to an account only because another process has found it open. */
-  isFollowing(account: string): boolean {
-    return this.#breakerFor(account)?.isFollowing === true
+  isOpenedByPeer(account: string): boolean {
+    return this.#breakerFor(account)?.isOpenedByPeer === true
   }
 
   /** Returns whether an attempt of an account would be let through now. */

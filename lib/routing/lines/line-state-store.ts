@@ -46,16 +46,16 @@ export interface LineStateStore {
  * new LineSharing({ store, lines: new LineRegistry() })
  */
 export class MemoryLineStateStore implements LineStateStore {
-  readonly #board: Board
+  readonly #shared: SharedNotes
 
-  /** @param beside a handle of the same store; without one the store is new. */
-  constructor(beside?: MemoryLineStateStore) {
-    this.#board = beside ? beside.#board : { notes: new Map(), watchers: new Map() }
+  /** @param sharedWith a handle of the same store; without one the store is new. */
+  constructor(sharedWith?: MemoryLineStateStore) {
+    this.#shared = sharedWith ? sharedWith.#shared : { notes: new Map(), watchers: new Map() }
   }
 
   async exchange(notes: readonly LineNote[]): Promise<ReadonlyMap<string, StandingNote>> {
     const now = performance.now()
-    const { notes: standing, watchers } = this.#board
+    const { notes: standing, watchers } = this.#shared
     for (const [id, { endsAt }] of standing) if (endsAt <= now) standing.delete(id)
     let hasChanged = false
     for (const note of notes) {
@@ -70,7 +70,7 @@ export class MemoryLineStateStore implements LineStateStore {
   }
 
   watch(changed: () => void): () => void {
-    const { watchers } = this.#board
+    const { watchers } = this.#shared
     watchers.set(changed, this)
     return () => void watchers.delete(changed)
   }
@@ -81,7 +81,7 @@ interface Kept {
   readonly endsAt: number
 }
 
-interface Board {
+interface SharedNotes {
   readonly notes: Map<string, Kept>
   readonly watchers: Map<() => void, MemoryLineStateStore>
 }

@@ -1,12 +1,12 @@
 import { type CircuitSettings, type Line, upstreamName } from '../../core/catalog/index.ts'
 import { signerOf } from '../credentials/line-signer.ts'
-import { SignedWire } from '../credentials/signed-wire.ts'
 import type { LineSigner } from '../credentials/signer.ts'
+import { SigningTransport } from '../credentials/signing-transport.ts'
 import { FailureStreak, isInUse } from './availability.ts'
 import { Circuit } from './circuit.ts'
 import { RecentCounts } from './recent-counts.ts'
 import { Rest } from './rest.ts'
-import { UpstreamPool, type Wire } from './upstream-pool.ts'
+import { type Transport, UpstreamPool } from './upstream-pool.ts'
 
 /** The time constant of measurements: after it a measurement weighs 1/e. */
 const DECAY_MS = 10_000
@@ -31,7 +31,7 @@ export class LineState {
   /** The rests of look-ups, by path. A 429 of a look-up keeps nothing from the line but look-ups of the same path. */
   readonly lookUps = new Map<string, Rest>()
   /** Sends requests, with the line's credentials where these are no fixed text. */
-  readonly wire: Wire
+  readonly transport: Transport
   /** Gives requests those credentials; undefined if there are none. */
   readonly signer: LineSigner | undefined
   readonly #pool: UpstreamPool
@@ -55,7 +55,7 @@ export class LineState {
     this.circuit = new Circuit(line.circuit)
     this.#pool = new UpstreamPool(line)
     this.signer = signerOf(line)
-    this.wire = this.signer ? new SignedWire(this.#pool, this.signer, line) : this.#pool
+    this.transport = this.signer ? new SigningTransport(this.#pool, this.signer, line) : this.#pool
   }
 
   get connections(): number {

@@ -159,10 +159,10 @@ function openCircuits({ circuit, models }: LineState): readonly OpenCircuit[] {
     })),
   ]
   return all.flatMap(({ scope, model, circuit }) => {
-    const { state, holder = null } = circuit
+    const { state, onlyOpenFor = null } = circuit
     if (state === 'closed') return []
     const { waitMs } = circuit
-    return [{ scope, model, state, account: holder, retry_after_ms: waitMs > 0 ? waitMs : null }]
+    return [{ scope, model, state, account: onlyOpenFor, retry_after_ms: waitMs > 0 ? waitMs : null }]
   })
 }
 

@@ -64,8 +64,8 @@ export class UpstreamConnection extends Client {
   }
 
   /** Whether anything has come since the request went out. */
-  get hasHeard(): boolean {
-    return this.#current.socket?.hasHeard ?? false
+  get hasReceived(): boolean {
+    return this.#current.socket?.hasReceived ?? false
   }
 
   /** Closes the connection if a part of the request has not left: the next request would wait behind it. */
@@ -80,7 +80,7 @@ export class UpstreamConnection extends Client {
  */
 class WatchedSocket {
   hasSent = true
-  hasHeard = false
+  hasReceived = false
   requests = 0
   readonly #socket: Socket
   /** Whether the next bytes belong to the head of an answer, or of an interim one. */
@@ -98,7 +98,7 @@ class WatchedSocket {
   begin(): void {
     this.requests++
     this.hasSent = false
-    this.hasHeard = false
+    this.hasReceived = false
     this.#atHead = true
     this.#head = undefined
   }
@@ -120,7 +120,7 @@ class WatchedSocket {
   #readHead(): void {
     const chunk = this.#socket.read() as Buffer | null
     if (chunk === null) return
-    this.hasHeard = true
+    this.hasReceived = true
     // Nearly every answer begins as one that is no interim one.
     this.#atHead = this.#head !== undefined || chunk[STATUS_AT] !== SUCCESS
     const rest = this.#atHead ? this.#withoutInterim(chunk) : chunk

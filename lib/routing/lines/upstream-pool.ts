@@ -8,7 +8,7 @@ import type { ConnectionAware, UpstreamConnection } from './upstream-connection.
 const KEEP_ALIVE_MS = 30_000
 
 /** Sends requests. */
-export interface Wire {
+export interface Transport {
   /** Sends over a connection that may have been kept alive. */
   dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
   /** Sends over a new connection, which is closed afterwards. */
@@ -26,7 +26,7 @@ export async function loadUndici(): Promise<typeof Connections> {
 }
 
 /** The connections to one line. They can be used at once; a request that comes before undici is loaded waits for it. */
-export class UpstreamPool implements Wire {
+export class UpstreamPool implements Transport {
   readonly #line: Line
   #pool: Pool | undefined
   #connect: (() => UpstreamConnection) | undefined
@@ -34,7 +34,7 @@ export class UpstreamPool implements Wire {
   readonly #opened: Promise<void>
 
   /** Once undici is loaded, that of its pool; {@link dispatchFresh} from when this one retires. */
-  dispatch: Wire['dispatch'] = (options, handler) => this.#onceOpen('dispatch', options, handler)
+  dispatch: Transport['dispatch'] = (options, handler) => this.#onceOpen('dispatch', options, handler)
 
   constructor(line: Line) {
     this.#line = line

@@ -212,7 +212,7 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'MemoryUsageStore',
   'RetryingWriter',
   'ReplayError',
-  'SharedEntries',
+  'CoalescedEntries',
   'SqliteError',
   'StoreAway',
   'StoreWatch',

@@ -95,8 +95,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     takes: { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k', model: 'm', headers: {}, fetch: () => {} },
   },
   references: {
-    needs: { kept: new UpstreamResources() },
-    takes: { kept: new UpstreamResources() },
+    needs: { resources: new UpstreamResources() },
+    takes: { resources: new UpstreamResources() },
   },
   rateLimit: {
     needs: {},
@@ -147,7 +147,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       maxAttempts: 1,
       region: 'eu',
       lines: new toolkit.LineRegistry(),
-      kept: new UpstreamResources(),
+      resources: new UpstreamResources(),
       bodyLimitBytes: 1,
       bodyBudgetBytes: 1e9,
     },
@@ -159,8 +159,8 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
   accountRoutes: { needs: { ledger }, takes: { ledger } },
   callLogRoutes: { needs: { store: calls }, takes: { store: calls, account: 'all' } },
   storedResponse: {
-    needs: { kept: new UpstreamResources(), catalog },
-    takes: { kept: new UpstreamResources(), catalog },
+    needs: { resources: new UpstreamResources(), catalog },
+    takes: { resources: new UpstreamResources(), catalog },
   },
   usageRoutes: { needs: { store: ledger.usage }, takes: { store: ledger.usage, account: 'all' } },
   ticketRoutes: {

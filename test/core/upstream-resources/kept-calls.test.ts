@@ -13,7 +13,7 @@ import { recordingLogger } from '../../support/app-server.ts'
 
 const NOW = 1_700_000_000_000
 
-/** A call, as far as kept things need it. */
+/** A call, as far as resources need it. */
 const callOf = (accountId: string | undefined, members: object = {}) =>
   ({
     principal: accountId === undefined ? null : { accountId, keyId: 'k' },
@@ -30,18 +30,18 @@ function opened(t: TestContext, options: object = {}) {
   const logger = recordingLogger()
   // A second mock of a test would be restored to the first one.
   if (Date.now() !== NOW) t.mock.method(Date, 'now', () => NOW)
-  const kept = new UpstreamResources({ store, logger, ...options })
-  t.after(() => kept.close())
+  const resources = new UpstreamResources({ store, logger, ...options })
+  t.after(() => resources.close())
   const stored = async (id: string, kind = 'file', account = 'acme') =>
     (await store.find(account, [{ kind, id }]))[0]
-  return { store, kept, stored, logger }
+  return { store, resources, stored, logger }
 }
 
 describe('a resource that a line has made', () => {
   it('is recorded for the account, the key and the model of the call', async (t) => {
-    const { kept, stored } = opened(t)
+    const { resources, stored } = opened(t)
     const call = callOf('acme', { request: { model: { id: 'm' } }, model: 'other' })
-    await kept.remember(call, 'l', [{ kind: 'file', id: 'files/a', tokens: 1.2 }])
+    await resources.remember(call, 'l', [{ kind: 'file', id: 'files/a', tokens: 1.2 }])
     const thing = {
       kind: 'file',
       id: 'a',
@@ -54,9 +54,9 @@ describe('a resource that a line has made', () => {
       expiresAt: null,
     }
     assert.deepEqual(await stored('a'), thing)
-    await kept.remember(callOf('acme', { model: 'n' }), 'l', [{ kind: 'file', id: 'b' }])
+    await resources.remember(callOf('acme', { model: 'n' }), 'l', [{ kind: 'file', id: 'b' }])
     assert.deepEqual(await stored('b'), { ...thing, id: 'b', model: 'n', tokens: 0 })
-    await kept.remember(callOf(undefined), 'l', [{ kind: 'file', id: 'c' }])
+    await resources.remember(callOf(undefined), 'l', [{ kind: 'file', id: 'c' }])
     assert.deepEqual(await stored('c', 'file', ''), {
       ...thing,
       id: 'c',
@@ -72,31 +72,31 @@ describe('a resource that a line has made', () => {
       [{}, 30 * 86_400_000],
       [{ keepResourcesMs: 1000 }, 1000],
     ] as const) {
-      const { kept, stored } = opened(t, options)
+      const { resources, stored } = opened(t, options)
       const kinds = ['response', 'message', 'item', 'container', 'audio', 'file', 'conversation']
-      await kept.remember(
+      await resources.remember(
         acme,
         'l',
         kinds.map((kind) => ({ kind, id: 'a' })),
       )
       const ends = await Promise.all(kinds.map(async (kind) => (await stored('a', kind))?.expiresAt))
       assert.deepEqual(ends, [...Array(5).fill(NOW + keepResourcesMs), null, null])
-      await kept.remember(acme, 'l', [{ kind: 'item', id: 'b', expiresAt: 7 }])
+      await resources.remember(acme, 'l', [{ kind: 'item', id: 'b', expiresAt: 7 }])
       assert.equal((await stored('b', 'item'))?.expiresAt, 7)
     }
   })
 
   it('is not recorded, and not looked up, by an id that none has', async (t) => {
-    const { kept, store } = opened(t)
+    const { resources, store } = opened(t)
     const [remember, find] = [t.mock.method(store, 'remember'), t.mock.method(store, 'find')]
     const odd = ['', 'x'.repeat(1025), '漢'.repeat(342), 'a\ud800'].map((id) => ({ kind: 'file', id }))
-    await kept.remember(acme, 'l', odd)
-    assert.deepEqual(await kept.find(acme, odd), [])
+    await resources.remember(acme, 'l', odd)
+    assert.deepEqual(await resources.find(acme, odd), [])
     assert.deepEqual([remember.mock.callCount(), find.mock.callCount()], [0, 0])
     const longest = { kind: 'file', id: `x${'漢'.repeat(341)}` }
-    await kept.remember(acme, 'l', [...odd, longest])
+    await resources.remember(acme, 'l', [...odd, longest])
     assert.deepEqual(
-      (await kept.find(acme, [...odd, longest])).map(({ id }) => id),
+      (await resources.find(acme, [...odd, longest])).map(({ id }) => id),
       [longest.id],
     )
   })
@@ -111,7 +111,7 @@ describe('the things of an account', () => {
   const ids = (things: readonly UpstreamResource[]) => things.map(({ id }) => id)
 
   it('are found until they expire', async (t) => {
-    const { kept, store } = opened(t)
+    const { resources, store } = opened(t)
     await store.remember([
       thing('a'),
       thing('b', { expiresAt: NOW }),
@@ -119,36 +119,40 @@ describe('the things of an account', () => {
       thing('d', { account: 'x' }),
     ])
     const names = ['a', 'b', 'c', 'd'].map((id) => ({ kind: 'file', id }))
-    assert.deepEqual(ids(await kept.find(acme, names)), ['a', 'c'])
+    assert.deepEqual(ids(await resources.find(acme, names)), ['a', 'c'])
     const page = { lines: ['l'], order: 'oldest', limit: 9 } as const
-    assert.deepEqual(ids(await kept.list(acme, 'file', page)), ['a', 'c'])
+    assert.deepEqual(ids(await resources.list(acme, 'file', page)), ['a', 'c'])
   })
 
   it('have a place in a list though they have expired, or are gone', async (t) => {
-    const { kept, store } = opened(t)
+    const { resources, store } = opened(t)
     await store.remember([thing('a', { expiresAt: NOW - 1 }), thing('b')])
-    assert.equal((await kept.place(acme, { kind: 'file', id: 'a' }))?.id, 'a')
-    await kept.forget(acme, { kind: 'file', id: 'files/b' })
-    assert.deepEqual(await kept.find(acme, [{ kind: 'file', id: 'b' }]), [])
-    assert.equal((await kept.place(acme, { kind: 'file', id: 'files/b' }))?.id, 'b')
-    assert.equal(await kept.place(callOf('x'), { kind: 'file', id: 'b' }), undefined)
-    await kept.forget(acme, { kind: 'file', id: 'none' })
-    assert.equal(await kept.place(acme, { kind: 'file', id: 'none' }), undefined)
+    assert.equal((await resources.place(acme, { kind: 'file', id: 'a' }))?.id, 'a')
+    await resources.forget(acme, { kind: 'file', id: 'files/b' })
+    assert.deepEqual(await resources.find(acme, [{ kind: 'file', id: 'b' }]), [])
+    assert.equal((await resources.place(acme, { kind: 'file', id: 'files/b' }))?.id, 'b')
+    assert.equal(await resources.place(callOf('x'), { kind: 'file', id: 'b' }), undefined)
+    await resources.forget(acme, { kind: 'file', id: 'none' })
+    assert.equal(await resources.place(acme, { kind: 'file', id: 'none' }), undefined)
   })
 
   it('are gone as long as the line that said so has not made them again', async (t) => {
-    const { kept } = opened(t)
-    kept.noteGone(thing('a'))
+    const { resources } = opened(t)
+    resources.noteGone(thing('a'))
     assert.deepEqual(
-      [kept.isGone(thing('a')), kept.isGone(thing('a', { line: 'm' })), kept.isGone(thing('b'))],
+      [
+        resources.isGone(thing('a')),
+        resources.isGone(thing('a', { line: 'm' })),
+        resources.isGone(thing('b')),
+      ],
       [true, false, false],
     )
-    await kept.remember(acme, 'l', [{ kind: 'file', id: 'a' }])
-    assert.equal(kept.isGone(thing('a')), false)
+    await resources.remember(acme, 'l', [{ kind: 'file', id: 'a' }])
+    assert.equal(resources.isGone(thing('a')), false)
   })
 
   it('pin a call to the line that keeps all of them', async (t) => {
-    const { kept, store } = opened(t)
+    const { resources, store } = opened(t)
     await store.remember([
       thing('a'),
       thing('b'),
@@ -156,17 +160,24 @@ describe('the things of an account', () => {
       thing('d', { line: 'm' }),
     ])
     const call = callOf('acme')
-    const found = await kept.pin(call, [reference('c', 'vector_store'), reference('files/a'), reference('b')])
+    const found = await resources.pin(call, [
+      reference('c', 'vector_store'),
+      reference('files/a'),
+      reference('b'),
+    ])
     assert.deepEqual([ids(found), call.pin], [['c', 'a', 'b'], { line: 'l', holds: 'the vector store' }])
-    await kept.pin(call, [reference('a')])
+    await resources.pin(call, [reference('a')])
     assert.equal(call.pin?.holds, 'the vector store')
-    await assert.rejects(kept.pin(callOf('acme'), [reference('a'), reference('d', 'file', 'input[1]')]), {
-      code: 'invalid_request',
-      param: 'input[1]',
-      message:
-        'The objects that the request names are stored in different places. Name only objects of one place.',
-    })
-    await assert.rejects(kept.pin(callOf('acme', { left: true }), [reference('a')]), {
+    await assert.rejects(
+      resources.pin(callOf('acme'), [reference('a'), reference('d', 'file', 'input[1]')]),
+      {
+        code: 'invalid_request',
+        param: 'input[1]',
+        message:
+          'The objects that the request names are stored in different places. Name only objects of one place.',
+      },
+    )
+    await assert.rejects(resources.pin(callOf('acme', { left: true }), [reference('a')]), {
       code: 'client_closed_request',
     })
   })
@@ -201,8 +212,8 @@ describe('the things of an account', () => {
   ]
   for (const [missing, error] of MISSING)
     it(`are missed in words: ${missing.kind}`, async (t) => {
-      const { kept } = opened(t)
-      await assert.rejects(kept.pin(callOf('acme'), [missing]), (thrown: GatewayError) => {
+      const { resources } = opened(t)
+      await assert.rejects(resources.pin(callOf('acme'), [missing]), (thrown: GatewayError) => {
         const told = Object.fromEntries(
           Object.keys(error).map((member) => [member, thrown[member as keyof GatewayError]]),
         )
@@ -218,8 +229,8 @@ describe('a store that is away', () => {
     const changes: boolean[] = []
     let ms = 0
     t.mock.method(performance, 'now', () => ms)
-    const { kept, store } = opened(t, { onStoreChange: (away: boolean) => void changes.push(away) })
-    assert.equal(kept.ready(acme), undefined)
+    const { resources, store } = opened(t, { onStoreChange: (away: boolean) => void changes.push(away) })
+    assert.equal(resources.ready(acme), undefined)
     const failing = (['find', 'remember', 'list'] as const).map((name) =>
       t.mock.method(store, name, () => Promise.reject(new Error('away'))),
     )
@@ -229,18 +240,18 @@ describe('a store that is away', () => {
       message: 'Stored objects cannot be looked up or recorded at the moment. Retry.',
       foreseen: true,
     }
-    await assert.rejects(kept.find(acme, [name]), away)
+    await assert.rejects(resources.find(acme, [name]), away)
     // One that fails may do so alone.
     ms = 1499
-    await assert.rejects(kept.remember(acme, 'l', [name]), away)
-    assert.equal(kept.ready(acme), undefined)
+    await assert.rejects(resources.remember(acme, 'l', [name]), away)
+    assert.equal(resources.ready(acme), undefined)
     ms = 1500
-    await assert.rejects(kept.list(acme, 'file', { lines: [], order: 'oldest', limit: 1 }), away)
-    await assert.rejects(kept.ready(acme) ?? assert.fail('it is away'), away)
+    await assert.rejects(resources.list(acme, 'file', { lines: [], order: 'oldest', limit: 1 }), away)
+    await assert.rejects(resources.ready(acme) ?? assert.fail('it is away'), away)
     assert.deepEqual(changes, [true])
     for (const { mock } of failing) mock.restore()
-    await kept.ready(acme)
-    assert.deepEqual([kept.ready(acme), changes], [undefined, [true, false]])
+    await resources.ready(acme)
+    assert.deepEqual([resources.ready(acme), changes], [undefined, [true, false]])
   })
 
   it('is an option that is checked, as all others are', () => {
@@ -253,8 +264,11 @@ describe('a store that is away', () => {
       { other: 1 },
     ])
       assert.throws(() => new UpstreamResources(options as object), /^TypeError: UpstreamResources: /)
-    const kept = new UpstreamResources()
-    kept.close()
-    assert.deepEqual([someUpstreamResources.accepts(kept), someUpstreamResources.accepts({})], [true, false])
+    const resources = new UpstreamResources()
+    resources.close()
+    assert.deepEqual(
+      [someUpstreamResources.accepts(resources), someUpstreamResources.accepts({})],
+      [true, false],
+    )
   })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { GoneThings } from '../../../lib/core/upstream-resources/gone-things.ts'
+import { DeletedResources } from '../../../lib/core/upstream-resources/deleted-resources.ts'
 import {
   MemoryResourceStore,
-  ownThing,
+  ownResource,
   plainId,
   type UpstreamResource,
   UpstreamResources,
@@ -25,7 +25,7 @@ function clock(t: TestContext): { ms: number } {
 describe('things that are gone', () => {
   it('are known for ten minutes from the last time', (t) => {
     const time = clock(t)
-    const gone = new GoneThings()
+    const gone = new DeletedResources()
     const first = thing('a')
     gone.add(first)
     time.ms += 599_999
@@ -39,7 +39,7 @@ describe('things that are gone', () => {
   })
 
   it('are those of one account, kind and id, until they are back', () => {
-    const gone = new GoneThings()
+    const gone = new DeletedResources()
     gone.add(thing('a'))
     for (const other of [{ account: 'globex' }, { kind: 'batch' }, { id: 'b' }])
       assert.equal(gone.find(thing('a', other)), undefined)
@@ -50,7 +50,7 @@ describe('things that are gone', () => {
   })
 
   it('are ten thousand at most, of which the oldest are forgotten', () => {
-    const gone = new GoneThings()
+    const gone = new DeletedResources()
     for (let i = 0; i < 10_000; i++) gone.add(thing(`${i}`))
     gone.add(thing('0'))
     assert.ok(gone.find(thing('0')) && gone.find(thing('1')))
@@ -76,7 +76,7 @@ describe('the record of a thing', () => {
   ]
   for (const [name, records, line] of rows)
     it(`is the account's own, unless one line has two of the name: ${name}`, () => {
-      assert.equal(ownThing(records, 'acme')?.line, line)
+      assert.equal(ownResource(records, 'acme')?.line, line)
     })
 
   const ids: [id: string, plain: string][] = [
@@ -109,8 +109,8 @@ describe('things that have expired', () => {
     waitsMs: readonly number[],
   ): Promise<number[]> {
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const kept = new UpstreamResources({ store, logger: recordingLogger() })
-    t.after(() => kept.close())
+    const resources = new UpstreamResources({ store, logger: recordingLogger() })
+    t.after(() => resources.close())
     const counts: number[] = []
     for (const ms of waitsMs) {
       t.mock.timers.tick(ms)
@@ -153,9 +153,9 @@ describe('things that have expired', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const store = new MemoryResourceStore()
     const prune = t.mock.method(store, 'prune')
-    const kept = new UpstreamResources({ store, logger: recordingLogger() })
+    const resources = new UpstreamResources({ store, logger: recordingLogger() })
     t.mock.timers.tick(599_999)
-    kept.close()
+    resources.close()
     t.mock.timers.tick(600_000)
     assert.equal(prune.mock.callCount(), 0)
   })
@@ -165,10 +165,10 @@ describe('things that have expired', () => {
     const store = new MemoryResourceStore()
     const { promise, resolve } = Promise.withResolvers<number>()
     const prune = t.mock.method(store, 'prune', () => promise)
-    const kept = new UpstreamResources({ store, logger: recordingLogger() })
+    const resources = new UpstreamResources({ store, logger: recordingLogger() })
     t.mock.timers.tick(600_000)
     assert.equal(prune.mock.callCount(), 1)
-    kept.close()
+    resources.close()
     // So many that the next ones would follow soon.
     resolve(500)
     for (let turn = 0; turn < 100; turn++) await Promise.resolve()

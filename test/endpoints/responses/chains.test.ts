@@ -56,7 +56,9 @@ describe('a request that goes on from a response', () => {
     const url = await databaseUrl(t)
     const databases = [await openDatabase(url), await openDatabase(url)]
     const [here, there] = await Promise.all(
-      databases.map((db) => responsesGateway(t, { lines: seeds(one, two), kept: new SqlResourceStore(db) })),
+      databases.map((db) =>
+        responsesGateway(t, { lines: seeds(one, two), resourceStore: new SqlResourceStore(db) }),
+      ),
     )
     t.after(() => Promise.all(databases.map((db) => db.destroy())))
     const { script } = one
@@ -121,7 +123,7 @@ describe('a request that goes on from a response', () => {
     const store = new MemoryResourceStore()
     const gateway = await responsesGateway(t, {
       lines: seeds(one),
-      kept: listening(store, ({ id }) => noted.push(id)),
+      resourceStore: listening(store, ({ id }) => noted.push(id)),
     })
     const id = idOf(await gateway.create({ store: false }))
     const streamed = await gateway.create({ store: false, stream: true })
@@ -133,7 +135,7 @@ describe('a request that goes on from a response', () => {
   it('is not found once it has expired', async (t) => {
     const [one] = await twoLines(t)
     const store = new MemoryResourceStore()
-    const gateway = await responsesGateway(t, { lines: seeds(one), kept: store })
+    const gateway = await responsesGateway(t, { lines: seeds(one), resourceStore: store })
     const id = idOf(await gateway.create())
     const [known] = await store.find('acme', [{ kind: 'response', id }])
     assert.ok(known)
@@ -210,9 +212,9 @@ describe('a pinned line that cannot serve', () => {
   it('is not in the config any more: no_candidate', async (t) => {
     const [one, two] = await twoLines(t)
     const store = new MemoryResourceStore()
-    const before = await responsesGateway(t, { lines: [{ url: one.url, id: 'gone' }], kept: store })
+    const before = await responsesGateway(t, { lines: [{ url: one.url, id: 'gone' }], resourceStore: store })
     const id = idOf(await before.create())
-    const now = await responsesGateway(t, { lines: [{ url: two.url, id: 'new' }], kept: store })
+    const now = await responsesGateway(t, { lines: [{ url: two.url, id: 'new' }], resourceStore: store })
     assert.equal((await now.create({ previous_response_id: id })).errorCode, 'no_candidate')
     assert.equal((await now.ask('GET', id)).errorCode, 'no_candidate')
     assert.equal(two.requests.length, 0)

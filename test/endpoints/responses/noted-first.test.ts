@@ -49,7 +49,7 @@ async function heldGateway(
   const store = new HeldStore()
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url }, { url: upstream.url }],
-    kept: store,
+    resourceStore: store,
     route,
   })
   return { store, upstream, gateway }

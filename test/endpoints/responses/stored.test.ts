@@ -13,7 +13,7 @@ async function withResponse(t: TestContext, config: Record<string, unknown> = {}
   const store = new MemoryResourceStore()
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url, headers: { 'x-project': 'p1' } }],
-    kept: store,
+    resourceStore: store,
     config,
   })
   const created = await gateway.create()
@@ -170,7 +170,7 @@ describe('a stored response', () => {
     const later = await responsesGateway(t, {
       lines: [{ url: upstream.url, region: 'us' }],
       config: { accounts: [{ id: 'acme', lineRegions: ['eu'] }, { id: 'globex' }] },
-      kept: store,
+      resourceStore: store,
     })
     for (const method of ['GET', 'DELETE'])
       assert.equal((await later.ask(method, id)).errorCode, 'region_denied')
@@ -195,7 +195,7 @@ describe('a stored response', () => {
     const later = await responsesGateway(t, {
       lines: [{ url: upstream.url, models: { other: 'x' } }],
       config: { models: [{ id: 'other', kind: 'chat' }] },
-      kept: store,
+      resourceStore: store,
     })
     assert.equal((await later.ask('GET', id)).status, 200)
     assert.equal((await later.ask('DELETE', id)).status, 200)

@@ -77,7 +77,7 @@ async function routesOfPassThrough() {
   const pool = new LeasePool({ ledger: new MemoryLedger() })
   const lines = new LineRegistry()
   const { catalog, region, routing } = config
-  const kept = new UpstreamResources()
+  const resources = new UpstreamResources()
   const limit = express.json()
   const routed = <T>(options: T): T => options
   const parts = {
@@ -88,11 +88,11 @@ async function routesOfPassThrough() {
     lines,
     pool,
     limit,
-    kept,
+    kept: resources,
     bodyLimitBytes: 1024,
   }
   const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))
-  kept.close()
+  resources.close()
   await Promise.all([pool.close(), lines.close()])
   return routes
 }

@@ -8,7 +8,7 @@ import {
   accountWallet,
   LeasePool,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   MemoryLedger,
 } from '../../../lib/ledger/index.ts'
 import { billingGuard } from '../../../lib/middleware/billing-guard/index.ts'
@@ -32,7 +32,7 @@ const DEAR = { inputPerMillion: '700', outputPerMillion: '900' }
 
 /** A whole chain that charges, on the memory ledger. */
 export interface BilledGateway extends Pick<ChainServer, 'url' | 'openCalls' | 'lines' | 'entry' | 'logger'> {
-  readonly ledger: Ledger & LedgerBooks
+  readonly ledger: Ledger & LedgerAdmin
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
   /** The amount that the account has spent, in units, once no hold is left, and the number of charges. */
   books(): Promise<{ spent: string; charges: number }>
@@ -41,7 +41,7 @@ export interface BilledGateway extends Pick<ChainServer, 'url' | 'openCalls' | '
 export interface BilledGatewayOptions {
   lines: readonly LineSeed[]
   route?: Partial<RouteOptions>
-  ledger?: (Ledger & LedgerBooks) | undefined
+  ledger?: (Ledger & LedgerAdmin) | undefined
   /** Replaces or adds members of the model "chat". */
   model?: object
   /** The balance of the account, which its key may spend. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { parseAmount } from '../../../lib/core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../lib/core/catalog/money.ts'
-import { accountWallet, type Ledger, type LedgerBooks, MemoryLedger } from '../../../lib/ledger/index.ts'
+import { accountWallet, type Ledger, type LedgerAdmin, MemoryLedger } from '../../../lib/ledger/index.ts'
 import { openDatabase, SqlLedger, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { PATIENT } from '../../stores/sql/temporary-database.ts'
@@ -12,7 +12,7 @@ import { KEY } from '../../support/gateway.ts'
 import { chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { billedGateway } from './billed-gateway.ts'
 
-type Books = Ledger & LedgerBooks
+type Books = Ledger & LedgerAdmin
 type Account = { readonly balance?: string; readonly quota?: string }
 
 const ENGINES = [

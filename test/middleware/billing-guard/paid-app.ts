@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import { formatAmount } from '../../../lib/core/catalog/index.ts'
-import { LeasePool, type Ledger, type LedgerBooks } from '../../../lib/ledger/index.ts'
+import { LeasePool, type Ledger, type LedgerAdmin } from '../../../lib/ledger/index.ts'
 import { accountWallet } from '../../../lib/ledger/wallet.ts'
 import { billingGuard } from '../../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
@@ -18,7 +18,7 @@ export interface PaidApp extends AppServer {
 }
 
 export interface PaidAppOptions {
-  ledger: Ledger & LedgerBooks
+  ledger: Ledger & LedgerAdmin
   handler: (req: Request, res: Response) => void
   reserve?: string
   confirmMs?: number

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { type CallLogEntry, SharedEntries } from '../../../lib/middleware/call-log/index.ts'
+import { type CallLogEntry, CoalescedEntries } from '../../../lib/middleware/call-log/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 
 /** An entry of which a test names what matters. */
@@ -14,7 +14,7 @@ export function shared(t: TestContext) {
   performance.now = () => now
   t.after(() => Reflect.deleteProperty(performance, 'now'))
   const written: CallLogEntry[] = []
-  const entries = new SharedEntries({ add: (each) => void written.push(each) })
+  const entries = new CoalescedEntries({ add: (each) => void written.push(each) })
   const tick = (ms: number) => {
     for (let done = 0; done < ms; done += 1000) {
       now += 1000

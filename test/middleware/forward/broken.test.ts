@@ -256,14 +256,14 @@ async function holding(t: TestContext, moment: Moment) {
     held = res
     begin(res, moment)
   })
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const price = { perRequest: '0.01' }
   const paths = [...CREATES.map(([path]) => path), '/v1/moderations']
   const rules = paths
     .flatMap((path) => [path, `${path}/*rest`])
     .map((path) => ({ path, lines: ['line-0'], price }))
-  const gateway = await forwardGateway(t, { lines: [upstream.url], kept, rules })
+  const gateway = await forwardGateway(t, { lines: [upstream.url], resources, rules })
   return { upstream, gateway, read, held: () => held as ServerResponse }
 }
 
@@ -337,12 +337,12 @@ describe('an upload in pieces of which none comes', () => {
       const upstream = await byteUpstream(t, async (req, res) => {
         res.end(`${(await bytesOf(req)).length} bytes`)
       })
-      const kept = new UpstreamResources()
-      t.after(() => kept.close())
+      const resources = new UpstreamResources()
+      t.after(() => resources.close())
       const gateway = await forwardGateway(t, {
         lines: [upstream.url],
         rules: [{ path: '/v1/odd/*rest', lines: ['line-0'] }],
-        kept,
+        resources,
       })
       const named = type === '' ? '' : `content-type: ${type}\r\n`
       const head = `POST /v1/odd/thing HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: close\r\n${named}transfer-encoding: chunked\r\n\r\n`

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { RequestHandler } from 'express'
 import { callOf, type OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
-import { EarlyEnd } from '../../../lib/middleware/forward/forwarding.ts'
+import { CallAborter } from '../../../lib/middleware/forward/forwarding.ts'
 import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { rawClient } from '../../support/app-server.ts'
@@ -184,9 +184,9 @@ function running(t: TestContext, watched = true) {
         }
       : undefined,
   } as unknown as OpenCall
-  const early = new EarlyEnd(call, TOTAL_MS)
+  const aborter = new CallAborter(call, TOTAL_MS)
   return {
-    early,
+    aborter,
     endKey: (error: GatewayError) => endKey?.(error),
     pass: (ms: number) => t.mock.timers.tick(ms),
   }
@@ -194,36 +194,36 @@ function running(t: TestContext, watched = true) {
 
 describe('a call that must end before its answer has ended', () => {
   it('ends when its time is up, and not before', (t) => {
-    const { early, pass } = running(t)
+    const { aborter, pass } = running(t)
     pass(TOTAL_MS - 1)
-    assert.deepEqual([early.signal.aborted, early.error], [false, undefined])
+    assert.deepEqual([aborter.signal.aborted, aborter.error], [false, undefined])
     pass(1)
-    assert.equal(early.signal.aborted, true)
-    assert.equal(early.error?.code, 'upstream_timeout')
-    assert.equal(early.error, early.signal.reason)
+    assert.equal(aborter.signal.aborted, true)
+    assert.equal(aborter.error?.code, 'upstream_timeout')
+    assert.equal(aborter.error, aborter.signal.reason)
   })
 
   it('ends with its key', (t) => {
-    const { early, endKey, pass } = running(t)
+    const { aborter, endKey, pass } = running(t)
     const disabled = new GatewayError('key_disabled')
     endKey(disabled)
-    assert.equal(early.error, disabled)
+    assert.equal(aborter.error, disabled)
     pass(TOTAL_MS)
-    assert.equal(early.error, disabled, 'the first reason counts')
+    assert.equal(aborter.error, disabled, 'the first reason counts')
   })
 
   it('does not need a key that is watched', (t) => {
-    const { early } = running(t, false)
+    const { aborter } = running(t, false)
     const left = new GatewayError('client_closed_request')
-    early.end(left)
-    assert.equal(early.error, left)
+    aborter.end(left)
+    assert.equal(aborter.error, left)
   })
 
   it('has no clock once it is over', (t) => {
-    const { early, pass } = running(t)
-    early.close()
+    const { aborter, pass } = running(t)
+    aborter.close()
     pass(2 * TOTAL_MS)
-    assert.equal(early.error, undefined)
+    assert.equal(aborter.error, undefined)
   })
 })
 
@@ -276,11 +276,11 @@ const LIMIT = 64 * 1024
 
 it('JSON that is read before it is passed on has the budget of its key and of the process', async (t) => {
   const [one] = await twoUpstreams(t)
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const rules = [{ path: '/v1/odd/*rest', lines: ['line-0'] }]
   const bodies = { bodyLimitBytes: LIMIT, bodyBudgetBytes: 2.5 * LIMIT }
-  const gateway = await forwardGateway(t, { lines: [one.url], rules, kept, bodies })
+  const gateway = await forwardGateway(t, { lines: [one.url], rules, resources, bodies })
   const body = JSON.stringify({ filler: 'x'.repeat(LIMIT - 13) })
   assert.equal(body.length, LIMIT)
   /** Sends all of a body but its last bytes. */

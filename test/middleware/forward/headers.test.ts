@@ -388,10 +388,10 @@ async function batches(t: TestContext, compresses: boolean) {
     res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length, ...encoding })
     res.end(method === 'HEAD' ? undefined : body)
   })
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const rules = ['/v1/batches', '/v1/batches/*rest'].map((path) => ({ path, lines: ['line-0'] }))
-  return forwardGateway(t, { lines: [upstream.url], rules, kept })
+  return forwardGateway(t, { lines: [upstream.url], rules, resources })
 }
 
 describe('the head of an answer that is read before it is sent', () => {

@@ -31,8 +31,8 @@ const settled = (rule: ForwardRule = RULE, more: Partial<ForwardOptions> = {}) =
   validateForward({ catalog: CATALOG, rule, ...more })
 
 describe('forward with an option that is unusable', () => {
-  const kept = new UpstreamResources()
-  kept.close()
+  const resources = new UpstreamResources()
+  resources.close()
   const rows: [what: string, options: object, told: RegExp][] = [
     ['no catalogue', { catalog: undefined }, /"catalog"/],
     [
@@ -43,7 +43,7 @@ describe('forward with an option that is unusable', () => {
     ['a function that returns another thing', { catalog: () => ({ lines: [] }) }, /"catalog" must return/],
     ['no rule', { rule: undefined }, /^TypeError: forward: "rule" must be a rule/],
     ['a rule that is none', { rule: 'l' }, /forward: "rule" must be a rule/],
-    ['things that are none', { kept: {} }, /forward: "kept" must be a UpstreamResources/],
+    ['things that are none', { resources: {} }, /forward: "resources" must be a UpstreamResources/],
     ['no bytes of a body', { bodyLimitBytes: 0 }, /forward: "bodyLimitBytes" must be a positive/],
     ['no number of bytes', { bodyLimitBytes: '1' }, /forward: "bodyLimitBytes" must be a positive/],
     ['no bytes of all bodies', { bodyBudgetBytes: 0 }, /forward: "bodyBudgetBytes" must be a positive/],
@@ -112,20 +112,20 @@ describe('the default of a rule', () => {
   })
 
   it('is 20 MiB of JSON, and 256 MiB for all, and nothing that is kept', () => {
-    const kept = new UpstreamResources()
-    kept.close()
+    const resources = new UpstreamResources()
+    resources.close()
     const budget = { perKey: 40 * MIB, perProcess: 256 * MIB }
-    const large = settled(RULE, { kept })
+    const large = settled(RULE, { resources })
     assert.deepEqual(
-      [{ kept: large.owned?.kept, declared: large.owned?.declared }, large.bounds],
+      [{ resources: large.owned?.resources, declared: large.owned?.declared }, large.bounds],
       [
-        { kept, declared: undefined },
+        { resources, declared: undefined },
         { bodyLimitBytes: 20 * MIB, budget },
       ],
     )
     const small = settled(
       { ...RULE, path: '/v1/voices/:id', keeps: 'voice' },
-      { kept, bodyLimitBytes: 5, bodyBudgetBytes: 7 },
+      { resources, bodyLimitBytes: 5, bodyBudgetBytes: 7 },
     )
     assert.deepEqual(small.owned?.declared, { path: 'voices', kind: 'voice' })
     assert.deepEqual(small.bounds, { bodyLimitBytes: 5, budget: { perKey: 10, perProcess: 7 } })

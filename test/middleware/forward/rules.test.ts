@@ -141,7 +141,11 @@ for (const [what, before, told] of [
       })
       const logger = recordingLogger()
       const app = await serveApp((app) => {
-        app.post('/v1/files', before, forward({ catalog, rule: { lines: ['l'] }, ...(kept && { kept }) }))
+        app.post(
+          '/v1/files',
+          before,
+          forward({ catalog, rule: { lines: ['l'] }, ...(kept && { resources: kept }) }),
+        )
         app.use(errorEnvelope({ logger }))
       })
       t.after(() => app.close())

@@ -17,8 +17,8 @@ async function gatewayWith(
     req.resume()
     res.writeHead(200, { 'content-type': 'application/json', ...answer.headers }).end(answer.body)
   })
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const gateway = await forwardGateway(t, {
     lines: [upstream.url],
     rules: ['/v1/realtime/*rest', '/v1/odd'].map((path) => ({
@@ -27,7 +27,7 @@ async function gatewayWith(
       price: { perRequest: '0.01' },
       ...rule,
     })),
-    kept,
+    resources,
   })
   const ask = async (path: string, key = KEY, method = 'POST') => {
     const response = await gateway.ask(path, { method, headers: { authorization: `Bearer ${key}` } })

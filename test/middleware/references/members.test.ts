@@ -33,7 +33,7 @@ describe('a reference in the body of a JSON endpoint', () => {
           { url: one.url, protocol },
           { url: two.url, protocol, circuit: { minimumCalls: 1000 } },
         ],
-        kept,
+        resourceStore: kept,
       })
       const ask = async (extra: Body) => readExchange(await gateway.post(path, { ...base, ...extra }))
       for (const [kind, param, body] of rows) {
@@ -139,7 +139,10 @@ describe('a reference in the body of a JSON endpoint', () => {
   it('is of one place', async (t) => {
     const [one, two] = await twoUpstreams(t)
     const kept = await storeOf(['file', 'response'])
-    const gateway = await responsesGateway(t, { lines: [{ url: one.url }, { url: two.url }], kept })
+    const gateway = await responsesGateway(t, {
+      lines: [{ url: one.url }, { url: two.url }],
+      resourceStore: kept,
+    })
     const mixed = await gateway.create({
       previous_response_id: 'own-0',
       ...input({ type: 'input_file', file_id: 'own-1' }),

@@ -28,9 +28,9 @@ interface Asked {
 /** The middleware on a store in memory that can go away. */
 function chain(t: TestContext, storeTimeoutMs = 1500) {
   const store = new MemoryResourceStore()
-  const kept = new UpstreamResources({ store, storeTimeoutMs, logger: recordingLogger() })
-  t.after(() => kept.close())
-  const run = references({ kept })
+  const resources = new UpstreamResources({ store, storeTimeoutMs, logger: recordingLogger() })
+  t.after(() => resources.close())
+  const run = references({ resources })
   return {
     store,
     async ask({ keeps = false, names = [], account = 'acme', truncation, canKeep = true, unread }: Asked) {
@@ -168,15 +168,15 @@ it('a mistake of a store is told as it is', async (t) => {
 })
 
 it('references without things that are kept is a mistake at the start', () => {
-  for (const options of [undefined, {}, { kept: {} }, { kept: new MemoryResourceStore() }])
+  for (const options of [undefined, {}, { resources: {} }, { resources: new MemoryResourceStore() }])
     assert.throws(
       () => references(options as never),
-      /^TypeError: references: "kept" must be a UpstreamResources/,
+      /^TypeError: references: "resources" must be a UpstreamResources/,
     )
-  const kept = new UpstreamResources()
-  kept.close()
+  const resources = new UpstreamResources()
+  resources.close()
   assert.throws(
-    () => references({ kept, store: 1 } as never),
+    () => references({ resources, store: 1 } as never),
     /^TypeError: references: there is no option "store"/,
   )
 })

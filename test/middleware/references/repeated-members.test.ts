@@ -24,7 +24,7 @@ describe('a member that stands twice hides nothing', () => {
       const [one, two] = await twoUpstreams(t)
       const kept = await storeOf(rows.map(([kind]) => kind))
       const lines = [one, two].map(({ url }) => ({ url, protocol }))
-      const gateway = await responsesGateway(t, { lines, kept })
+      const gateway = await responsesGateway(t, { lines, resourceStore: kept })
       const texts = textsOf([base, rows])
       assert.ok(texts.length > 50)
       for (const text of texts) {
@@ -44,10 +44,10 @@ describe('a member that stands twice hides nothing', () => {
   it('a path that is passed on: the same', async (t) => {
     const [one, two] = await twoUpstreams(t)
     const rows = [...RESPONSES, ...MESSAGES, ...CHATS]
-    const kept = new UpstreamResources({ store: await storeOf(rows.map(([kind]) => kind)) })
-    t.after(() => kept.close())
+    const resources = new UpstreamResources({ store: await storeOf(rows.map(([kind]) => kind)) })
+    t.after(() => resources.close())
     const rules = [{ path: '/v1/odd/*rest', lines: ['line-0', 'line-1'] }]
-    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, kept })
+    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, resources })
     for (const [i, text] of textsOf([{}, rows]).entries()) {
       const type = ['application/json', 'text/plain', 'unknown/one'][i % 3] as string
       const refused = await gateway.ask('/v1/odd/thing', {

@@ -7,7 +7,7 @@ import {
   isConvertible,
   looksLikeStream,
   readEvents,
-} from '../../../lib/middleware/route/attempt/other-form.ts'
+} from '../../../lib/middleware/route/attempt/convert-answer.ts'
 import { DONE, STOP, WORD } from './line-answers.ts'
 
 const read = (text: string) => readEvents(text, new ChatStreamReader({ answers: 1, relayUsage: false }))

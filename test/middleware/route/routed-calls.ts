@@ -113,7 +113,7 @@ export function routedCall({
   const state = {
     inFlight: 0,
     recent: { count: () => {} },
-    wire: {
+    transport: {
       dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
         sender = handler
         return true

@@ -30,12 +30,12 @@ test('each store that is away is told by its name, and told to be back', async (
   const gateway = await startObserved(t, {
     lines: [{ url: upstream.url }],
     adminToken: ADMIN,
-    stores: ({ keys, tasks, tickets, changes, kept, lineSwitches }) => ({
+    stores: ({ keys, tasks, tickets, changes, resources: kept, lineSwitches }) => ({
       keys: failing(keys, away),
       tasks: failing(tasks, away),
       tickets: failing(tickets, away),
       changes: failing(changes, away),
-      kept: failing(kept, away),
+      resources: failing(kept, away),
       lineSwitches: failing(lineSwitches, away),
     }),
   })
@@ -75,7 +75,7 @@ test('stored responses that cannot be looked up', async (t) => {
   t.after(() => upstream.close())
   const gateway = await startObserved(t, {
     lines: [{ url: upstream.url }],
-    stores: ({ kept }) => ({ kept: failing(kept, () => true) }),
+    stores: ({ resources: kept }) => ({ resources: failing(kept, () => true) }),
   })
   const kept = { model_gateway_store: 'kept_things' }
   let scrape = await gateway.scrape()

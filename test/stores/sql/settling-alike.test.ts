@@ -7,7 +7,7 @@ import {
   accountWallet,
   keyWallet,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   MemoryLedger,
   type Settlement,
   type SettlementResult,
@@ -63,7 +63,7 @@ const plan = fc.record({
 
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never
 type Call = Plan['calls'][number]
-type AnyLedger = Ledger & LedgerBooks
+type AnyLedger = Ledger & LedgerAdmin
 
 /** Whether it is as nearly all are, where it comes first. */
 function isEveryday({ account, key, claim, draws }: Call): boolean {

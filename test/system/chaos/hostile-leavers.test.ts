@@ -8,7 +8,7 @@ import {
   accountWallet,
   keyWallet,
   type Ledger,
-  type LedgerBooks,
+  type LedgerAdmin,
   MemoryLedger,
 } from '../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
@@ -44,7 +44,7 @@ function call({ url }: BilledGateway, leaver: Leaver): { socket: Socket; receive
   return { socket, received: () => text }
 }
 
-async function leaveAll(t: TestContext, all: readonly Leaver[], ledger: Ledger & LedgerBooks): Promise<void> {
+async function leaveAll(t: TestContext, all: readonly Leaver[], ledger: Ledger & LedgerAdmin): Promise<void> {
   const bills = new Map<string, Bill>()
   const billed = (name: string): Bill => {
     const bill = bills.get(name) ?? { input: 0, output: 0 }

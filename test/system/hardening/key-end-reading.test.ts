@@ -23,12 +23,12 @@ describe('a call whose body is being read ends with its key', { concurrency: tru
   const cleanUp = cleaningUp()
   const upstream = await endlessUpstream(cleanUp)
   const ids = [...Object.keys(BODIES).map(idOf), 'bystander']
-  const kept = new UpstreamResources()
-  cleanUp.after(async () => kept.close())
+  const resources = new UpstreamResources()
+  cleanUp.after(async () => resources.close())
   let directory: MemoryKeyDirectory | undefined
   const gateway = await sessionGateway(cleanUp, {
     upstream: upstream.url,
-    kept,
+    resources,
     config: {
       accounts: ids.map((id) => ({ id })),
       keys: ids.map((id) => ({ id, account: id, secret: `sk-${id}` })),

@@ -117,7 +117,7 @@ describe('processes that share their lines', { skip: WITHOUT_REDIS }, () => {
     const [one, other] = [await processOn(t, redis), await processOn(t, redis)]
     other.fails('x', 4)
     await soon(() => one.admitted() === 'y', 'open for the account in the other process')
-    assert.equal(one.model.circuit.holder, 'x')
+    assert.equal(one.model.circuit.onlyOpenFor, 'x')
     assert.equal(one.lines.stateOf(one.line).modelState('n').circuit.admits('x'), true)
     one.fails('y', 4)
     await soon(() => one.admitted() + other.admitted() === '', 'open for all')

@@ -50,7 +50,7 @@ export async function exported<T extends object>(
   const rows: T[] = []
   let cursor: string | undefined
   do {
-    const page = await patiently(() => load(cursor))
+    const page = await retryRateLimited(() => load(cursor))
     rows.push(...page.data)
     progress(rows.length)
     if (rows.length > MAX_ROWS) return null
@@ -60,7 +60,7 @@ export async function exported<T extends object>(
 }
 
 /** Sends a request again when the limit of look-ups lets it through. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+async function retryRateLimited<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask()

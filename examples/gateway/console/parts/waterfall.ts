@@ -10,7 +10,7 @@ type Attempt = Routing['attempts'][number]
 type Elimination = Routing['eliminated'][number]
 
 /** An attempt with the time of its beginning, as far as the trace has it. */
-interface Placed {
+interface TimedAttempt {
   readonly attempt: Attempt
   /** Milliseconds from the beginning of the first one. */
   readonly at: number
@@ -21,8 +21,8 @@ interface Placed {
  * that had passed. The trace has the durations of attempts, but not the pauses between them.
  */
 export function waterfall({ eliminated, attempts }: Routing, session: Session): HTMLElement {
-  const placed = placedOf(attempts)
-  const span = Math.max(1, ...placed.map(({ attempt, at }) => at + attempt.duration_ms))
+  const timedAttempts = timed(attempts)
+  const span = Math.max(1, ...timedAttempts.map(({ attempt, at }) => at + attempt.duration_ms))
   return h(
     'figure',
     { class: 'routing' },
@@ -30,18 +30,18 @@ export function waterfall({ eliminated, attempts }: Routing, session: Session): 
       'ol',
       { class: 'waterfall', 'aria-label': 'Lines in the order in which they were looked at' },
       eliminated.map((one) => eliminatedRow(one, session)),
-      placed.map((one, i) => attemptRow(one, i + 1, span, session)),
+      timedAttempts.map((one, i) => attemptRow(one, i + 1, span, session)),
     ),
     attempts.length > 0 && legend(span),
   )
 }
 
-function placedOf(attempts: readonly Attempt[]): Placed[] {
+function timed(attempts: readonly Attempt[]): TimedAttempt[] {
   let at = 0
   return attempts.map((attempt) => {
-    const placed = { attempt, at }
+    const timedAttempt = { attempt, at }
     at += attempt.duration_ms
-    return placed
+    return timedAttempt
   })
 }
 
@@ -60,7 +60,12 @@ function eliminatedRow({ line, model, reason, detail }: Elimination, session: Se
   )
 }
 
-function attemptRow({ attempt, at }: Placed, number: number, span: number, session: Session): HTMLElement {
+function attemptRow(
+  { attempt, at }: TimedAttempt,
+  number: number,
+  span: number,
+  session: Session,
+): HTMLElement {
   const {
     line,
     model,

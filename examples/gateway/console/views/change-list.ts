@@ -39,11 +39,11 @@ function columnsOf({ session }: ViewContext): readonly Column<Change>[] {
 }
 
 /** Shows the members that differ. */
-function differences(before: object | null, after: object | null): Child {
-  const stood = new Map(Object.entries(before ?? {}))
-  const stands = new Map(Object.entries(after ?? {}))
-  const names = [...new Set([...stood.keys(), ...stands.keys()])]
-  const changed = names.filter((name) => textOf(stood.get(name)) !== textOf(stands.get(name)))
+function differences(membersBefore: object | null, membersAfter: object | null): Child {
+  const before = new Map(Object.entries(membersBefore ?? {}))
+  const after = new Map(Object.entries(membersAfter ?? {}))
+  const names = [...new Set([...before.keys(), ...after.keys()])]
+  const changed = names.filter((name) => textOf(before.get(name)) !== textOf(after.get(name)))
   if (changed.length === 0) return null
   return h(
     'ul',
@@ -53,9 +53,9 @@ function differences(before: object | null, after: object | null): Child {
         'li',
         {},
         `${name}: `,
-        stood.has(name) && h('del', {}, textOf(stood.get(name))),
-        stood.has(name) && stands.has(name) && ' → ',
-        stands.has(name) && h('ins', {}, textOf(stands.get(name))),
+        before.has(name) && h('del', {}, textOf(before.get(name))),
+        before.has(name) && after.has(name) && ' → ',
+        after.has(name) && h('ins', {}, textOf(after.get(name))),
       ),
     ),
   )

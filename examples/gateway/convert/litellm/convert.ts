@@ -41,7 +41,7 @@ export function convertLitellm(
   const strategy = settings.readStrategy(deployments.some(({ order }) => order !== undefined))
   const access = settings.readAccess()
   const maxAttempts = Math.min(MAX_ATTEMPTS, settings.readAttempts() ?? USUAL_ATTEMPTS)
-  settings.tellRest()
+  settings.reportUnread()
 
   const models = [...groups].map(([id, candidates]) => toModel(id, candidates))
   const lines = toLines(models)
@@ -169,17 +169,17 @@ class Settings {
   }
 
   /** Names what is left of the file. */
-  tellRest(): void {
-    this.router.tellRest(ROUTER_HINTS)
-    this.#module.tellRest(MODULE_HINTS)
-    this.#general.tellRest(GENERAL_HINTS)
+  reportUnread(): void {
+    this.router.reportUnread(ROUTER_HINTS)
+    this.#module.reportUnread(MODULE_HINTS)
+    this.#general.reportUnread(GENERAL_HINTS)
     const variables = this.#top.mapping('environment_variables') ?? {}
     for (const name of Object.keys(variables))
       this.#context.notes.add(
         `environment_variables.${name}`,
         'set it in the environment, or in a .env beside the config',
       )
-    this.#top.tellRest(TOP_HINTS)
+    this.#top.reportUnread(TOP_HINTS)
   }
 
   /** Returns the part of the file that decides about a member, if one has it. */

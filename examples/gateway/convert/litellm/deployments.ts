@@ -1,7 +1,7 @@
 import { DEPLOYMENT_HINTS, PARAM_HINTS } from './hints.ts'
 import { type Context, isMapping, Members } from './members.ts'
 import { type Prices, readPrices } from './prices.ts'
-import { PROVIDERS, type Provider, providerByName, wayOut } from './providers.ts'
+import { PROVIDERS, type Provider, providerByName, suggestionFor } from './providers.ts'
 
 /** The members of a line that deployments must share to be one line. */
 interface LineSettings {
@@ -98,9 +98,9 @@ export function readDeployment(
     shares: readShares(params),
     order: params.number('order'),
   }
-  params.tellRest(PARAM_HINTS)
+  params.reportUnread(PARAM_HINTS)
   info.tellRestAtOnce()
-  whole.tellRest(DEPLOYMENT_HINTS)
+  whole.reportUnread(DEPLOYMENT_HINTS)
   return deployment
 }
 
@@ -132,7 +132,7 @@ function readUpstream(params: Members) {
       'names no provider; the deployment is left out: write one before it, such as openai/',
     )
   const provider = PROVIDERS.get(name)
-  if (!provider) return void params.note('model', `no line can be made for ${name}/: ${wayOut(name)}`)
+  if (!provider) return void params.note('model', `no line can be made for ${name}/: ${suggestionFor(name)}`)
   const short = prefix === name ? full.slice(slash + 1) : full
   if (short === '' || short.split('*').length > 2)
     return void params.note('model', 'must name a model, with one "*" at most; the deployment is left out')

@@ -13,7 +13,7 @@ export function isMapping(value: unknown): value is Mapping {
 }
 
 /**
- * A mapping of LiteLLM's file. Each member is read once; {@link tellRest} names those that nobody has read, so that none is
+ * A mapping of LiteLLM's file. Each member is read once; {@link reportUnread} names those that nobody has read, so that none is
  * lost silently.
  */
 export class Members {
@@ -119,7 +119,7 @@ export class Members {
   }
 
   /** Names the members that are left, but for those that are off or empty. */
-  tellRest(hints: Readonly<Record<string, string>>): void {
+  reportUnread(hints: Readonly<Record<string, string>>): void {
     for (const [name, value] of this.#left) {
       if (!isOff(value))
         this.note(name, Object.hasOwn(hints, name) ? (hints[name] as string) : NO_COUNTERPART)

@@ -117,7 +117,7 @@ const REASONS: ReadonlyMap<string, string> = new Map(
 )
 
 /** Says what to do for a provider that is not in {@link PROVIDERS}. */
-export function wayOut(provider: string): string {
+export function suggestionFor(provider: string): string {
   return (
     REASONS.get(provider) ??
     `this converter does not know the provider: if it has an OpenAI-style endpoint, add a line with its baseUrl; else ${SERVICE}`

@@ -102,7 +102,7 @@ export function referencesIn(body: JsonObject): readonly Reference[] {
         if (isData(name, member, value as JsonObject)) continue
         ahead.push(member)
       }
-      if (namesThings(name, member)) found = (found ?? new BodyReferences(body)).read(value, name, member)
+      if (namesResource(name, member)) found = (found ?? new BodyReferences(body)).read(value, name, member)
     }
   }
   return found?.list ?? NONE
@@ -145,7 +145,7 @@ export function partsOfField(name: string): readonly string[] {
 }
 
 /** Whether a member may name something: by its name, or by an `id` in its value. */
-function namesThings(name: string, member: unknown): boolean {
+function namesResource(name: string, member: unknown): boolean {
   if (kindOfMember(name) !== undefined) return true
   if (typeof member !== 'object') return false
   if (Array.isArray(member)) return name === 'input' || name === 'items' || kindOfList(name) !== undefined

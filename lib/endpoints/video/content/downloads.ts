@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici'
 import type { Line } from '../../../core/catalog/index.ts'
 import { isPrivateHost, lookupPublic } from '../../../core/public-address/index.ts'
-import type { Wire } from '../../../routing/lines/upstream-pool.ts'
+import type { Transport } from '../../../routing/lines/upstream-pool.ts'
 
 /** A file to fetch and the line that made it. */
 export interface DownloadTarget {
@@ -16,10 +16,10 @@ export interface DownloadTarget {
 
 /** A request for a file and the connection that it is sent over. */
 export interface DownloadRequest {
-  /** Undefined if the address must not be fetched; the wire then fails the request. */
+  /** Undefined if the address must not be fetched; the transport then fails the request. */
   readonly at: URL | undefined
   readonly request: Dispatcher.DispatchOptions
-  readonly wire: Wire
+  readonly transport: Transport
 }
 
 /** Opens the connections to hosts that are no lines, which must be public. */
@@ -40,12 +40,12 @@ class RefusedAddress extends Error {
  * on the line's own origin, or a public one over https. The same holds for redirects.
  */
 export class Downloads {
-  readonly #wireTo: (line: Line) => Wire
+  readonly #transportTo: (line: Line) => Transport
   #opened: Promise<Agent> | undefined
 
-  /** @param wireTo returns what sends requests to a line. */
-  constructor(wireTo: (line: Line) => Wire) {
-    this.#wireTo = wireTo
+  /** @param transportTo returns what sends requests to a line. */
+  constructor(transportTo: (line: Line) => Transport) {
+    this.#transportTo = transportTo
   }
 
   /** @param from the address that redirected to this one. */
@@ -54,9 +54,9 @@ export class Downloads {
       return this.#requestFor(target, parse(target.url, from))
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error))
-      const refuse: Wire['dispatch'] = (_request, handler) => handler.onResponseError(null, reason)
+      const refuse: Transport['dispatch'] = (_request, handler) => handler.onResponseError(null, reason)
       const request = { method: 'GET', path: '/' }
-      return { at: undefined, request, wire: { dispatch: refuse, dispatchFresh: refuse } }
+      return { at: undefined, request, transport: { dispatch: refuse, dispatchFresh: refuse } }
     }
   }
 
@@ -75,14 +75,14 @@ export class Downloads {
         path: at.pathname + at.search,
         headers: { 'accept-encoding': 'identity', ...(isOwn && headers), ...callerHeaders },
       },
-      wire: isOwn ? this.#wireTo(line) : this.#foreign(at.origin),
+      transport: isOwn ? this.#transportTo(line) : this.#foreign(at.origin),
     }
   }
 
-  #foreign(origin: string): Wire {
+  #foreign(origin: string): Transport {
     this.#opened ??= openAgent()
     const opened = this.#opened
-    const dispatch: Wire['dispatch'] = (request, handler) => {
+    const dispatch: Transport['dispatch'] = (request, handler) => {
       opened
         .then((agent) => agent.dispatch({ ...request, origin }, handler))
         .catch((error: Error) => handler.onResponseError(null, error))

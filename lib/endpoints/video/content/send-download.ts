@@ -9,7 +9,7 @@ import {
   type RedirectedRequest,
 } from '../../../routing/attempt/dispatch-exchange.ts'
 import { type AttemptEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
-import { cappedWait, retryAfterOf } from '../../../routing/attempt/retry-after.ts'
+import { cappedWait, retryAfterOf } from '../../../routing/attempt/upstream-retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** A file to send and the line that has it. */
@@ -58,7 +58,7 @@ export async function sendDownload(
   const { line, note, signal } = source
   const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
   const target = { ...source, callerHeaders }
-  let { at, request, wire } = downloads.requestFor(target)
+  let { at, request, transport } = downloads.requestFor(target)
   let redirects = 0
   const redirect = ({ status, headers: { location } }: AnswerHead): RedirectedRequest | undefined => {
     if (!REDIRECTS.has(status) || typeof location !== 'string') return undefined
@@ -66,10 +66,10 @@ export async function sendDownload(
       exchange.breakOff(malformed('too many redirects'))
       return undefined
     }
-    ;({ at, request, wire } = downloads.requestFor({ ...target, url: location }, at))
-    return { request, wire }
+    ;({ at, request, transport } = downloads.requestFor({ ...target, url: location }, at))
+    return { request, transport }
   }
-  const exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, {
+  const exchange = new DispatchExchange({ line, upstreamModel: null }, request, transport, Infinity, {
     timeouts: { ...line.timeouts, totalMs: TOTAL_MS },
     decodes: false,
     redirect,

@@ -19,8 +19,8 @@ export class UrlSigner {
     this.#lifeMs = lifeMs
   }
 
-  /** Signs and judges with other secrets from now on. */
-  use(secrets: readonly string[]): void {
+  /** Signs and verifies with other secrets from now on. */
+  setSecrets(secrets: readonly string[]): void {
     this.#secrets = secrets
   }
 
@@ -31,16 +31,16 @@ export class UrlSigner {
   }
 
   /** Checks the query of a signed address. The comparison takes constant time. */
-  judge(id: string, { expires, signature }: SignedQuery, now: number): 'good' | 'expired' | 'wrong' {
+  verify(id: string, { expires, signature }: SignedQuery, now: number): 'valid' | 'expired' | 'invalid' {
     if (typeof expires !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(expires))
-      return 'wrong'
+      return 'invalid'
     const given = Buffer.from(signature, 'base64url')
     const isRight = this.#secrets.some((secret) => {
       const right = sign(secret, id, expires)
       return given.length === right.length && timingSafeEqual(given, right)
     })
-    if (!isRight) return 'wrong'
-    return Number(expires) * 1000 > now ? 'good' : 'expired'
+    if (!isRight) return 'invalid'
+    return Number(expires) * 1000 > now ? 'valid' : 'expired'
   }
 }
 

@@ -71,9 +71,9 @@ export class VideoContent {
   ): Promise<void> {
     const call = callOf(req)
     const id = String(req.params.id)
-    const worth = this.#deps.signer.judge(id, query, Date.now())
-    if (worth !== 'good') {
-      const message = worth === 'expired' ? EXPIRED : 'The signature of this address is not valid.'
+    const validity = this.#deps.signer.verify(id, query, Date.now())
+    if (validity !== 'valid') {
+      const message = validity === 'expired' ? EXPIRED : 'The signature of this address is not valid.'
       throw call.refuse('invalid_credential', { message })
     }
     const task = await this.#deps.service.findAny(call, id)

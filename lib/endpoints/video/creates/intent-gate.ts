@@ -8,7 +8,7 @@ const PROBES = 2
 /** How long an operation waits for its turn, in milliseconds. */
 const MAX_WAIT_MS = 900
 /** How long an account counts as held up after a failure, in milliseconds. */
-const HELD_UP_MS = 1000
+const LOCKED_MS = 1000
 
 interface Account {
   running: number
@@ -26,9 +26,9 @@ export class IntentGate {
 
   /** @throws {StoreAway} (as a rejection) if the operation was not started; else the error of the operation. */
   async run<T>(id: string, operate: () => Promise<T>): Promise<T> {
-    const account = this.#accounts.get(id) ?? { running: 0, failedAt: -HELD_UP_MS, waiting: new Set() }
+    const account = this.#accounts.get(id) ?? { running: 0, failedAt: -LOCKED_MS, waiting: new Set() }
     this.#accounts.set(id, account)
-    const isProbe = performance.now() - account.failedAt < HELD_UP_MS
+    const isProbe = performance.now() - account.failedAt < LOCKED_MS
     const isFree = isProbe ? account.running === 0 && this.#probes < PROBES : account.running < AT_ONCE
     if (isFree) account.running++
     else if (isProbe || !(await turnOf(account)))
@@ -36,7 +36,7 @@ export class IntentGate {
     if (isProbe) this.#probes++
     try {
       const result = await operate()
-      account.failedAt = -HELD_UP_MS
+      account.failedAt = -LOCKED_MS
       return result
     } catch (error) {
       account.failedAt = performance.now()
@@ -57,7 +57,7 @@ export class IntentGate {
       if (account.running === 0 && account.waiting.size === 0) this.#accounts.delete(id)
     }
     if (account.failedAt < 0) forget()
-    else setTimeout(forget, HELD_UP_MS).unref()
+    else setTimeout(forget, LOCKED_MS).unref()
   }
 }
 

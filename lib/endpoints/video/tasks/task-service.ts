@@ -1,7 +1,7 @@
 import type { AttemptNote, Logger, OpenCall, RoutingTrace } from '../../../core/call/index.ts'
 import { isFinished, type VideoTask } from '../../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
-import { cappedWait } from '../../../routing/attempt/retry-after.ts'
+import { cappedWait } from '../../../routing/attempt/upstream-retry-after.ts'
 import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
 import { inTime, storedFor } from './store-wait.ts'
 

@@ -16,7 +16,7 @@ import { FIRST_POLL_MS, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { PollAgain, TaskStore } from '../../../ledger/tasks/task-store.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
-import { PollPlaces } from './poll-places.ts'
+import { PollSlots } from './poll-slots.ts'
 import { TaskUpkeep } from './task-upkeep.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */
@@ -88,7 +88,7 @@ export class TaskSettler {
   readonly #polls = new Set<Promise<void>>()
   /** The lines that the config did not have when they were last needed. */
   readonly #unknownLines = new Set<string>()
-  readonly #places: PollPlaces
+  readonly #slots: PollSlots
   /** Runs beside the polls, which must not wait for a task that cannot be written. */
   readonly #upkeep: TaskUpkeep
   #round: Promise<void> = Promise.resolve()
@@ -97,7 +97,7 @@ export class TaskSettler {
   constructor(options: TaskSettlerOptions) {
     checkOptions('TaskSettler', options, RULES)
     this.#settings = withDefaults(options)
-    this.#places = new PollPlaces(this.#settings.concurrency)
+    this.#slots = new PollSlots(this.#settings.concurrency)
     this.#store = boundedStore('video tasks', options.store)
     this.#clients = options.clients
     this.#logger = quietLogger(options.logger)
@@ -159,10 +159,10 @@ export class TaskSettler {
   }
 
   async #poll(task: VideoTask): Promise<void> {
-    const leave = this.#places.take(task)
+    const leave = this.#slots.take(task)
     try {
       const outcome = leave ? await this.#read(task) : PUT_OFF
-      if (leave) this.#places.answered(task, outcome.kind !== 'away')
+      if (leave) this.#slots.answered(task, outcome.kind !== 'away')
       const now = Date.now()
       const poll = { owner: this.#settings.owner, next: now + this.#pauseOf(task, now) }
       if (outcome.kind !== 'away') await this.#observe(task, outcome, now, poll)
@@ -192,7 +192,7 @@ export class TaskSettler {
       await this.#store.observe(task.id, observation, at, poll)
       isWritten = true
     } finally {
-      this.#places.written(task, isWritten)
+      this.#slots.written(task, isWritten)
     }
   }
 

@@ -302,11 +302,11 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
     })
   }
   if (checkModel) checkModels({ [member]: json }, checkModel)
-  if (ownedOnly && namesThings(member, json)) throw notInForms(name)
+  if (ownedOnly && namesResource(member, json)) throw notInForms(name)
 }
 
 /** Whether the value of a field names something by its name, or by itself: fields such as `text` are no reference in JSON. */
-function namesThings(member: string, json: unknown): boolean {
+function namesResource(member: string, json: unknown): boolean {
   if (isData(member, json, {})) return false
   const bodies = [{ [member]: json }, isJsonObject(json) ? json : { items: json }]
   return bodies.some((body) => referencesIn(body).length > 0)

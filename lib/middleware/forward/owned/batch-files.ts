@@ -28,7 +28,7 @@ interface BatchRules extends BodyBounds {
   /** Checks the models that they name. */
   readonly checkModel?: ModelCheck | undefined
   readonly call: OpenCall
-  readonly kept: UpstreamResources
+  readonly resources: UpstreamResources
   /** Aborted, with the reason, when the call must end. */
   readonly signal: AbortSignal
 }
@@ -77,7 +77,7 @@ export class BatchLines {
       body: null,
       idempotent: false,
     } as const
-    const exchange = new DispatchExchange(candidate, options, state.wire, Infinity)
+    const exchange = new DispatchExchange(candidate, options, state.transport, Infinity)
     const onAbort = (): void => exchange.abandon()
     if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort)
@@ -175,7 +175,7 @@ export class BatchLines {
     const unknown = this.#unknown
     this.#unknown = new Map()
     this.#unknownBytes = 0
-    await this.#rules.kept.pin(this.#rules.call, [...unknown.values()])
+    await this.#rules.resources.pin(this.#rules.call, [...unknown.values()])
     for (const name of unknown.keys()) this.#known.add(name)
   }
 

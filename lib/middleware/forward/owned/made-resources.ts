@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, tokenCount } from '../../../core/json/index.ts'
-import type { MadeThing } from '../../../core/upstream-resources/index.ts'
+import type { CreatedResource } from '../../../core/upstream-resources/index.ts'
 
 /** The members of an answer that name the files which the upstream made, by the kind of the resource. */
 const YIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -14,7 +14,7 @@ export function namesFiles(kind: string): boolean {
 }
 
 /** Returns the resources that the answer to a create names: the new one, and what it consists of. */
-export function resourcesMadeBy(json: unknown, kind: string): MadeThing[] {
+export function resourcesMadeBy(json: unknown, kind: string): CreatedResource[] {
   if (!isJsonObject(json)) return []
   const id = kind === 'thread' ? (json.thread_id ?? json.id) : idOf(json)
   const seconds = kind === 'file' ? tokenCount(json.expires_at) : undefined
@@ -25,7 +25,7 @@ export function resourcesMadeBy(json: unknown, kind: string): MadeThing[] {
 }
 
 /** Returns the files that an answer about a batch, an upload or a job names. */
-export function filesNamedBy(json: unknown, kind: string): MadeThing[] {
+export function filesNamedBy(json: unknown, kind: string): CreatedResource[] {
   if (!isJsonObject(json) || !namesFiles(kind)) return []
   return (YIELDS[kind] ?? []).flatMap((name) => {
     const value = json[name]
@@ -40,6 +40,6 @@ export function idOf({ id, name }: JsonObject): string | undefined {
   return typeof name === 'string' && /^\w+\//.test(name) ? name : undefined
 }
 
-function named(id: unknown, kind: string): MadeThing[] {
+function named(id: unknown, kind: string): CreatedResource[] {
   return typeof id === 'string' ? [{ kind, id }] : []
 }

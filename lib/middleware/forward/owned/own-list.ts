@@ -37,7 +37,7 @@ export interface LinesOfList {
  */
 export class OwnList {
   readonly #call: OpenCall
-  readonly #kept: UpstreamResources
+  readonly #store: UpstreamResources
   readonly #resource: PathResource
   readonly #at: LinesOfList
   readonly #query: ListQuery
@@ -50,13 +50,13 @@ export class OwnList {
   /** @throws {GatewayError} `invalid_request` for a query that cannot be read. */
   constructor(
     call: OpenCall,
-    kept: UpstreamResources,
+    store: UpstreamResources,
     resource: PathResource,
     query: URLSearchParams,
     at: LinesOfList,
   ) {
     this.#call = call
-    this.#kept = kept
+    this.#store = store
     this.#resource = resource
     this.#at = at
     this.#query = readListQuery(query)
@@ -73,7 +73,7 @@ export class OwnList {
   async body(): Promise<JsonObject> {
     const { cursor, backwards } = this.#query
     const { kind } = this.#resource
-    const start = cursor && (await this.#kept.place(this.#call, { kind, id: cursor.id }))
+    const start = cursor && (await this.#store.place(this.#call, { kind, id: cursor.id }))
     if (cursor && !start) throw noPlace(cursor.param)
     const page = await collectPage(this, this.#query, start)
     return pageBody(kind, backwards ? { ...page, items: page.items.toReversed() } : page)
@@ -87,8 +87,8 @@ export class OwnList {
     const found: UpstreamResource[] = []
     for (let size = limit, last = after; ; size = RECORDS_AT_A_TIME) {
       const page = { ...lines, after: last, limit: size }
-      const read = await this.#kept.list(this.#call, this.#resource.kind, page)
-      found.push(...read.filter((resource) => !this.#kept.isGone(resource)))
+      const read = await this.#store.list(this.#call, this.#resource.kind, page)
+      found.push(...read.filter((resource) => !this.#store.isGone(resource)))
       if (found.length >= limit || read.length < size) return found.slice(0, limit)
       last = read.at(-1)
     }
@@ -97,7 +97,7 @@ export class OwnList {
   /** Asks the lines for resources, as far as the caller's limits allow. */
   async lookUp(resources: readonly UpstreamResource[]): Promise<LookUpResult> {
     const { counted, refusal } = await this.#count(resources)
-    return { resources: await this.#lookAt(counted), refusal }
+    return { resources: await this.#fetch(counted), refusal }
   }
 
   /** Counts a request for each of the resources, up to the first one for which a limit of the caller is used up. */
@@ -110,13 +110,13 @@ export class OwnList {
     return { counted: resources, refusal: undefined }
   }
 
-  async #lookAt(resources: readonly UpstreamResource[]): Promise<readonly (JsonObject | undefined)[]> {
+  async #fetch(resources: readonly UpstreamResource[]): Promise<readonly (JsonObject | undefined)[]> {
     const found = new Map<UpstreamResource, JsonObject | undefined>()
     for (const [line, own] of Map.groupBy(resources, (resource) => resource.line)) {
       const answers = await this.#ask(line, own)
       own.forEach((resource, i) => {
         found.set(resource, answers[i])
-        if (!answers[i]) this.#kept.noteGone(resource)
+        if (!answers[i]) this.#store.noteGone(resource)
       })
     }
     return resources.map((resource) => found.get(resource))
@@ -143,7 +143,7 @@ export class OwnList {
     const found = decided?.result.found ?? []
     if (namesFiles(kind)) {
       const made = found.flatMap((resource) => filesNamedBy(resource, kind))
-      await this.#kept.remember(this.#call, line, made)
+      await this.#store.remember(this.#call, line, made)
     }
     return found
   }
@@ -164,7 +164,7 @@ interface LookUpResult {
   readonly refusal: (() => GatewayError) | undefined
 }
 
-interface ThingPage {
+interface ListPage {
   readonly items: readonly JsonObject[]
   readonly hasMore: boolean
 }
@@ -188,7 +188,7 @@ export async function collectPage(
   source: Pick<OwnList, 'records' | 'lookUp'>,
   { limit, filters }: ListQuery,
   start: UpstreamResource | undefined,
-): Promise<ThingPage> {
+): Promise<ListPage> {
   const items: JsonObject[] = []
   let bytes = 0
   let after = start
@@ -221,7 +221,7 @@ export async function collectPage(
 }
 
 /** Returns the answer in the form of the protocols that have such a list. */
-export function pageBody(kind: string, { items, hasMore }: ThingPage): JsonObject {
+export function pageBody(kind: string, { items, hasMore }: ListPage): JsonObject {
   const last = items.at(-1)
   const next = hasMore && last ? plainId(idOf(last) ?? '') : null
   if (kind === 'cached_content')

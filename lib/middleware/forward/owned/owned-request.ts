@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
 import { isEventStream } from '../../../core/protocols/index.ts'
-import type { MadeThing, UpstreamResources } from '../../../core/upstream-resources/index.ts'
+import type { CreatedResource, UpstreamResources } from '../../../core/upstream-resources/index.ts'
 import { type BodyRules, type CheckedBody, checkBody } from '../body-checks/body.ts'
 import { queryOf } from '../request-path.ts'
 import { filesToRun, type RefusedFiles } from './batch-files.ts'
@@ -15,7 +15,7 @@ import { type DeclaredCollection, type PathResource, resourceOfPath } from './re
 
 /** The settings that all requests of a rule share. */
 export interface OwnedRule extends BodyRules {
-  readonly kept: UpstreamResources
+  readonly resources: UpstreamResources
   readonly declared: DeclaredCollection | undefined
   readonly refusedFiles: RefusedFiles
 }
@@ -59,14 +59,14 @@ export class OwnedRequest {
     const query = queryOf(path)
     const named = [...namedByPath(resource), ...namedByQuery(query)]
     // A path of another account is refused before the body is read.
-    if (named.length > 0) await rule.kept.pin(call, named)
+    if (named.length > 0) await rule.resources.pin(call, named)
     const body = await checkBody(call, req, rule, signal)
     if (body.json) readAttribution(call, body.json)
     if (body.json && resource?.kind === 'eval') refuseForeignRows(body.json)
-    if (body.references.length > 0) await rule.kept.pin(call, body.references)
+    if (body.references.length > 0) await rule.resources.pin(call, body.references)
     const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.
-    if (owned.makes) await rule.kept.ready(call)
+    if (owned.createsResource) await rule.resources.ready(call)
     return owned
   }
 
@@ -89,7 +89,7 @@ export class OwnedRequest {
     const resource = this.#resource
     const isList = resource?.id === undefined && isRead(this.#method) && !this.#isUpgrade
     if (!resource || !isList || resource.isOpen) return undefined
-    return new OwnList(this.#call, this.#rule.kept, resource, this.#query, lines)
+    return new OwnList(this.#call, this.#rule.resources, resource, this.#query, lines)
   }
 
   /** The files whose lines the request has run. */
@@ -109,7 +109,7 @@ export class OwnedRequest {
 
   /** Whether the first event of a successful answer must be read before it is sent: it names what was made. */
   mustReadEvent(type: string | undefined): boolean {
-    return this.makes && isEventStream(type)
+    return this.createsResource && isEventStream(type)
   }
 
   /**
@@ -120,9 +120,11 @@ export class OwnedRequest {
   async read(line: string, body: Buffer): Promise<void> {
     const json = parseJson(body.toString())
     const { kind = '' } = this.#resource ?? {}
-    const made: MadeThing[] = this.makes ? resourcesMadeBy(json, kind) : filesNamedBy(json, kind)
+    const made: CreatedResource[] = this.createsResource
+      ? resourcesMadeBy(json, kind)
+      : filesNamedBy(json, kind)
     const tokens = kind === 'conversation' ? Math.ceil(this.body.bytes / BYTES_PER_TOKEN) : 0
-    await this.#rule.kept.remember(
+    await this.#rule.resources.remember(
       this.#call,
       line,
       made.map((resource) => ({ ...resource, tokens })),
@@ -133,19 +135,19 @@ export class OwnedRequest {
   async end(): Promise<void> {
     const { kind, id, whole } = this.#resource ?? {}
     if (this.#method !== 'DELETE' || !whole || kind === undefined || id === undefined) return
-    await this.#rule.kept.forget(this.#call, { kind, id }).catch(() => {})
+    await this.#rule.resources.forget(this.#call, { kind, id }).catch(() => {})
   }
 
   /**
    * Whether the line does something of lasting effect with the request: it makes, changes, runs or deletes what it keeps. Its
    * caller pays for that whether it waits for the answer or not.
    */
-  get works(): boolean {
+  get hasLastingEffect(): boolean {
     return this.#resource !== undefined && !this.#isUpgrade && !isRead(this.#method)
   }
 
   /** Whether the request has a line make something. */
-  get makes(): boolean {
+  get createsResource(): boolean {
     const adds = this.#method === 'POST' || this.#method === 'PUT'
     return this.#resource !== undefined && this.#resource.id === undefined && adds
   }
@@ -153,7 +155,7 @@ export class OwnedRequest {
   get #readsAnswer(): boolean {
     if (this.#method === 'HEAD') return false
     const { kind = '', id, whole } = this.#resource ?? {}
-    if (this.makes) return true
+    if (this.createsResource) return true
     // A path below a resource may return the text of a caller: a file's content, or an item.
     return id !== undefined && namesFiles(kind) && (whole === true || this.#method === 'POST')
   }

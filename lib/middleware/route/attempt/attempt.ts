@@ -24,6 +24,7 @@ import {
   readAwsEventStream,
 } from '../../../routing/attempt/aws-event-stream.ts'
 import { CallerDisconnect, type DisconnectPolicy } from '../../../routing/attempt/caller-disconnect.ts'
+import { failureOfStatus } from '../../../routing/attempt/classify-failure.ts'
 import {
   type AnswerHead,
   type BodyReceiver,
@@ -38,7 +39,6 @@ import {
   malformed,
   UnsentError,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfStatus } from '../../../routing/attempt/outcome.ts'
 import { parseErrorBody } from '../../../routing/attempt/upstream-error.ts'
 import { upstreamRequest } from '../../../routing/attempt/upstream-request.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
@@ -46,10 +46,10 @@ import type { AttemptContext, AttemptResult } from '../../../routing/try-candida
 import { CallerStream } from '../relay/caller-stream.ts'
 import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
+import { type LeftAttempt, reasonsUnseen } from './abandoned-usage.ts'
+import { contextOf, isConvertible, newReader } from './convert-answer.ts'
 import { DataCollector } from './json-digest.ts'
-import { type LeftAttempt, reasonsUnseen } from './left-usage.ts'
 import { knownUsage, usageOfStream } from './metering.ts'
-import { contextOf, isConvertible, newReader } from './other-form.ts'
 import { readWholeAnswer } from './whole-answer.ts'
 
 /** A call that is routed, and where its answer goes. */
@@ -160,7 +160,7 @@ export async function attemptOn(
   const { call, request, inbound } = routed
   const upstream = upstreamRequest(candidate, request, adapted, inbound)
   const { state } = candidate
-  const exchange = new DispatchExchange(candidate, upstream, state.wire, deadline, {
+  const exchange = new DispatchExchange(candidate, upstream, state.transport, deadline, {
     // Measured when it comes: the end of a long answer would be too late.
     onFirstByte: (ms) => state.observeFirstByte(ms),
   })

@@ -9,8 +9,8 @@ import {
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import type { DecidingAttempt } from '../../../routing/try-candidates.ts'
+import { usageOfLeft } from './abandoned-usage.ts'
 import { type AnswerEnd, type RoutedCall, reportDropped, type ServedEnd } from './attempt.ts'
-import { usageOfLeft } from './left-usage.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 
 /** Replaces the default message, which says to retry: a retry would produce and charge the output again. */

@@ -31,7 +31,7 @@ export function usageOfAnswer(
 ): Usage {
   const { price } = terms
   const { priceUnit } = request.operation
-  const reported = believed(request, terms, reading.usage, reading)
+  const reported = plausibleUsage(request, terms, reading.usage, reading)
   let usage: Usage
   if (priceUnit === 'images' && price.perImage > 0n) usage = usageOfPieces(request, reported)
   else if (priceUnit === 'searches' && price.perSearchUnit > 0n)
@@ -72,7 +72,7 @@ function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' 
 export function usageOfStream(request: CallRequest, reader: StreamReader, terms: LineTerms): Usage {
   if (request.operation.priceUnit === 'images') return usageOfImages(request, reader, terms)
   const { whole, usage, estimatedOutput, unreportedOutput, estimatedAudio = 0 } = reader
-  const reported = believed(request, terms, usage, { estimateOutput: () => estimatedOutput })
+  const reported = plausibleUsage(request, terms, usage, { estimateOutput: () => estimatedOutput })
   const { outputTokens, audioOutputTokens = 0 } = reported
   const counted = outputTokens === undefined ? estimatedOutput : outputTokens + unreportedOutput
   const output = whole ? counted : Math.max(counted, estimatedOutput)
@@ -144,7 +144,7 @@ function usageOf(
  *
  * @param came estimates the tokens of the output that came.
  */
-function believed(
+function plausibleUsage(
   request: CallRequest,
   terms: LineTerms,
   reported: ReportedUsage,

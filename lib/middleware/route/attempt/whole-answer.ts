@@ -4,6 +4,7 @@ import type { BodyCollector } from '../../../core/memory/index.ts'
 import type { AnswerReading } from '../../../core/operations/index.ts'
 import { UniqueIds } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
+import { failureOfError } from '../../../routing/attempt/classify-failure.ts'
 import type { AnswerHead } from '../../../routing/attempt/dispatch-exchange.ts'
 import {
   emptyAnswer,
@@ -12,11 +13,10 @@ import {
   malformed,
   unreadable,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfError } from '../../../routing/attempt/outcome.ts'
 import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
+import { contextOf, looksLikeStream, newReader, readEvents } from './convert-answer.ts'
 import { DataCollector } from './json-digest.ts'
 import { knownUsage, type LineTerms, usageOfAnswer } from './metering.ts'
-import { contextOf, looksLikeStream, newReader, readEvents } from './other-form.ts'
 
 /** The reading of a whole answer of a line. */
 export type WholeAnswer =

@@ -10,6 +10,7 @@ import {
   type StreamEvent,
 } from '../../../core/protocols/index.ts'
 import type { UniqueIds } from '../../../core/translate/index.ts'
+import { failureOfError } from '../../../routing/attempt/classify-failure.ts'
 import {
   emptyAnswer,
   type Failure,
@@ -17,7 +18,6 @@ import {
   filteredAnswer,
   malformed,
 } from '../../../routing/attempt/failure.ts'
-import { failureOfError } from '../../../routing/attempt/outcome.ts'
 import { DeltaTemplate } from './delta-template.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 

@@ -13,12 +13,12 @@ import {
   walletsToChange,
 } from '../../../management/budgets/budget-store.ts'
 import { aDatabase, checkDatabase } from '../driver/database.ts'
-import { inTurn } from '../driver/row-locks.ts'
+import { lockNamedRow } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { BudgetsTable, Database } from '../driver/tables.ts'
 import { type Planned, writePlanned } from '../driver/write-together.ts'
-import { DROP_UNTOLD, MARK_TOLD, noteWrites, TELL_REACHED, tellRefused } from '../ledger/budget-notices.ts'
-import { limitWrite } from '../ledger/sql-ledger-books.ts'
+import { DROP_UNSENT, MARK_SENT, noteWrites, TELL_REACHED, tellRefused } from '../ledger/budget-notices.ts'
+import { limitWrite } from '../ledger/sql-ledger-admin.ts'
 import { changeWrite } from './sql-change-log.ts'
 
 /*
@@ -64,7 +64,7 @@ function budgetWrites(...budgets: readonly ChangedBudget[]): RowWrite[] {
   const opened = budgets.filter(({ was }) => was === undefined)
   return [
     // So that none is missed behind a later number.
-    inTurn('budgets'),
+    lockNamedRow('budgets'),
     {
       statement: OPEN,
       rows: opened.map(({ id, account, key, tag, amount, period, timezone, hard, soft, created_at }) => [
@@ -166,7 +166,7 @@ export class SqlBudgetStore implements BudgetStore {
           ...wallets.map((wallet) => limitWrite(wallet, limit)),
           ...noteWrites(wallets.map((wallet) => [wallet, budget])),
           { statement: TELL_REACHED, rows: wallets.map((wallet) => [wallet, origin.at]) },
-          { statement: MARK_TOLD, rows: wallets.map((wallet) => [wallet]) },
+          { statement: MARK_SENT, rows: wallets.map((wallet) => [wallet]) },
           changeWrite(change),
         ],
         result: budget,
@@ -184,7 +184,7 @@ export class SqlBudgetStore implements BudgetStore {
         writes: [
           ...budgetWrites({ ...row, was: row.version, deleted: 1 }),
           ...wallets.map((wallet) => limitWrite(wallet, { limited: false })),
-          { statement: DROP_UNTOLD, rows: wallets.map((wallet) => [wallet]) },
+          { statement: DROP_UNSENT, rows: wallets.map((wallet) => [wallet]) },
           changeWrite(budgetChange('budget.deleted', budget, origin)),
         ],
         result: true,

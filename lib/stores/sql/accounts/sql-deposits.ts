@@ -6,7 +6,7 @@ import { Groups } from '../driver/groups.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { type Planned, writePlanned } from '../driver/write-together.ts'
-import { depositWrites, type Movement } from '../ledger/sql-ledger-books.ts'
+import { depositWrites, type Movement } from '../ledger/sql-ledger-admin.ts'
 import { changeWrite } from './sql-change-log.ts'
 
 /** Each group changes the funds that those of other processes record, so that one of them comes first. */

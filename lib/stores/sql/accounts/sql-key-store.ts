@@ -7,7 +7,7 @@ import { checkDatabase, isPostgres } from '../driver/database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { transact } from '../driver/transact.ts'
-import { setLimit } from '../ledger/sql-ledger-books.ts'
+import { setLimit } from '../ledger/sql-ledger-admin.ts'
 import { keysWithWallets, toColumns, toKey } from './key-rows.ts'
 import { recordChange } from './sql-change-log.ts'
 

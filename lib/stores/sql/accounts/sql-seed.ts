@@ -51,12 +51,12 @@ export async function seedAccountsAndKeys(
   let accounts = 0
   for (const page of ConfigEntries.of(config.accounts).read()) {
     const fresh = await unseeded(db, 'account', page)
-    if (fresh.length > 0) accounts += await inTurn(db, (trx) => seedAccounts(trx, fresh))
+    if (fresh.length > 0) accounts += await transactWithoutLockTimeout(db, (trx) => seedAccounts(trx, fresh))
   }
   let keys = 0
   for (const page of ConfigEntries.of(config.keys).read()) {
     const fresh = await unseeded(db, 'key', page)
-    if (fresh.length > 0) keys += await inTurn(db, (trx) => seedKeys(trx, fresh, logger))
+    if (fresh.length > 0) keys += await transactWithoutLockTimeout(db, (trx) => seedKeys(trx, fresh, logger))
   }
   if (isPostgres(db) && accounts + keys >= MANY) await analyze(db, logger)
   return { accounts, keys }
@@ -82,7 +82,7 @@ async function analyze(db: Database, logger: Logger): Promise<void> {
 }
 
 /** Runs a transaction in which processes that start at once wait for each other, as long as a statement may take. */
-function inTurn(db: Database, run: (trx: Database) => Promise<number>): Promise<number> {
+function transactWithoutLockTimeout(db: Database, run: (trx: Database) => Promise<number>): Promise<number> {
   return transact(db, async (trx) => {
     if (isPostgres(trx)) await sql`set local lock_timeout = 0`.execute(trx)
     return run(trx)

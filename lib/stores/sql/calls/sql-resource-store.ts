@@ -1,5 +1,5 @@
 import {
-  ownThing,
+  ownResource,
   type ResourceName,
   type ResourcePage,
   type ResourceStore,
@@ -15,7 +15,7 @@ import type { Database, UpstreamResourcesTable } from '../driver/tables.ts'
  * A store of kept things in a database, for all processes that share it.
  *
  * @example
- * const kept = new UpstreamResources({ store: new SqlResourceStore(await openDatabase('sqlite:.data/gateway.db')) })
+ * const resources = new UpstreamResources({ store: new SqlResourceStore(await openDatabase('sqlite:.data/gateway.db')) })
  */
 export class SqlResourceStore implements ResourceStore {
   readonly #db: Database
@@ -27,13 +27,13 @@ export class SqlResourceStore implements ResourceStore {
     this.#writes = new GroupedWrites(db)
   }
 
-  async remember(things: readonly UpstreamResource[]): Promise<void> {
-    const rows = rowsOf(things)
+  async remember(resources: readonly UpstreamResource[]): Promise<void> {
+    const rows = rowsOf(resources)
     const [first] = rows
     if (!first) return
     await this.#writes.run(lockOf(first), (db) =>
       db
-        .insertInto('kept_things')
+        .insertInto('upstream_resources')
         .values(rows)
         .onConflict((conflict) =>
           conflict.columns(['kind', 'id', 'account']).doUpdateSet(({ ref }) => ({
@@ -54,13 +54,13 @@ export class SqlResourceStore implements ResourceStore {
     for (const [kind, named] of idsByKind) {
       const ids = new Set(named.map(({ id }) => id))
       const rows = await this.#db
-        .selectFrom('kept_things')
+        .selectFrom('upstream_resources')
         .selectAll()
         .where('kind', '=', kind)
         .where('id', 'in', [...ids])
         .execute()
-      for (const records of Map.groupBy(rows.map(thingOf), ({ id }) => id).values()) {
-        const own = ownThing(records, account)
+      for (const records of Map.groupBy(rows.map(resourceOf), ({ id }) => id).values()) {
+        const own = ownResource(records, account)
         if (own) found.push(own)
       }
     }
@@ -71,8 +71,8 @@ export class SqlResourceStore implements ResourceStore {
     const { lines, order, after, aliveAt, limit } = page
     if (lines.length === 0) return []
     const newest = order === 'newest'
-    let things = this.#db
-      .selectFrom('kept_things as own')
+    let resources = this.#db
+      .selectFrom('upstream_resources as own')
       .selectAll('own')
       .where('own.account', '=', account)
       .where('own.kind', '=', kind)
@@ -83,7 +83,7 @@ export class SqlResourceStore implements ResourceStore {
       .where(({ not, exists, selectFrom }) =>
         not(
           exists(
-            selectFrom('kept_things as other')
+            selectFrom('upstream_resources as other')
               .select('other.id')
               .whereRef('other.kind', '=', 'own.kind')
               .whereRef('other.id', '=', 'own.id')
@@ -97,17 +97,17 @@ export class SqlResourceStore implements ResourceStore {
       .limit(limit)
     if (after) {
       const place = [BigInt(after.createdAt), after.id] as const
-      things = things.where(({ eb, refTuple, tuple }) =>
+      resources = resources.where(({ eb, refTuple, tuple }) =>
         eb(refTuple('own.created_at', 'own.id'), newest ? '<' : '>', tuple(...place)),
       )
     }
-    return (await things.execute()).map(thingOf)
+    return (await resources.execute()).map(resourceOf)
   }
 
   async forget(account: string, { kind, id }: ResourceName): Promise<void> {
     await this.#writes.run(lockOf({ kind, id }), (db) =>
       db
-        .deleteFrom('kept_things')
+        .deleteFrom('upstream_resources')
         .where('kind', '=', kind)
         .where('id', '=', id)
         .where('account', '=', account)
@@ -117,14 +117,14 @@ export class SqlResourceStore implements ResourceStore {
 
   async prune(before: number, limit: number): Promise<number> {
     const oldest = this.#db
-      .selectFrom('kept_things')
+      .selectFrom('upstream_resources')
       .select(['kind', 'id', 'account'])
       .where('expires_at', '<', BigInt(before))
       .orderBy('expires_at')
       .limit(limit)
     const { numDeletedRows } = await this.#db
       .with('free', () => lockFreeRows(this.#db, oldest))
-      .deleteFrom('kept_things')
+      .deleteFrom('upstream_resources')
       .where(({ eb, refTuple, selectFrom }) =>
         eb(
           refTuple('kind', 'id', 'account'),
@@ -138,12 +138,12 @@ export class SqlResourceStore implements ResourceStore {
 }
 
 /** Returns the rows in the order in which they are locked, each name once: an insert may not meet a row twice. */
-function rowsOf(things: readonly UpstreamResource[]): UpstreamResourcesTable[] {
-  const byName = new Map(things.map((thing) => [`${lockOf(thing)} ${thing.account}`, thing]))
+function rowsOf(resources: readonly UpstreamResource[]): UpstreamResourcesTable[] {
+  const byName = new Map(resources.map((resource) => [`${lockOf(resource)} ${resource.account}`, resource]))
   return [...byName]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([, { tokens, createdAt, expiresAt, ...thing }]) => ({
-      ...thing,
+    .map(([, { tokens, createdAt, expiresAt, ...resource }]) => ({
+      ...resource,
       tokens: BigInt(tokens),
       created_at: BigInt(createdAt),
       expires_at: toBigint(expiresAt),
@@ -154,7 +154,7 @@ function lockOf({ kind, id }: ResourceName): string {
   return `${kind} ${id}`
 }
 
-function thingOf({ tokens, created_at, expires_at, ...row }: UpstreamResourcesTable): UpstreamResource {
+function resourceOf({ tokens, created_at, expires_at, ...row }: UpstreamResourcesTable): UpstreamResource {
   return {
     ...row,
     tokens: Number(tokens),

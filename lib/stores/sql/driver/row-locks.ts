@@ -27,19 +27,19 @@ export function lockFreeRows<DB, TB extends keyof DB, O>(
   return isPostgres(db) ? query.forUpdate().skipLocked() : query
 }
 
-const IN_TURN = RowStatement.insert(
+const LOCK_NAMED_ROW = RowStatement.insert(
   'upkeep',
   { name: 'text' },
   'on conflict (name) do update set name = excluded.name',
 )
 
 /** Returns the write by which transactions that have it run one after the other: it locks the row of their name. */
-export function inTurn(name: string): RowWrite {
-  return { statement: IN_TURN, rows: [[`in turn: ${name}`]] }
+export function lockNamedRow(name: string): RowWrite {
+  return { statement: LOCK_NAMED_ROW, rows: [[`in turn: ${name}`]] }
 }
 
 /** Waits until no other transaction that takes turns under a name is running. */
 export async function takeTurn(trx: Database, name: string): Promise<void> {
-  const { statement, rows } = inTurn(name)
+  const { statement, rows } = lockNamedRow(name)
   await statement.run(trx, rows)
 }

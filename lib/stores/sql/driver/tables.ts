@@ -174,7 +174,7 @@ export interface Tables extends WebhookTables {
   budget_holds: BudgetHoldsTable
   video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
-  kept_things: UpstreamResourcesTable
+  upstream_resources: UpstreamResourcesTable
   line_switches: LineSwitchesTable
   rest_lifts: RestLiftsTable
   operators: OperatorsTable
@@ -345,7 +345,7 @@ export interface BudgetNoticesTable {
   subject: string
   data: string
   /** 1: it is recorded, or one like it was. It stays with its wallet, so that it is recorded once. */
-  told: number
+  sent: number
 }
 
 /**

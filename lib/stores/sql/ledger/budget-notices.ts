@@ -17,19 +17,19 @@ const NOTE = RowStatement.insert(
   'budget_notices',
   { id: 'text', wallet: 'text', amount: 'bigint', type: 'text', subject: 'text', data: 'text' },
   'on conflict (id) do nothing',
-  { constants: { told: 0 }, loose: true },
+  { constants: { sent: 0 }, loose: true },
 )
 
-export const DROP_UNTOLD = RowStatement.delete(
+export const DROP_UNSENT = RowStatement.delete(
   'budget_notices',
   { wallet: 'text' },
-  'found.wallet = given.wallet and found.told = 0',
+  'found.wallet = given.wallet and found.sent = 0',
 )
 
 const REACHED =
-  'found.told = 0 and found.amount <= (select spent from wallets where wallets.id = found.wallet)'
+  'found.sent = 0 and found.amount <= (select spent from wallets where wallets.id = found.wallet)'
 
-/** Records the events of given wallets that have become due, the lower share as the earlier one. Comes behind the spending, and before {@link MARK_TOLD}. */
+/** Records the events of given wallets that have become due, the lower share as the earlier one. Comes behind the spending, and before {@link MARK_SENT}. */
 export const TELL_REACHED = RowStatement.select(
   { wallet: 'text', at: 'bigint' },
   `insert into webhook_events (id, type, subject, at, data, addressed)
@@ -39,10 +39,10 @@ export const TELL_REACHED = RowStatement.select(
     on conflict (id) do nothing`,
 )
 
-export const MARK_TOLD = RowStatement.update(
+export const MARK_SENT = RowStatement.update(
   'budget_notices',
   { wallet: 'text' },
-  'told = 1',
+  'sent = 1',
   `found.wallet = given.wallet and ${REACHED}`,
   { loose: true },
 )
@@ -50,8 +50,8 @@ export const MARK_TOLD = RowStatement.update(
 const MARK_REFUSED = RowStatement.update(
   'budget_notices',
   { id: 'text' },
-  'told = 1',
-  'found.id = given.id and found.told = 0',
+  'sent = 1',
+  'found.id = given.id and found.sent = 0',
 )
 
 /** Records that a budget has refused a call, unless it was recorded before that all is spent. */
@@ -62,7 +62,7 @@ export async function tellRefused(db: Database, wallet: WalletId, at: number): P
     .select(['budget_notices.id', 'subject', 'data', 'spent'])
     .where('wallet', '=', wallet)
     .where('type', '=', 'budget.exhausted')
-    .where('told', '=', 0)
+    .where('sent', '=', 0)
     .executeTakeFirst()
   if (!notice) return
   const { id, subject, spent } = notice
@@ -86,7 +86,7 @@ export function noteWrites(
     }),
   )
   return [
-    { statement: DROP_UNTOLD, rows: wallets.map(([wallet]) => [wallet]) },
+    { statement: DROP_UNSENT, rows: wallets.map(([wallet]) => [wallet]) },
     { statement: NOTE, rows },
   ]
 }

@@ -5,7 +5,7 @@ import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { type Cell, cellsOf, typesOf } from '../driver/columns.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import { asCounted, type UsageTally } from '../usage/usage-tally.ts'
-import { MARK_TOLD, TELL_REACHED } from './budget-notices.ts'
+import { MARK_SENT, TELL_REACHED } from './budget-notices.ts'
 import { CALL_COLUMNS, CHARGE_COLUMNS } from './charge-rows.ts'
 
 /*
@@ -124,7 +124,7 @@ export function settlementWrites(plan: SettlementPlan, usage: UsageTally, logged
       rows: plan.wallets.map(({ id, spent, leased, overrun }) => [id, spent, leased, overrun]),
     },
     { statement: TELL_REACHED, rows: [...budgets] },
-    { statement: MARK_TOLD, rows: Array.from(budgets.keys(), (id) => [id]) },
+    { statement: MARK_SENT, rows: Array.from(budgets.keys(), (id) => [id]) },
     {
       statement: COMPLETE_CLAIMS,
       rows: plan.completedClaims.map(({ id, owner, keepUntil }) => [id, owner, keepUntil]),

@@ -6,7 +6,7 @@ import type {
   LeaseAnswer,
   LeaseChange,
   Ledger,
-  LedgerBooks,
+  LedgerAdmin,
   LedgerCheck,
   OpenLease,
   RestoredLedger,
@@ -27,7 +27,7 @@ import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessLocked } from '.
 import { RecentSettlements } from './recent-settlements.ts'
 import { findRestored } from './restored.ts'
 import { settleAll } from './settle.ts'
-import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
+import { deposit, setLimit, statementsOf } from './sql-ledger-admin.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
 
@@ -55,7 +55,7 @@ export interface SqlLedgerOptions {
  * await seedAccountsAndKeys(db, config)
  * const ledger = new SqlLedger(db)
  */
-export class SqlLedger implements Ledger, LedgerBooks {
+export class SqlLedger implements Ledger, LedgerAdmin {
   readonly settlesRecords = true
   readonly gathers = true
   readonly settlesAtOnce: number

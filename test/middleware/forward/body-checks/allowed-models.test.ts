@@ -71,8 +71,8 @@ async function restricted(
     )
   })
   let content = ''
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const rules = ['/v1/audio/speech', '/v1/files', '/v1/batches', '/v1/realtime'].map((path) => ({
     path,
     ...rule,
@@ -81,7 +81,7 @@ async function restricted(
     lines: [{ url: upstream.url, models: { voice: 'up-voice' } }],
     rules: rules as never,
     key,
-    kept,
+    resources,
   })
   const send = (type: string, body: string, query = '', path = '/v1/audio/speech') =>
     gateway.ask(`${path}?${query}`, {

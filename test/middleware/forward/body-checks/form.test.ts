@@ -230,13 +230,13 @@ describe('a body that upstreams could read in different ways', () => {
       if (body) whole.push({ type: req.headers['content-type'] ?? '', body })
       res.end('{}')
     })
-    const kept = new UpstreamResources({ store: await storeOf(['file']) })
-    t.after(() => kept.close())
+    const resources = new UpstreamResources({ store: await storeOf(['file']) })
+    t.after(() => resources.close())
     const gateway = await forwardGateway(t, {
       lines: [{ url: upstream.url, models: { voice: 'up-voice' } }],
       rules: ['/v1/odd', '/v1/audio/transcriptions'].map((path) => ({ path, lines: ['line-0'], ...rule })),
       key: { allowModels: ['voice'] },
-      kept,
+      resources,
     })
     const send = async (
       type: string | undefined,

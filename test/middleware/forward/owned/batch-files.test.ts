@@ -41,10 +41,15 @@ async function batching(t: TestContext, send: Send = whole, bodyLimitBytes = 16_
     answerJson(res, 200, { id: made })
   })
   t.after(() => upstream.close())
-  const kept = new UpstreamResources({ store: new MemoryResourceStore() })
-  t.after(() => kept.close())
+  const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+  t.after(() => resources.close())
   const rules = PATHS.map((path) => ({ path, lines: ['line-0'], price: { perRequest: '0.01' } }))
-  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept, bodies: { bodyLimitBytes } })
+  const gateway = await forwardGateway(t, {
+    lines: [upstream.url],
+    rules,
+    resources,
+    bodies: { bodyLimitBytes },
+  })
   const as = (key: 'acme' | 'globex', path: string, body: string | Buffer, type = 'application/json') =>
     gateway.ask(path, {
       method: 'POST',
@@ -293,7 +298,7 @@ async function judging(t: TestContext, script: UpstreamScript, file = 'file_1', 
   const budget = budgetOf('test', bodyLimitBytes)
   const check = new BatchLines(file, {
     call: callOfKey(),
-    kept,
+    resources: kept,
     bodyLimitBytes,
     budget,
     signal: leaving.signal,

@@ -124,11 +124,11 @@ async function runs(t: TestContext, send: (res: ServerResponse) => void, encodin
     res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'content-encoding': encoding })
     send(res)
   })
-  const kept = new UpstreamResources()
-  t.after(() => kept.close())
+  const resources = new UpstreamResources()
+  t.after(() => resources.close())
   const price = { perRequest: '0.01' }
   const rules = [{ path: '/v1/threads/*rest', lines: ['line-0'], price }]
-  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, resources })
   const headers = { 'content-type': 'application/json' }
   const answer = await gateway.ask('/v1/threads/runs', { method: 'POST', body: '{"stream":true}', headers })
   return { gateway, answer }

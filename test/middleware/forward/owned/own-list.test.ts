@@ -344,10 +344,10 @@ describe('the list of an account', () => {
       answerJson(res, 200, path.includes('/batches') ? batch : { id: 'file_out' })
     })
     t.after(() => upstream.close())
-    const kept = new UpstreamResources({ store: new MemoryResourceStore() })
-    t.after(() => kept.close())
+    const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+    t.after(() => resources.close())
     const rules = ['/v1/batches', '/v1/files/*rest'].map((path) => ({ path, lines: ['line-0'] }))
-    const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules, resources })
     await gateway.ask('/v1/batches', { method: 'POST' })
     const status = async (path: string) => (await gateway.ask(path)).status
     assert.equal(await status('/v1/files/file_out'), 404)
@@ -366,8 +366,8 @@ describe('voices, where the rule does not say that they are kept', () => {
     )
     t.after(() => upstream.close())
     const rules = [{ path: '/v1/audio/*rest', lines: ['line-0'] }]
-    const kept = new UpstreamResources({ store: new MemoryResourceStore() })
-    const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+    const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules, resources })
     const status = async (method: string, path: string, key?: string) => {
       const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
       const answer = await gateway.ask(path, { method, headers })

@@ -41,13 +41,13 @@ function records() {
       throw new Error('away')
     },
   }
-  return { log, kept: kept as unknown as UpstreamResources }
+  return { log, resources: kept as unknown as UpstreamResources }
 }
 
 async function checked(method: string, path: string, req: SentRequest = sentRequest({})) {
-  const { kept, log } = records()
+  const { resources, log } = records()
   const call = callOfKey()
-  const rule = { ...RULES, kept, declared: undefined, refusedFiles: new RefusedFiles() }
+  const rule = { ...RULES, resources, declared: undefined, refusedFiles: new RefusedFiles() }
   const signal = new AbortController().signal
   const owned = await OwnedRequest.check(call, Object.assign(req, { method }), path, rule, signal)
   return { owned, log, call }
@@ -265,9 +265,9 @@ describe('a resource that the JSON of a forwarded request may name', () => {
 
   it('is what its account owns, whatever the type says that the body is of', async (t) => {
     const [one, two] = await twoUpstreams(t)
-    const kept = new UpstreamResources({ store: await storeOf(rows.map(([kind]) => kind)) })
+    const resources = new UpstreamResources({ store: await storeOf(rows.map(([kind]) => kind)) })
     const rules = [{ path: '/v1/odd/*rest', lines: ['line-0', 'line-1'] }]
-    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, kept })
+    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, resources })
     const send = (body: string, type = 'application/json', path = '/v1/odd/resource') =>
       gateway.ask(path, { method: 'POST', body: Buffer.from(body), headers: { 'content-type': type } })
     const types = [
@@ -323,9 +323,9 @@ describe('a resource that the JSON of a forwarded request may name', () => {
 
   it('is nothing that all accounts have stored, as the rows of an eval', async (t) => {
     const [one] = await twoUpstreams(t)
-    const kept = new UpstreamResources({ store: await storeOf(['eval', 'file']) })
+    const resources = new UpstreamResources({ store: await storeOf(['eval', 'file']) })
     const rules = [{ path: '/v1/evals/*rest', lines: ['line-0'] }]
-    const gateway = await forwardGateway(t, { lines: [one.url], rules, kept })
+    const gateway = await forwardGateway(t, { lines: [one.url], rules, resources })
     const run = (source: object, type = 'application/json') =>
       gateway.ask('/v1/evals/own-0/runs', {
         method: 'POST',
@@ -357,8 +357,8 @@ describe('a resource that the JSON of a forwarded request may name', () => {
           answerJson(res, 200, {})
         })
     })
-    const kept = new UpstreamResources()
-    const gateway = await forwardGateway(t, { lines: [one.url], kept })
+    const resources = new UpstreamResources()
+    const gateway = await forwardGateway(t, { lines: [one.url], resources })
     const fields = ['file_id', 'file_ids[]', 'input[file_id]', 'conversation[id]', 'container', 'Thread_Id']
     for (const field of fields) {
       const form = new FormData()
@@ -395,7 +395,7 @@ describe('a resource that the JSON of a forwarded request may name', () => {
       types.push(req.headers['content-type'] ?? '')
       req.on('data', () => {}).on('end', () => answerJson(res, 200, {}))
     })
-    const gateway = await forwardGateway(t, { lines: [line.url], kept: new UpstreamResources() })
+    const gateway = await forwardGateway(t, { lines: [line.url], resources: new UpstreamResources() })
     const send = (type: string, boundary: string) => {
       const body = `--${boundary}\r\nContent-Disposition: form-data; name="FIELD"\r\n\r\nx\r\n--${boundary}--\r\n`
       return async (field: string) =>
@@ -457,8 +457,8 @@ describe('a resource that the JSON of a forwarded request may name', () => {
 
   it('needs the key of the account that owns it', async (t) => {
     const [one] = await twoUpstreams(t)
-    const kept = new UpstreamResources({ store: await storeOf(['file']) })
-    const gateway = await forwardGateway(t, { lines: [one.url], kept })
+    const resources = new UpstreamResources({ store: await storeOf(['file']) })
+    const gateway = await forwardGateway(t, { lines: [one.url], resources })
     assert.equal((await gateway.ask('/v1/files/foreign')).status, 404)
     const headers = { authorization: 'Bearer sk-test-other' }
     assert.equal((await gateway.ask('/v1/files/own-0', { headers })).status, 404)

@@ -79,8 +79,8 @@ describe('a resource that a line keeps', () => {
       return [path, `${path}/*rest`].map((each) => ({ path: each, lines: ['line-0', 'line-1'], ...keeps }))
     })
     rules.push({ path: '/v1/audio/*rest', lines: ['line-0', 'line-1'] })
-    const kept = new UpstreamResources({ store })
-    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, kept })
+    const resources = new UpstreamResources({ store })
+    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, resources })
     return {
       one,
       two,
@@ -192,9 +192,9 @@ describe('a forwarded request for a resource', () => {
       req.resume().on('end', () => (req.method === 'POST' ? made : answer)(req, res))
     })
     const store = new MemoryResourceStore()
-    const kept = new UpstreamResources({ store })
-    t.after(() => kept.close())
-    const gateway = await forwardGateway(t, { lines: [upstream.url], kept })
+    const resources = new UpstreamResources({ store })
+    t.after(() => resources.close())
+    const gateway = await forwardGateway(t, { lines: [upstream.url], resources })
     const ask = (method: string, path = '/v1/files/file_1') => gateway.ask(path, { method })
     const isOwned = async () => (await store.find('acme', [{ kind: 'file', id: 'file_1' }])).length === 1
     return { gateway, upstream, store, ask, isOwned, make: () => ask('POST', '/v1/files') }

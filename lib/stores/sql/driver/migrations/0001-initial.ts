@@ -140,7 +140,7 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       answer ${text}
     )`,
     'create index idempotency_by_expiry on idempotency (expires_at)',
-    `create table kept_things (
+    `create table upstream_resources (
       kind ${text} not null,
       id ${text} not null,
       account ${text} not null,
@@ -150,10 +150,10 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       tokens bigint not null,
       created_at bigint not null,
       expires_at bigint,
-      constraint kept_things_key primary key (kind, id, account)
+      constraint upstream_resources_key primary key (kind, id, account)
     )`,
-    'create index kept_things_by_account on kept_things (account, kind, created_at, id)',
-    'create index kept_things_by_expiry on kept_things (expires_at) where expires_at is not null',
+    'create index upstream_resources_by_account on upstream_resources (account, kind, created_at, id)',
+    'create index upstream_resources_by_expiry on upstream_resources (expires_at) where expires_at is not null',
     `create table tickets (
       id ${text} primary key,
       account ${text} not null,
@@ -261,7 +261,7 @@ function schemaOf(postgres: boolean, partitions: boolean): string[] {
       type ${text} not null,
       subject ${text} not null,
       data ${text} not null,
-      told integer not null
+      sent integer not null
     )`,
     'create index budget_notices_by_wallet on budget_notices (wallet)',
     `create table budget_holds (

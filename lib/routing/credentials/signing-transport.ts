@@ -3,7 +3,7 @@ import type { Line } from '../../core/catalog/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { UnsentError } from '../attempt/failure.ts'
 import type { ConnectionAware } from '../lines/upstream-connection.ts'
-import type { Wire } from '../lines/upstream-pool.ts'
+import type { Transport } from '../lines/upstream-pool.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 
 /**
@@ -31,15 +31,15 @@ export async function signedInTime(
 }
 
 /** Signs each request to a line before it goes out. What that takes, and how it fails, is the attempt's alone. */
-export class SignedWire implements Wire {
-  readonly #wire: Wire
+export class SigningTransport implements Transport {
+  readonly #transport: Transport
   readonly #signer: LineSigner
   readonly #line: SignedLine
   /** The headers that each exchange was signed with, and whether it was signed anew. */
   readonly #sent = new WeakMap<ConnectionAware, { readonly headers: SignedHeaders; readonly anew: boolean }>()
 
-  constructor(wire: Wire, signer: LineSigner, line: SignedLine) {
-    this.#wire = wire
+  constructor(transport: Transport, signer: LineSigner, line: SignedLine) {
+    this.#transport = transport
     this.#signer = signer
     this.#line = line
   }
@@ -67,7 +67,7 @@ export class SignedWire implements Wire {
     handler: ConnectionAware,
   ): void {
     this.#signed(options, handler)
-      .then((signed) => this.#wire[how](signed, handler))
+      .then((signed) => this.#transport[how](signed, handler))
       .catch((error: Error) => handler.onResponseError(null, error))
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { promptless } from '../../lib/routing/attempt/promptless.ts'
+import { redactPrompt } from '../../lib/routing/attempt/redact-prompt.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const sentOf = (content: string, extra: object = {}) => {
@@ -73,7 +73,7 @@ describe('an upstream’s message without the prompt', () => {
     it(`has no run of its words: ${name}`, () => {
       fc.assert(
         fc.property(prompt, around, (text, [before = '', after = '']) => {
-          const kept = promptless(`${before}${quoted(text)}${after}`, sentOf(text))
+          const kept = redactPrompt(`${before}${quoted(text)}${after}`, sentOf(text))
           const [words, letters] = longestRun(kept, text)
           assert.ok(words < 3 && (words < 2 || letters < 12), `${kept} of ${text}`)
           // No word that says anything.
@@ -99,7 +99,7 @@ describe('an upstream’s message without the prompt', () => {
 
   it('looks for it in everything that was sent: instructions, tools, and what is nested', () => {
     const extra = { tools: [{ function: { name: 'pay_salary', parameters: { properties: { heron: {} } } } }] }
-    const kept = promptless(
+    const kept = redactPrompt(
       'Invalid tool pay_salary: heron, ostrich and penguin are not allowed',
       sentOf('penguin', extra),
     )
@@ -109,13 +109,13 @@ describe('an upstream’s message without the prompt', () => {
   it('keeps the rest of the message as it is', () => {
     const message =
       "Unsupported value: 'temperature' does not support 0.3 with this model, only the default (1) value."
-    assert.equal(promptless(message, sentOf('a heron')), message.slice(0, -1))
+    assert.equal(redactPrompt(message, sentOf('a heron')), message.slice(0, -1))
   })
 
   it('keeps the words of errors only where the request is not known, or large', () => {
     const message = 'Invalid request: ostrich'
-    assert.equal(promptless(message, undefined), 'Invalid request …')
-    assert.equal(promptless(message, sentOf('x'.repeat(300_000))), 'Invalid request …')
+    assert.equal(redactPrompt(message, undefined), 'Invalid request …')
+    assert.equal(redactPrompt(message, sentOf('x'.repeat(300_000))), 'Invalid request …')
   })
 
   it('costs little, whatever comes', () => {
@@ -128,7 +128,7 @@ describe('an upstream’s message without the prompt', () => {
       '1.'.repeat(1e6),
     ]
     const ms = cpuMsOf(() => {
-      for (const text of texts) assert.ok(promptless(text, large).length <= 600)
+      for (const text of texts) assert.ok(redactPrompt(text, large).length <= 600)
     })
     assert.ok(ms < 2000, `${ms} ms`)
   })

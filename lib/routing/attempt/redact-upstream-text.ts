@@ -52,10 +52,10 @@ const QUOTED = /"[^"]*(?:"|$)|`[^`]*(?:`|$)|(?<![\p{L}\p{N}])'[^']*(?:'|$)/gu
  * key that the upstream rejects. No list of escapings would be complete, so the words are listed that are kept.
  *
  * @example
- * upstreamWords('Incorrect API key provided: sk-12345. Find yours at https://example.com')
+ * redactUpstreamText('Incorrect API key provided: sk-12345. Find yours at https://example.com')
  * // 'Incorrect API key provided … at https …'
  */
-export function upstreamWords(text: string): string {
+export function redactUpstreamText(text: string): string {
   let kept = ''
   let isOmitting = false
   for (const token of text

@@ -1,17 +1,17 @@
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 
-/** The share of all places that the polls of a line, or of an account, have after one that failed. */
+/** The share of all slots that the polls of a line, or of an account, have after one that failed. */
 const SHARE_OF_FAILING = 4
 const MAX_FAILING = 10_000
 
 /** The line and the account of a task, each of which may delay its polls. */
-type Party = Pick<VideoTask, 'line' | 'account'>
+type SlotOwner = Pick<VideoTask, 'line' | 'account'>
 
 /**
- * The places for polls that run at the same time. A line whose last read was not answered, or an account for which the last
+ * The slots for polls that run at the same time. A line whose last read was not answered, or an account for which the last
  * result could not be written, gets a share of them only: each of its polls may take as long as it is waited for.
  */
-export class PollPlaces {
+export class PollSlots {
   /** The largest number of polls at the same time. */
   readonly #most: number
   readonly #running = new Map<string, number>()
@@ -21,9 +21,9 @@ export class PollPlaces {
     this.#most = most
   }
 
-  /** Takes a place. Returns a function that gives it back; undefined if the line or the account has all that it may. */
-  take(party: Party): (() => void) | undefined {
-    const names = namesOf(party)
+  /** Takes a slot. Returns a function that gives it back; undefined if the line or the account has all that it may. */
+  take(owner: SlotOwner): (() => void) | undefined {
+    const names = namesOf(owner)
     const most = Math.ceil(this.#most / SHARE_OF_FAILING)
     if (names.some((name) => this.#failing.has(name) && (this.#running.get(name) ?? 0) >= most))
       return undefined
@@ -34,12 +34,12 @@ export class PollPlaces {
   }
 
   /** Notes whether the line of a task has answered. */
-  answered({ line }: Party, has: boolean): void {
+  answered({ line }: SlotOwner, has: boolean): void {
     this.#note(nameOf('line', line), has)
   }
 
   /** Notes whether the result for an account was written. */
-  written({ account }: Party, was: boolean): void {
+  written({ account }: SlotOwner, was: boolean): void {
     this.#note(nameOf('account', account), was)
   }
 
@@ -59,7 +59,7 @@ export class PollPlaces {
   }
 }
 
-function namesOf({ line, account }: Party): readonly string[] {
+function namesOf({ line, account }: SlotOwner): readonly string[] {
   return [nameOf('line', line), nameOf('account', account)]
 }
 

@@ -7,7 +7,7 @@ import type { Bill, ChargeOutcome } from '../../ledger/pool/reservation.ts'
  *
  * @param sent whether a part of the answer was sent.
  */
-export function keptBill(bill: Bill, { idempotency }: OpenCall, sent: boolean): Required<Bill> {
+export function detachBill(bill: Bill, { idempotency }: OpenCall, sent: boolean): Required<Bill> {
   const { requestId, amount, cost, at, claim, bytes, usage } = bill
   const basis = bill.basis()
   const entry = bill.entry?.() ?? null

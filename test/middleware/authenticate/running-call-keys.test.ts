@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { OpenCall } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import type { KeyDirectory, KeyRecord } from '../../../lib/middleware/authenticate/index.ts'
-import { SessionKeys } from '../../../lib/middleware/authenticate/session-keys.ts'
+import { RunningCallKeys } from '../../../lib/middleware/authenticate/running-call-keys.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const POLL_MS = 2000
@@ -28,7 +28,7 @@ function following(t: TestContext, find: (hash: string) => unknown, { atOnce = t
   } as unknown as KeyDirectory
   const isOver = (_call: OpenCall, record: KeyRecord | undefined) =>
     record?.enabled ? undefined : new GatewayError(record ? 'key_disabled' : 'invalid_credential')
-  const sessions = new SessionKeys(directory, LOOKUP_MS, isOver)
+  const sessions = new RunningCallKeys(directory, LOOKUP_MS, isOver)
   const logger = recordingLogger()
   const ended: string[] = []
   return {
@@ -115,7 +115,7 @@ describe('the keys of running calls', () => {
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 5000 })
     const seen: number[] = []
     const directory = { find: () => ({}) as KeyRecord }
-    const sessions = new SessionKeys(directory, LOOKUP_MS, (_call, _record, at) => {
+    const sessions = new RunningCallKeys(directory, LOOKUP_MS, (_call, _record, at) => {
       seen.push(at)
       return undefined
     })
@@ -164,7 +164,7 @@ describe('the keys of running calls', () => {
     const directory = { find: () => answer() } as KeyDirectory
     const isOver = (_call: OpenCall, record: KeyRecord | undefined, at: number) =>
       at < (record as unknown as { endsAt: number }).endsAt ? undefined : new GatewayError('key_disabled')
-    const sessions = new SessionKeys(directory, LOOKUP_MS, isOver)
+    const sessions = new RunningCallKeys(directory, LOOKUP_MS, isOver)
     const ended: unknown[] = []
     sessions.follow({ secretHash: 'one', onEnd() {} } as unknown as OpenCall, ({ code }) => {
       ended.push([Date.now(), code])

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { CallRequest } from '../../../lib/core/call/index.ts'
 import { FREE, type Line } from '../../../lib/core/catalog/index.ts'
 import type { StreamReader } from '../../../lib/core/operations/index.ts'
-import { reasonsUnseen, usageOfLeft } from '../../../lib/middleware/route/attempt/left-usage.ts'
+import { reasonsUnseen, usageOfLeft } from '../../../lib/middleware/route/attempt/abandoned-usage.ts'
 import type { Candidate } from '../../../lib/routing/candidates/candidate.ts'
 
 const HELD = 5000

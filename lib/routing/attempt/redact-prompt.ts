@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/json/index.ts'
-import { isErrorWord, upstreamWords } from './upstream-words.ts'
+import { isErrorWord, redactUpstreamText } from './redact-upstream-text.ts'
 
 export interface SentBody {
   readonly raw: Buffer
@@ -18,12 +18,12 @@ const MAX_KEPT = 500
  *
  * @param sent the body that the message is about; undefined if it is not known, and then only words of errors are kept.
  */
-export function promptless(message: string, sent: SentBody | undefined): string {
-  if (!sent || sent.raw.length > MAX_BODY_BYTES) return upstreamWords(message)
+export function redactPrompt(message: string, sent: SentBody | undefined): string {
+  if (!sent || sent.raw.length > MAX_BODY_BYTES) return redactUpstreamText(message)
   const tokens = tokensOf(message.slice(0, MAX_READ))
   const texts = textsIn(sent.json)
   // A form has no raw bytes.
-  if (texts.length > MAX_BODY_BYTES) return upstreamWords(message)
+  if (texts.length > MAX_BODY_BYTES) return redactUpstreamText(message)
   const prompt = condensed(texts)
   const backwards = Array.from(prompt).reverse().join('')
   const has = (text: string): boolean => text !== '' && (prompt.includes(text) || backwards.includes(text))
@@ -51,13 +51,13 @@ function tokensOf(message: string): readonly Token[] {
 }
 
 /** The words that hold sentences together. One alone shows nothing of a prompt. */
-const GLUE: ReadonlySet<string> = new Set(
+const STOP_WORDS: ReadonlySet<string> = new Set(
   `a an and are as be been but by can did do does for from had has have in is it its more must no not of on only or should
   s t than that the their these this those to was we were when which will with without you your`.split(/\s+/),
 )
 
 function isKnown(word: string): boolean {
-  return GLUE.has(word.toLowerCase()) || isErrorWord(word)
+  return STOP_WORDS.has(word.toLowerCase()) || isErrorWord(word)
 }
 
 /** One case, as words are written: base64 and the like are not. */

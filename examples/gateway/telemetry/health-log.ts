@@ -1,6 +1,6 @@
 import type { Logger } from 'express-model-gateway'
 
-const LOOK_MS = 1000
+const CHECK_INTERVAL_MS = 1000
 /** A clock that is corrected little by little moves by less in a second. */
 const JUMP_MS = 2000
 
@@ -17,11 +17,11 @@ export interface WatchedLine {
  *
  * @returns a function that ends this.
  */
-export function logSigns(lines: () => readonly WatchedLine[], logger: Logger): () => void {
+export function logHealth(lines: () => readonly WatchedLine[], logger: Logger): () => void {
   const down = new Set<string>()
   let offset = wallOffset()
 
-  function look(): void {
+  function check(): void {
     for (const line of lines()) {
       if (line.down === down.has(line.id)) continue
       if (line.down) {
@@ -41,7 +41,7 @@ export function logSigns(lines: () => readonly WatchedLine[], logger: Logger): (
       )
   }
 
-  const timer = setInterval(look, LOOK_MS).unref()
+  const timer = setInterval(check, CHECK_INTERVAL_MS).unref()
   return () => clearInterval(timer)
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { upstreamWords } from '../../lib/routing/attempt/upstream-words.ts'
+import { redactUpstreamText } from '../../lib/routing/attempt/redact-upstream-text.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const codes = (text: string, write: (code: number) => string, between = '') =>
@@ -56,7 +56,7 @@ const around = fc.constantFrom(
   ['error:', ':error'],
 )
 
-const wordsOf = (text: string) => upstreamWords(text).split(' ')
+const wordsOf = (text: string) => redactUpstreamText(text).split(' ')
 
 describe('the words that the trace keeps of an upstream’s text', () => {
   for (const [name, escaped] of Object.entries(ESCAPINGS)) {
@@ -87,7 +87,8 @@ describe('the words that the trace keeps of an upstream’s text', () => {
 
   it('is no phrase: words that hold a sentence together are left out', () => {
     const phrases = ['I love you', 'my password is "open sesame"', 'tell me what it is that she said to him']
-    for (const phrase of phrases) assert.doesNotMatch(upstreamWords(phrase), /\b(?:I|is|my|it|that|you|to)\b/)
+    for (const phrase of phrases)
+      assert.doesNotMatch(redactUpstreamText(phrase), /\b(?:I|is|my|it|that|you|to)\b/)
   })
 
   const ROWS: readonly [string, string][] = [
@@ -117,7 +118,7 @@ describe('the words that the trace keeps of an upstream’s text', () => {
     ['', ''],
   ]
   for (const [text, kept] of ROWS)
-    it(`${text || 'nothing'}: ${kept}`, () => assert.equal(upstreamWords(text), kept))
+    it(`${text || 'nothing'}: ${kept}`, () => assert.equal(redactUpstreamText(text), kept))
 
   it('is short, whatever comes, and costs little', () => {
     const texts = [
@@ -129,7 +130,7 @@ describe('the words that the trace keeps of an upstream’s text', () => {
       '"'.repeat(1e6),
     ]
     const ms = cpuMsOf(() => {
-      for (const text of texts) assert.ok(upstreamWords(text).length <= 210)
+      for (const text of texts) assert.ok(redactUpstreamText(text).length <= 210)
     })
     assert.ok(ms < 1000, `${ms} ms`)
   })

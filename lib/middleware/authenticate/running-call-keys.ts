@@ -4,10 +4,10 @@ import type { KeyDirectory, KeyRecord } from '../../core/key-directory/index.ts'
 import { within } from '../../core/timing/index.ts'
 
 /** A running call that ends with its key. */
-interface Session {
+interface RunningCall {
   readonly call: OpenCall
   readonly end: (error: GatewayError) => void
-  /** The index in the list of sessions; -1 once it is over. */
+  /** The index in the list of running calls; -1 once it is over. */
   place: number
 }
 
@@ -24,12 +24,12 @@ const AT_A_TIME = 20
  * reason. Every other second, one question to the directory covers all keys in use here, however many calls have them.
  * While the directory is unreachable, calls go on, and end by what is known of their keys.
  */
-export class SessionKeys implements KeyWatch {
+export class RunningCallKeys implements KeyWatch {
   readonly #directory: KeyDirectory
   readonly #storeTimeoutMs: number
   readonly #check: Check
   /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
-  readonly #sessions: Session[] = []
+  readonly #running: RunningCall[] = []
   /** The keys in use, as the directory last returned them. */
   #known: ReadonlyMap<string, KeyRecord> = new Map()
   #timer: NodeJS.Timeout | undefined
@@ -41,42 +41,42 @@ export class SessionKeys implements KeyWatch {
   }
 
   follow(call: OpenCall, end: (error: GatewayError) => void): void {
-    const session: Session = { call, end, place: this.#sessions.length }
-    this.#sessions.push(session)
-    call.onEnd('key watch', () => this.#leave(session))
-    this.#timer ??= setTimeout(() => void this.#look(), POLL_MS).unref()
+    const running: RunningCall = { call, end, place: this.#running.length }
+    this.#running.push(running)
+    call.onEnd('key watch', () => this.#leave(running))
+    this.#timer ??= setTimeout(() => void this.#checkKeys(), POLL_MS).unref()
   }
 
-  #leave(session: Session): void {
-    const { place } = session
+  #leave(running: RunningCall): void {
+    const { place } = running
     if (place < 0) return
-    session.place = -1
-    const last = this.#sessions.pop() as Session
-    if (last === session) return
-    this.#sessions[place] = last
+    running.place = -1
+    const last = this.#running.pop() as RunningCall
+    if (last === running) return
+    this.#running[place] = last
     last.place = place
   }
 
-  async #look(): Promise<void> {
+  async #checkKeys(): Promise<void> {
     const hashes = new Set<string>()
-    for (const { call } of this.#sessions) if (call.secretHash !== null) hashes.add(call.secretHash)
+    for (const { call } of this.#running) if (call.secretHash !== null) hashes.add(call.secretHash)
     const answered = hashes.size > 0 && (await this.#ask([...hashes]))
-    // A session that began meanwhile has its turn next time, because nobody has asked for its key.
-    for (const session of [...this.#sessions]) {
-      if (session.place >= 0 && hashes.has(session.call.secretHash ?? '')) this.#endIfOver(session, answered)
+    // A call that began meanwhile has its turn next time, because nobody has asked for its key.
+    for (const running of [...this.#running]) {
+      if (running.place >= 0 && hashes.has(running.call.secretHash ?? '')) this.#endIfOver(running, answered)
     }
     this.#timer =
-      this.#sessions.length === 0 ? undefined : setTimeout(() => void this.#look(), POLL_MS).unref()
+      this.#running.length === 0 ? undefined : setTimeout(() => void this.#checkKeys(), POLL_MS).unref()
   }
 
-  #endIfOver(session: Session, answered: boolean): void {
-    const { call, end } = session
+  #endIfOver(running: RunningCall, answered: boolean): void {
+    const { call, end } = running
     try {
       const record = this.#known.get(call.secretHash ?? '')
       // Of a key that is not known yet, nobody could have reported an end.
       const error = record || answered ? this.#check(call, record, Date.now()) : undefined
       if (!error) return
-      this.#leave(session)
+      this.#leave(running)
       end(error)
     } catch (error) {
       call.logger.error({ err: error, requestId: call.id }, 'a call could not be ended with its key')

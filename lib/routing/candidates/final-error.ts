@@ -19,7 +19,7 @@ const SHARED: ReadonlySet<ErrorCode> = new Set([
  *
  * @param restMs the shortest rest of the lines that were not tried because they rest.
  */
-export function verdict(failures: readonly Failure[], body: RequestBody, restMs?: number): GatewayError {
+export function finalErrorOf(failures: readonly Failure[], body: RequestBody, restMs?: number): GatewayError {
   const last = failures.at(-1) as Failure
   if (!last.retryable) return finalRefusal(last, body)
   const agreed =

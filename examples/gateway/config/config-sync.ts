@@ -11,7 +11,7 @@ const AGAIN_MS = 5000
 const MAX_WARNINGS = 20
 
 /** The parts that take a config over into the database. */
-export interface TakeOverOptions {
+export interface ConfigSyncOptions {
   readonly stores: DurableStores
   readonly logger: Logger
   /** Whether this process logs differences, of those that share a database and a log. */
@@ -29,9 +29,9 @@ interface NextConfig {
  * Takes accounts and keys of the config over into the database, and compares them: where the config rules, the database
  * becomes like it; else each difference is logged. What fails is tried again every five seconds.
  */
-export class TakeOver {
+export class ConfigSync {
   readonly authority: ConfigAuthority
-  readonly #options: TakeOverOptions
+  readonly #options: ConfigSyncOptions
   #again: NodeJS.Timeout | undefined
   /** The config to take over next. Of several that came meanwhile, the others are not kept: each may be large. */
   #next: NextConfig | undefined
@@ -40,7 +40,7 @@ export class TakeOver {
   #last: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(config: ServedConfig, options: TakeOverOptions) {
+  constructor(config: ServedConfig, options: ConfigSyncOptions) {
     const { accounts, adminKeys: keys, seeds } = options.stores
     this.authority = new ConfigAuthority({ accounts, keys, seeds }, config)
     this.#options = options

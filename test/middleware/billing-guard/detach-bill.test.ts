@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { OpenCall } from '../../../lib/core/call/index.ts'
 import type { Bill } from '../../../lib/ledger/pool/reservation.ts'
 import { boundedCost } from '../../../lib/middleware/billing-guard/cost.ts'
-import { keptBill } from '../../../lib/middleware/billing-guard/kept-bill.ts'
+import { detachBill } from '../../../lib/middleware/billing-guard/detach-bill.ts'
 import { billedCall, ENDING, USAGE } from './billed-calls.ts'
 
 function bill(members: Partial<Bill> = {}): Bill {
@@ -28,13 +28,13 @@ it('a bill that waits without its call says the same as with it', () => {
   for (const cost of [5n, null] as const) {
     const entry = { id: 'e' } as unknown as ReturnType<NonNullable<Bill['entry']>>
     const whole = bill({ cost, bytes: 70, entry: () => entry })
-    const kept = keptBill(whole, call, true)
+    const kept = detachBill(whole, call, true)
     for (const member of ['requestId', 'amount', 'cost', 'at', 'claim', 'bytes', 'usage'] as const)
       assert.deepEqual(kept[member], whole[member], member)
     assert.equal(kept.basis(), whole.basis())
     assert.equal(kept.entry?.(), entry)
   }
-  const { cost, bytes, entry } = keptBill(bill({ entry: null }), call, true)
+  const { cost, bytes, entry } = detachBill(bill({ entry: null }), call, true)
   assert.deepEqual([cost, bytes, entry], [null, 0, null])
 })
 
@@ -46,14 +46,14 @@ it('the claim of a bill that waits ends as its charge does, and the answer is dr
   ] as const) {
     for (const sent of [true, false]) {
       const { call, claim, log } = billedCall({ claim: { state: 'settling' } })
-      keptBill(bill(), call, sent).onResolved?.(outcome)
+      detachBill(bill(), call, sent).onResolved?.(outcome)
       assert.equal(claim?.state, state)
       assert.deepEqual(log, dropped && !sent ? ['discard'] : [])
     }
     const { call, claim } = billedCall({ claim: { state: 'lost' } })
-    keptBill(bill(), call, true).onResolved?.(outcome)
+    detachBill(bill(), call, true).onResolved?.(outcome)
     assert.equal(claim?.state, 'lost', 'what has ended stays so')
-    keptBill(bill(), billedCall().call, true).onResolved?.(outcome)
+    detachBill(bill(), billedCall().call, true).onResolved?.(outcome)
   }
 })
 

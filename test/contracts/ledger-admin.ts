@@ -20,7 +20,7 @@ import {
 const LARGEST = 2n ** 63n - 1n
 
 /** The contract of a ledger for the people who run the service. */
-export function booksContract(tested: () => LedgerUnderTest): void {
+export function adminContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
 
   describe('books', () => {

@@ -9,19 +9,19 @@ type Name = Pick<UpstreamResource, 'account' | 'kind' | 'id'>
  * The things that are gone, for ten minutes, in this process: those that lines have reported as missing, so that a list
  * does not ask for all of them again, and those that were deleted, as places in lists that are being paged through.
  */
-export class GoneThings {
+export class DeletedResources {
   readonly #gone = new Lately<UpstreamResource>(KNOWN_MS)
 
-  find(thing: Name): UpstreamResource | undefined {
-    return this.#gone.find(thing.account, nameOf(thing))
+  find(resource: Name): UpstreamResource | undefined {
+    return this.#gone.find(resource.account, nameOf(resource))
   }
 
-  add(thing: UpstreamResource): void {
-    this.#gone.add(thing.account, nameOf(thing), thing)
+  add(resource: UpstreamResource): void {
+    this.#gone.add(resource.account, nameOf(resource), resource)
   }
 
-  delete(thing: UpstreamResource): void {
-    this.#gone.delete(thing.account, nameOf(thing))
+  delete(resource: UpstreamResource): void {
+    this.#gone.delete(resource.account, nameOf(resource))
   }
 }
 

@@ -33,10 +33,10 @@ const MAX_SUBJECTS = 10_000
  * them by their entry.
  *
  * @example
- * const entries = new SharedEntries(writer)
+ * const entries = new CoalescedEntries(writer)
  * app.use(beginCall(), callLog({ writer: entries }))
  */
-export class SharedEntries {
+export class CoalescedEntries {
   readonly #writer: { add(entry: CallLogEntry): void }
   readonly #subjects = new Map<string, Subject>()
   #timer: NodeJS.Timeout | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
-import { retryAfterOf } from '../../lib/routing/attempt/retry-after.ts'
+import { retryAfterOf } from '../../lib/routing/attempt/upstream-retry-after.ts'
 
 const NOW = Date.UTC(2026, 10, 24, 12)
 const google = (...details: unknown[]) => ({ error: { code: 429, details } })

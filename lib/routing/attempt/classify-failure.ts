@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
+import { redactUpstreamText } from './redact-upstream-text.ts'
 import { contextReason, reasonOf } from './refusal-reason.ts'
-import { cappedWait, retryAfterOf } from './retry-after.ts'
 import { errorIn, type UpstreamError } from './upstream-error.ts'
-import { upstreamWords } from './upstream-words.ts'
+import { cappedWait, retryAfterOf } from './upstream-retry-after.ts'
 
 /** Classifies an answer with a status other than 200, with whatever body came along. */
 export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
-  return judge(status, errorIn(body, headers), headers, body)
+  return classify(status, errorIn(body, headers), headers, body)
 }
 
 /**
@@ -18,7 +18,7 @@ export function failureOfStatus(status: number, headers: IncomingHttpHeaders, bo
  */
 export function failureOfError(body: unknown, headers: IncomingHttpHeaders = {}): Failure {
   const error = errorIn(body, headers)
-  return judge(statusNamedBy(error), error, headers, body)
+  return classify(statusNamedBy(error), error, headers, body)
 }
 
 /** Returns the status that an error in place of an answer stands for. */
@@ -26,18 +26,26 @@ export function statusOfError(body: unknown): number {
   return statusNamedBy(errorIn(body))
 }
 
-function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
-  const meant = meantBy(status, error)
-  const failure = { ...classify(meant, error, detailOf(status, error)), ...(hasWords(error) && { error }) }
-  const cheap = (meant >= 400 && meant < 500) || meant === 503 || meant === 529
+function classify(
+  status: number,
+  error: UpstreamError,
+  headers: IncomingHttpHeaders,
+  body: unknown,
+): Failure {
+  const effective = effectiveStatus(status, error)
+  const failure = {
+    ...classifyByStatus(effective, error, detailOf(status, error)),
+    ...(hasWords(error) && { error }),
+  }
+  const refusedWithoutWork = (effective >= 400 && effective < 500) || effective === 503 || effective === 529
   if (failure.code === 'upstream_rate_limited')
-    return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
-  if (failure.code !== 'upstream_overloaded') return { ...failure, cheap }
-  return { ...failure, cheap, retryAfterMs: cappedWait(retryAfterOf(headers, body)) }
+    return { ...failure, refusedWithoutWork, retryAfterMs: retryAfterOf(headers, body) }
+  if (failure.code !== 'upstream_overloaded') return { ...failure, refusedWithoutWork }
+  return { ...failure, refusedWithoutWork, retryAfterMs: cappedWait(retryAfterOf(headers, body)) }
 }
 
 /** Returns the status that says what an upstream means: some 4xx are not the request's fault. */
-function meantBy(status: number, error: UpstreamError): number {
+function effectiveStatus(status: number, error: UpstreamError): number {
   const { type } = error
   if (status === 408) return 504
   if (namesOverload(error)) return 503
@@ -153,7 +161,7 @@ const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
 /** @param status the one that is meant. */
-function classify(status: number, error: UpstreamError, detail: string): Failure {
+function classifyByStatus(status: number, error: UpstreamError, detail: string): Failure {
   const passing = { retryable: true, detail }
   const final = { retryable: false, fault: null, detail }
   const invalid: Failure = { ...final, code: 'invalid_request', param: error.param }
@@ -175,7 +183,7 @@ function classify(status: number, error: UpstreamError, detail: string): Failure
         return { ...passing, code: 'upstream_error', fault: 'line' }
       return invalid
     case 404:
-      if (namesOwnThing(error)) return invalid
+      if (namesOwnResource(error)) return invalid
       return {
         ...passing,
         code: 'upstream_error',
@@ -254,7 +262,7 @@ const OWN_THING =
 const OWN_ID = /\b(?:file|vs|thread|cntr|resp|conv|msg|rs|item|asst|batch|pmpt|upload)[-_]\w/i
 
 /** Whether a 404 is about something that the request names. */
-function namesOwnThing(error: UpstreamError): boolean {
+function namesOwnResource(error: UpstreamError): boolean {
   if (saysModelUnknown(error)) return false
   if (error.param !== undefined && error.param !== 'model') return true
   if (/^\W*model\b/i.test(error.message)) return false
@@ -283,6 +291,8 @@ function wordsOf({ type, code, message }: UpstreamError): string {
 
 /** The upstream's text for the call log, as far as it is kept. */
 function detailOf(status: number, { type, code, message, param = '' }: UpstreamError): string {
-  const words = [type, code, param, message].map(upstreamWords).filter((text) => text !== '' && text !== '…')
+  const words = [type, code, param, message]
+    .map(redactUpstreamText)
+    .filter((text) => text !== '' && text !== '…')
   return words.length === 0 ? `status ${status}` : [...new Set(words)].join(': ')
 }

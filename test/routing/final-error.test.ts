@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { RequestBody } from '../../lib/core/call/index.ts'
 import type { ErrorCode } from '../../lib/core/errors/index.ts'
 import type { Failure } from '../../lib/routing/attempt/failure.ts'
-import { verdict } from '../../lib/routing/candidates/verdict.ts'
+import { finalErrorOf } from '../../lib/routing/candidates/final-error.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -206,7 +206,7 @@ describe('the refusal of a request by an upstream', () => {
         detail: null,
         ...members,
       }
-      const refusal = verdict([failure], { json } as RequestBody)
+      const refusal = finalErrorOf([failure], { json } as RequestBody)
       assert.deepEqual([refusal.code, refusal.param], [failure.code, param])
       assert.match(refusal.message, message)
       const isGone = message.source.startsWith('^The previous')

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject } from '../../core/json/index.ts'
 
 /** The wait of an upstream that asks for none, for one in the past, or for something that is no time. */
-const SENSELESS_MS = 1000
+const DEFAULT_WAIT_MS = 1000
 /** Clients heed no longer wait, and a page about maintenance may ask for a day. */
-const MAX_TOLD_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 /**
  * Returns how long an upstream asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date, else
@@ -19,12 +19,12 @@ export function retryAfterOf(headers: IncomingHttpHeaders, body: unknown): numbe
     millisecondsOf(retryInfoOf(body), 1000, sentAt),
   ].filter((ms) => ms !== undefined)
   if (said.length === 0) return undefined
-  return said.find((ms) => ms > 0) ?? SENSELESS_MS
+  return said.find((ms) => ms > 0) ?? DEFAULT_WAIT_MS
 }
 
 /** Returns the wait that is sent to callers, for the one that an upstream asks for. */
 export function cappedWait(askedMs: number | undefined): number | undefined {
-  return askedMs && Math.min(askedMs, MAX_TOLD_MS)
+  return askedMs && Math.min(askedMs, MAX_WAIT_MS)
 }
 
 /** Returns undefined if nothing is said, and 0 if it makes no sense. */
