@@ -6,10 +6,13 @@ import {
   type UpstreamResource,
 } from '../../../core/upstream-resources/index.ts'
 import { toBigint, toNumber } from '../driver/columns.ts'
-import { checkDatabase } from '../driver/database.ts'
-import { GroupedWrites } from '../driver/grouped-writes.ts'
+import { checkDatabase, isPostgres } from '../driver/database.ts'
+import { Groups } from '../driver/groups.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, UpstreamResourcesTable } from '../driver/tables.ts'
+import { transact } from '../driver/transact.ts'
+
+type Write = (db: Database) => Promise<unknown>
 
 /**
  * A store of kept things in a database, for all processes that share it.
@@ -19,19 +22,22 @@ import type { Database, UpstreamResourcesTable } from '../driver/tables.ts'
  */
 export class SqlResourceStore implements ResourceStore {
   readonly #db: Database
-  readonly #writes: GroupedWrites
+  readonly #writes: Groups<Write, unknown>
 
   constructor(db: Database) {
     checkDatabase('SqlResourceStore', db)
     this.#db = db
-    this.#writes = new GroupedWrites(db)
+    // SQLite has one writer at a time, so that writes which wait share a commit. Postgres groups commits itself.
+    this.#writes = new Groups({
+      atOnce: isPostgres(db) ? Number.POSITIVE_INFINITY : 1,
+      ask: (writes) => (writes.length === 1 ? all(writes, db) : transact(db, (trx) => all(writes, trx))),
+    })
   }
 
   async remember(resources: readonly UpstreamResource[]): Promise<void> {
     const rows = rowsOf(resources)
-    const [first] = rows
-    if (!first) return
-    await this.#writes.run(lockOf(first), (db) =>
+    if (rows.length === 0) return
+    await this.#writes.run((db) =>
       db
         .insertInto('upstream_resources')
         .values(rows)
@@ -105,7 +111,7 @@ export class SqlResourceStore implements ResourceStore {
   }
 
   async forget(account: string, { kind, id }: ResourceName): Promise<void> {
-    await this.#writes.run(lockOf({ kind, id }), (db) =>
+    await this.#writes.run((db) =>
       db
         .deleteFrom('upstream_resources')
         .where('kind', '=', kind)
@@ -139,7 +145,9 @@ export class SqlResourceStore implements ResourceStore {
 
 /** Returns the rows in the order in which they are locked, each name once: an insert may not meet a row twice. */
 function rowsOf(resources: readonly UpstreamResource[]): UpstreamResourcesTable[] {
-  const byName = new Map(resources.map((resource) => [`${lockOf(resource)} ${resource.account}`, resource]))
+  const byName = new Map(
+    resources.map((resource) => [`${resource.kind} ${resource.id} ${resource.account}`, resource]),
+  )
   return [...byName]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([, { tokens, createdAt, expiresAt, ...resource }]) => ({
@@ -150,10 +158,6 @@ function rowsOf(resources: readonly UpstreamResource[]): UpstreamResourcesTable[
     }))
 }
 
-function lockOf({ kind, id }: ResourceName): string {
-  return `${kind} ${id}`
-}
-
 function resourceOf({ tokens, created_at, expires_at, ...row }: UpstreamResourcesTable): UpstreamResource {
   return {
     ...row,
@@ -161,4 +165,8 @@ function resourceOf({ tokens, created_at, expires_at, ...row }: UpstreamResource
     createdAt: Number(created_at),
     expiresAt: toNumber(expires_at),
   }
+}
+
+function all(writes: readonly Write[], db: Database): Promise<unknown[]> {
+  return Promise.all(writes.map((write) => write(db)))
 }
