@@ -1,4 +1,4 @@
-import express, { type Express, type RequestHandler, Router } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import {
   authenticate,
   beginCall,
@@ -168,14 +168,13 @@ export function assemble(parts: GatewayParts): Assembly {
   app.use(chain.beginCall)
   if (answered) app.use(CALLERS, answered)
   if (use.first) app.use(...listOf(use.first))
-  const observed = Router()
-  if (config.cors) observed.use(browserAccess(config.cors))
-  app.use(CALLERS, observed.use(chain.telemetry, chain.callLog))
+  // One by one: a router would pass a call on in the next turn of the event loop only.
+  if (config.cors) app.use(CALLERS, browserAccess(config.cors))
+  app.use(CALLERS, chain.telemetry, chain.callLog)
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
-  const admitted = Router().use(chain.authenticate, connections.admit)
-  if (use.authenticated) admitted.use(...listOf(use.authenticated))
-  app.use(CALLERS, admitted)
+  app.use(CALLERS, chain.authenticate, connections.admit)
+  if (use.authenticated) app.use(CALLERS, ...listOf(use.authenticated))
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes, before: [rateLimit, billingGuard] }
   const guards = live.following('guards', (given) => guardsOf(given, catalog))
   const afterRead = [...read, guards, chain.cache, idempotency, references, rateLimit, billingGuard, route]

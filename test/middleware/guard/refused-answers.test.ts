@@ -42,11 +42,11 @@ function answerWith(error: { status?: number; headers?: object }, res: express.R
     .json({ error: {} })
 }
 
-/** What stands between the guard and the handler. */
+/** Middlewares between the guard and the handler, and the status of a refused answer. */
 const BETWEEN: readonly (readonly [string, number, () => RequestHandler])[] = [
   ['nothing', 400, () => (_req, _res, next) => next()],
   ['express-session', 400, () => session({ secret: 's', resave: true, saveUninitialized: true })],
-  // What is compressed cannot be checked: a mistake of the app.
+  // A compressed answer cannot be checked: a mistake of the app.
   ['compression', 500, () => compression({ threshold: 0 })],
 ]
 

@@ -88,7 +88,7 @@ describe('signing in to the console at a provider, over two workers', { skip: WI
 
   it('tells who has no role, and opens nothing', async () => {
     const page = await signInAs('nobody')
-    await assertShows(page.getByRole('alert'), 'have no role here')
+    await assertShows(page.getByRole('alert'), 'no role in this gateway')
     assert.equal(await fetched(page, 'GET', '/admin/accounts'), 401)
   })
 })
