@@ -1,20 +1,11 @@
 import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
-import type {
-  AttemptRecord,
-  CacheTrace,
-  Elimination,
-  Finish,
-  GuardTrace,
-  LimitRefusal,
-  OpenCall,
-  Usage,
-} from '../../core/call/index.ts'
+import type { AttemptRecord, OpenCall, RoutingTrace, Usage } from '../../core/call/index.ts'
 import type { Catalog, Model } from '../../core/catalog/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
 import { ATTRIBUTE, OTHER } from './attributes.ts'
 import { callHistograms } from './call-histograms.ts'
 import { callTallies } from './call-tallies.ts'
-import { type IdempotencyOutcome, idempotencyOutcome } from './idempotency-outcome.ts'
+import { idempotencyOutcome } from './idempotency-outcome.ts'
 import type { Labelled } from './labelled.ts'
 
 /**
@@ -73,72 +64,13 @@ function labelOf({ id, pattern }: Model): string {
   return pattern ?? id
 }
 
-const NONE: readonly never[] = []
-
-/** The data of an ended call for metrics, until it is recorded. Objects are reused, so no ended call is kept alive. */
-export class CallFacts {
-  operation: string | undefined = undefined
-  model: string | undefined = undefined
-  models: CallLabels['models'] = undefined
-  provider: string | undefined = undefined
-  error: CallLabels['error'] = undefined
-  status: number | undefined = undefined
-  finish: Finish | undefined = undefined
-  /** The duration of the call in milliseconds. */
-  ms = 0
-  /** Milliseconds from the start of the call to the first byte of a completed stream; -1 if there was none. */
-  firstTokenMs = -1
-  usage: Usage | null = null
-  charged: bigint | null = null
-  limit: LimitRefusal | null = null
-  idempotency: IdempotencyOutcome | undefined = undefined
-  guards: readonly GuardTrace[] = NONE
-  cache: CacheTrace['outcome'] | undefined = undefined
-  eliminated: readonly Elimination[] = NONE
-  attempts: readonly AttemptRecord[] = NONE
-  retryBudgetSpent = false
-
-  note(call: OpenCall, labels: CallLabels, ms: number): void {
-    const { outcome, routing, billing } = call
-    this.operation = labels.operation
-    this.model = labels.model
-    this.models = labels.models
-    this.provider = labels.provider
-    this.error = labels.error
-    this.status = outcome?.status
-    this.finish = outcome?.finish
-    this.ms = ms
-    this.firstTokenMs = call.request?.stream ? firstTokenMs(call) : -1
-    this.usage = call.usage
-    this.charged = billing ? billing.charged : null
-    this.limit = call.limit
-    this.idempotency = call.idempotency ? idempotencyOutcome(call) : undefined
-    this.guards = call.guards.length > 0 ? call.guards : NONE
-    this.cache = call.cache?.outcome
-    this.eliminated = routing ? routing.eliminated : NONE
-    this.attempts = routing ? routing.attempts : NONE
-    this.retryBudgetSpent = routing?.retryBudgetSpent === true
-  }
-
-  /** Drops the references to parts of the call. */
-  clear(): void {
-    this.usage = null
-    this.limit = null
-    this.guards = NONE
-    this.eliminated = NONE
-    this.attempts = NONE
-  }
-}
-
-function firstTokenMs({ outcome, routing, startedAt }: OpenCall): number {
-  if (outcome?.finish !== 'completed') return -1
+/** Returns the milliseconds from the start of a call to the first byte of its completed stream; undefined if there was none. */
+function firstTokenMs({ outcome, request, routing, startedAt }: OpenCall): number | undefined {
+  if (!request?.stream || outcome?.finish !== 'completed') return undefined
   const last = routing?.attempts.at(-1)
-  if (!last || last.firstByteMs === null) return -1
+  if (!last || last.firstByteMs === null) return undefined
   return Math.max(0, last.startedAt - startedAt) + last.firstByteMs
 }
-
-/** How many calls are recorded at once: a batch makes better use of the CPU caches. */
-const BATCH_SIZE = 64
 
 const metricsByMeter = new WeakMap<Meter, CallMetrics>()
 
@@ -151,13 +83,11 @@ export function callMetricsOn(meter: Meter): CallMetrics {
   return made
 }
 
-/** The metrics of calls. Ended calls are recorded when the batch is full or metrics are collected. */
+/** The metrics of calls. */
 export class CallMetrics {
   readonly #histograms: ReturnType<typeof callHistograms>
   readonly #tallies: ReturnType<typeof callTallies>
   readonly #openCalls: ObservableUpDownCounter
-  readonly #noted = Array.from({ length: BATCH_SIZE }, () => new CallFacts())
-  #waiting = 0
   #open = 0
 
   constructor(meter: Meter) {
@@ -168,7 +98,6 @@ export class CallMetrics {
       description: 'Calls that have not ended',
     })
     const counters = Object.values(this.#tallies).map(({ counter }) => counter)
-    // Callbacks run before any instrument is collected, so that histograms are complete, too.
     meter.addBatchObservableCallback((result) => this.#observe(result), [this.#openCalls, ...counters])
   }
 
@@ -179,8 +108,18 @@ export class CallMetrics {
   /** @param ms the duration of the call in milliseconds. */
   end(call: OpenCall, labels: CallLabels, ms: number): void {
     this.#open--
-    this.#noted[this.#waiting++]?.note(call, labels, ms)
-    if (this.#waiting === BATCH_SIZE) this.#recordNoted()
+    this.#count(call, labels)
+    const { operation, model, provider, error } = labels
+    if (operation === undefined) return
+    const { duration, firstToken } = this.#histograms
+    const durationLabels = common(duration.labels, operation, model, provider).with(ATTRIBUTE.error, error)
+    duration.histogram.record(ms / 1000, durationLabels.attributes)
+    if (call.usage) this.#recordUsage(call.usage, operation, model, provider)
+    if (call.routing) this.#recordRouting(call.routing, labels, operation)
+    const untilFirst = firstTokenMs(call)
+    if (untilFirst === undefined) return
+    const { attributes } = common(firstToken.labels, operation, model, provider)
+    firstToken.histogram.record(untilFirst / 1000, attributes)
   }
 
   /** Counts a charge that is made after its call has ended, in nano-units. */
@@ -189,56 +128,41 @@ export class CallMetrics {
   }
 
   #observe(result: BatchObservableResult): void {
-    this.#recordNoted()
     result.observe(this.#openCalls, this.#open)
     for (const tally of Object.values(this.#tallies)) tally.observe(result)
   }
 
-  #recordNoted(): void {
-    for (let i = 0; i < this.#waiting; i++) {
-      const facts = this.#noted[i] as CallFacts
-      this.#record(facts)
-      facts.clear()
-    }
-    this.#waiting = 0
-  }
-
-  #record(facts: CallFacts): void {
-    const { operation, model, provider, error, status, finish, ms, usage, charged } = facts
+  #count(call: OpenCall, { operation, model, error }: CallLabels): void {
+    const { outcome, limit, billing } = call
     const { cache, calls, charges, guards, limitRefusals, idempotency } = this.#tallies
     calls.counts
       .with(ATTRIBUTE.operation, operation)
       .with(ATTRIBUTE.model, model)
-      .with(ATTRIBUTE.status, status)
+      .with(ATTRIBUTE.status, outcome?.status)
       .with(ATTRIBUTE.error, error)
-      .with(ATTRIBUTE.outcome, finish)
+      .with(ATTRIBUTE.outcome, outcome?.finish)
       .add(1)
-    if (facts.limit) {
-      const { kind, level } = facts.limit
-      limitRefusals.counts.with(ATTRIBUTE.limitKind, kind).with(ATTRIBUTE.limitLevel, level).add(1)
-    }
-    for (const { guard, on, decision } of facts.guards)
+    if (limit)
+      limitRefusals.counts
+        .with(ATTRIBUTE.limitKind, limit.kind)
+        .with(ATTRIBUTE.limitLevel, limit.level)
+        .add(1)
+    for (const { guard, on, decision } of call.guards)
       guards.counts
         .with(ATTRIBUTE.guard, guard)
         .with(ATTRIBUTE.direction, on)
         .with(ATTRIBUTE.outcome, decision)
         .add(1)
-    if (facts.cache) cache.counts.with(ATTRIBUTE.model, model).with(ATTRIBUTE.outcome, facts.cache).add(1)
-    if (facts.idempotency) idempotency.counts.with(ATTRIBUTE.outcome, facts.idempotency).add(1)
-    if (charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(charged))
-    if (!operation) return
-    const { duration, firstToken } = this.#histograms
-    const durationLabels = common(duration.labels, operation, model, provider).with(ATTRIBUTE.error, error)
-    duration.histogram.record(ms / 1000, durationLabels.attributes)
-    if (usage) this.#recordUsage(usage, operation, model, provider)
-    this.#recordRouting(facts, operation)
-    if (facts.firstTokenMs < 0) return
-    const { attributes } = common(firstToken.labels, operation, model, provider)
-    firstToken.histogram.record(facts.firstTokenMs / 1000, attributes)
+    if (call.cache)
+      cache.counts.with(ATTRIBUTE.model, model).with(ATTRIBUTE.outcome, call.cache.outcome).add(1)
+    const repeated = call.idempotency && idempotencyOutcome(call)
+    if (repeated) idempotency.counts.with(ATTRIBUTE.outcome, repeated).add(1)
+    if (billing?.charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(billing.charged))
   }
 
   #recordRouting(
-    { model, models, attempts, eliminated, retryBudgetSpent }: CallFacts,
+    { attempts, eliminated, retryBudgetSpent }: RoutingTrace,
+    { model, models }: CallLabels,
     operation: string,
   ): void {
     const { eliminations, retries, withheldRetries } = this.#tallies

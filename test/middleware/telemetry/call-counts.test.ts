@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { CallFacts, callMetricsOn, labelsOf } from '../../../lib/middleware/telemetry/call-metrics.ts'
+import { callMetricsOn, labelsOf } from '../../../lib/middleware/telemetry/call-metrics.ts'
 import { collectingMeter } from './collected.ts'
 import { endedCall, toldOf } from './ended-calls.ts'
 
@@ -122,24 +122,6 @@ describe('calls', () => {
     for (let i = 0; i < 65; i++) metrics.end(call, labelsOf(call, undefined), 1)
     assert.deepEqual(await counted(), [128, 2])
     assert.deepEqual(await counted(), [128, 2])
-  })
-
-  it('leave nothing of themselves behind once they are recorded, which would keep them in memory', () => {
-    const parts = {
-      usage: { inputTokens: 1 },
-      limit: { kind: 'rpm' },
-      routing: { attempts: [{}], eliminated: [{}] },
-    }
-    const facts = new CallFacts()
-    const call = endedCall(parts)
-    facts.note(call, labelsOf(call, undefined), 1)
-    const held = () =>
-      [parts.usage, parts.limit, parts.routing.attempts, parts.routing.eliminated].filter((part) =>
-        Object.values<unknown>({ ...facts }).includes(part),
-      ).length
-    assert.equal(held(), 4)
-    facts.clear()
-    assert.equal(held(), 0)
   })
 
   it('have the names that the conventions have for their operations, else their own', () => {
