@@ -127,7 +127,7 @@ export class FilteredAnswer {
     const given = Buffer.concat(this.#whole)
     this.#whole = []
     const type = String(res.getHeader('content-type') ?? '')
-    // Nothing says that it is text.
+    // Without a type, bytes that are not UTF-8 are no text.
     if (type === '' && !isUtf8(given)) {
       this.#pass(end, given)
       return
@@ -193,7 +193,7 @@ function textOf(bytes: Buffer, type: string): string {
   try {
     return new TextDecoder(CHARSET.exec(type)?.[1] ?? 'utf-8').decode(bytes)
   } catch {
-    // It is in no charset that there is.
+    // The charset is unknown.
     return bytes.toString()
   }
 }

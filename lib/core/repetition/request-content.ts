@@ -12,15 +12,13 @@ export interface KnownContent {
   readonly files: readonly string[]
 }
 
-const NO_FILES: readonly string[] = []
-
 /** Returns the content of a request. */
 export function contentOf(req: Request, call: OpenCall): RequestContent {
+  const files: string[] = []
   if (call.request) {
     const { json, raw } = call.request.body
-    return { value: raw.length > 0 ? keepingIntegers(json, raw) : json, files: NO_FILES }
+    return { value: raw.length > 0 ? keepingIntegers(json, raw) : json, files }
   }
-  const files: string[] = []
   const uploads = uploadsOf(req, files)
   if (uploads) return { value: { body: req.body, uploads }, files }
   if (req.body !== undefined) return { value: req.body, files }

@@ -43,17 +43,17 @@ export function textsOf(json: unknown, isOfProtocol = true): Text[] {
   return found
 }
 
-interface Walk {
+interface Search {
   readonly found: Text[]
   readonly isOfProtocol: boolean
 }
 
-function walk(value: unknown, way: Walk, depth: number): void {
+function walk(value: unknown, search: Search, depth: number): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > MAX_DEPTH)
     throw new GatewayError('invalid_request', { message: 'The body has too many levels to be checked.' })
   const members = value as Record<string, unknown>
-  const { found, isOfProtocol } = way
+  const { found, isOfProtocol } = search
   const isToolUse = TOOL_USES.has(members.type)
   for (const [name, member] of Object.entries(members)) {
     if (isOfProtocol && !Array.isArray(value) && NO_TEXTS.has(name)) continue
@@ -61,7 +61,7 @@ function walk(value: unknown, way: Walk, depth: number): void {
       if (isText(name, members, isOfProtocol)) found.push(textMember(members, name))
     } else if (isJsonObject(member) && ((isToolUse && name === 'input') || SCHEMAS.has(name))) {
       if (Object.keys(member).length > 0) found.push(jsonMember(members, name))
-    } else walk(member, way, depth + 1)
+    } else walk(member, search, depth + 1)
   }
 }
 

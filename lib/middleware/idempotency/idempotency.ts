@@ -169,9 +169,15 @@ async function judgedContentOf(req: Request, call: OpenCall): Promise<unknown> {
   return [content.value, await Promise.all(content.files.map(digestOfFile))]
 }
 
-async function digestOfFile(path: string): Promise<string> {
+/** Returns the hash of a file; null if there is none at the path, which then belongs to another storage. */
+async function digestOfFile(path: string): Promise<string | null> {
   const hash = createHash('sha256')
-  for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+  try {
+    for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
   return hash.digest('base64url')
 }
 

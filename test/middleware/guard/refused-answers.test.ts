@@ -92,7 +92,7 @@ describe('an answer that a guard lets pass', () => {
   for (const [is, type, bytes] of [
     ['in a charset of its own', 'text/plain; charset=iso-8859-1', LATIN],
     ['in UTF-16', 'text/html; charset="utf-16le"', UTF_16],
-    ['in a charset that there is not', 'text/plain; charset=nonsense', LATIN],
+    ['in an unknown charset', 'text/plain; charset=nonsense', LATIN],
     ['not what its type says', 'application/json', LATIN],
     ['of no type', undefined, Buffer.from([0xff, 0xd8, 0, 1])],
     ['with a byte order mark', 'application/json', Buffer.from('\ufeff{}')],
