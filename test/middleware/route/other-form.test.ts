@@ -79,6 +79,19 @@ describe('an answer in the form that was not asked for', async () => {
     assert.equal(choices[0].finish_reason, 'tool_calls')
   })
 
+  it('declines behind what it has said', async (t) => {
+    const message = { role: 'assistant', content: 'The title is X. ', refusal: 'I cannot quote more.' }
+    const whole = { choices: [{ index: 0, message, finish_reason: 'stop' }] }
+    upstream.script = (res) => answerJson(res, 200, whole)
+    const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, endpoints: ['chat/completions'] }] })
+    const got = await exchange(gateway, ANTHROPIC_STREAM)
+    assert.equal(saidTo(ANTHROPIC_STREAM, got), 'The title is X. I cannot quote more.')
+    const response = await gateway.post('/v1/responses', { model: 'chat', input: 'hi', stream: true })
+    const text = await response.text()
+    assert.match(text, /"content_index":0,"part":\{"type":"output_text"/)
+    assert.match(text, /"content_index":1,"part":\{"type":"refusal"/)
+  })
+
   it('is judged as any other: errors, no output, and a stream that ends too early', async (t) => {
     const gateway = await gatewayFor(t, { lines: [{ url: upstream.url }] })
     const codeOf = async (mode: Mode): Promise<string | undefined> => {
