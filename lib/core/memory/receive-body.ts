@@ -62,10 +62,11 @@ export function receiveBody(
       stop()
       resolve({ bytes: held?.take() ?? single ?? Buffer.alloc(0), held })
     }
+    if (signal?.aborted) return onAbort()
+    // The first listener makes the server send the 100 that a caller may wait for, so a body that is refused gets none.
+    if (declared > limit) return fail(new GatewayError('request_too_large'))
+    if (req.destroyed && !req.readableEnded) return onBroken()
     signal?.addEventListener('abort', onAbort)
     req.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
-    if (signal?.aborted) onAbort()
-    else if (declared > limit) fail(new GatewayError('request_too_large'))
-    else if (req.destroyed && !req.readableEnded) onBroken()
   })
 }

@@ -144,6 +144,14 @@ describe('Expect: 100-continue', { concurrency: 40 }, async () => {
       }
     }
   }
+
+  it('a body that is too large gets 413 in place of a 100', async () => {
+    const { head } = ask('/v1/chat/completions', 'valid')
+    const client = rawClient(port, head.replace(/(?<=content-length: )\d+/, '1000000000'))
+    const received = await client.end()
+    assert.match(received, /^HTTP\/1\.1 413 /)
+    assert.match(received, /^connection: close$/im)
+  })
 })
 
 describe('the upstream', () => {
