@@ -19,6 +19,7 @@ import {
   oneOf,
   someMilliseconds,
 } from '../../core/options/index.ts'
+import { contentOf } from '../../core/repetition/index.ts'
 import { Checker, type CheckerOptions, type GuardFunction } from './checker.ts'
 import { dropLogprobs, textsOf } from './texts.ts'
 import { WindowStream } from './window-stream.ts'
@@ -115,8 +116,14 @@ async function checkInput(req: Request, checker: Checker, call: OpenCall): Promi
   const { request } = call
   const body: unknown = request ? request.body.json : req.body
   if (body === undefined) {
-    if (hasBody(req))
+    const content = contentOf(req, call)
+    if (content === 'no parser')
       throw new TypeError('guard: the body was not read; mount readRequest or express.json() before guard')
+    if (content === 'not parsed')
+      throw call.refuse('invalid_request', {
+        message:
+          'The body was not read, so it cannot be checked. Send it as JSON, with "Content-Type: application/json".',
+      })
     return
   }
   if (typeof body === 'string' || Buffer.isBuffer(body)) {
@@ -140,10 +147,6 @@ async function checkInput(req: Request, checker: Checker, call: OpenCall): Promi
     }
   }
   if (req.body !== undefined) req.body = request ? call.request?.body.json : json
-}
-
-function hasBody({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 async function checkWhole(

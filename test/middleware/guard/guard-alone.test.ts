@@ -305,6 +305,17 @@ describe('guard in front of a handler of the app', () => {
     assert.throws(() => guard({}), /give "input" or "output"/)
     assert.throws(() => patterns({ refuse: ['('] }), /not valid/)
   })
+
+  it('refuses a body of a type that the parser does not read as the fault of its sender', async (t) => {
+    let runs = 0
+    const { send } = await appWith(t, { input: noSecrets }, (_req, res) => {
+      runs++
+      res.json({})
+    })
+    const response = await send('', { body: 'a secret', headers: { 'content-type': 'text/plain' } })
+    assert.deepEqual([response.status, await codeOf(response), runs], [400, 'invalid_request', 0])
+    assert.equal((await send('', { body: null, headers: {} })).status, 200)
+  })
 })
 
 it('patterns that take long on the texts of one account delay another account by at most two of them', async () => {
