@@ -278,7 +278,7 @@ function refuseAway(call: OpenCall, error: unknown): never {
 }
 
 export const someUpstreamResources: OptionRule = {
-  be: 'a UpstreamResources, such as new UpstreamResources()',
+  be: 'an UpstreamResources, such as new UpstreamResources()',
   accepts: (value) => value instanceof UpstreamResources,
 }
 

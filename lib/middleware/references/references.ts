@@ -23,7 +23,7 @@ export interface ReferencesOptions {
  * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`, because the conversation so
  * far counts as input of the request.
  *
- * @throws TypeError at construction without a `UpstreamResources`.
+ * @throws TypeError at construction without an `UpstreamResources`.
  * @example
  * const resources = new UpstreamResources()
  * app.post('/v1/responses', readRequest({ catalog }), references({ resources }), rateLimit(), route({ catalog }))
@@ -35,8 +35,12 @@ export function references(options: ReferencesOptions): RequestHandler {
   return function references(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const { request } = call
-    const keeps = request?.operation.keeps?.(request.body.json) === true
-    if (!request || !(keeps || request.references.length > 0)) {
+    if (!request) {
+      next(new TypeError('references: there is no call.request; mount readRequest before references'))
+      return
+    }
+    const keeps = request.operation.keeps?.(request.body.json) === true
+    if (!keeps && request.references.length === 0) {
       next()
       return
     }

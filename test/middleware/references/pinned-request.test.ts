@@ -21,7 +21,7 @@ interface Asked {
   truncation?: string
   /** Whether requests of its kind could ever leave something. */
   canKeep?: boolean
-  /** Whether nobody has read the request. */
+  /** Whether `readRequest` is not mounted before. */
   unread?: boolean
 }
 
@@ -127,16 +127,24 @@ describe('a request that names what a line keeps', () => {
   })
 })
 
-it('a request that names nothing and keeps nothing passes as it is, and so does one that nobody has read', async (t) => {
+it('a request that names nothing passes as it is', async (t) => {
   const { ask, store } = chain(t)
   const find = t.mock.method(store, 'find')
-  for (const asked of [{}, { unread: true }, { keeps: true }]) {
+  for (const asked of [{}, { keeps: true }]) {
     const { error, call, request } = await ask(asked)
     assert.equal(error, undefined)
-    assert.equal(call.request, 'unread' in asked ? null : request)
+    assert.equal(call.request, request)
     assert.equal(call.keepAnswer !== null, 'keeps' in asked)
   }
   assert.equal(find.mock.callCount(), 0)
+})
+
+it('a request that was not read does not pass unchecked', async (t) => {
+  const { error } = await chain(t).ask({ unread: true })
+  assert.equal(
+    String(error),
+    'TypeError: references: there is no call.request; mount readRequest before references',
+  )
 })
 
 it('a request that may leave something is refused before a line makes it, while the store is silent', async (t) => {
@@ -148,8 +156,7 @@ it('a request that may leave something is refused before a line makes it, while 
     assert.equal(error.code, 'internal_error')
     assert.equal(error.headers['x-request-id'] ?? error.headers['X-Request-Id'], call.id)
   }
-  for (const asked of [{}, { canKeep: false }, { unread: true }])
-    assert.equal((await ask(asked)).error, undefined)
+  for (const asked of [{}, { canKeep: false }]) assert.equal((await ask(asked)).error, undefined)
 })
 
 it('a request of a kind that leaves nothing is pinned all the same', async (t) => {
@@ -171,7 +178,7 @@ it('references without things that are kept is a mistake at the start', () => {
   for (const options of [undefined, {}, { resources: {} }, { resources: new MemoryResourceStore() }])
     assert.throws(
       () => references(options as never),
-      /^TypeError: references: "resources" must be a UpstreamResources/,
+      /^TypeError: references: "resources" must be an UpstreamResources/,
     )
   const resources = new UpstreamResources()
   resources.close()
