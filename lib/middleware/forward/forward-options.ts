@@ -112,7 +112,10 @@ const RULES: OptionRules<ForwardOptions> = {
 }
 
 const RULE_RULES: OptionRules<ForwardRule> = {
-  lines: anArray('an array of ids of lines'),
+  lines: {
+    be: 'an array of ids of lines that is not empty',
+    accepts: (value) => Array.isArray(value) && value.length > 0,
+  },
   model: aString(),
   price: anObject("amounts, such as { perRequest: '0.01' }"),
   cost: anObject("amounts, such as { perRequest: '0.008' }"),
@@ -135,6 +138,8 @@ export function validateForward(options: ForwardOptions) {
   const { catalog, ...settings } = routingSettings(options)
   if ((rule.lines === undefined) === (rule.model === undefined))
     throw new TypeError('forward: "rule" needs either "lines" or "model"')
+  if (rule.model !== undefined && !now.modelOf(rule.model))
+    throw new TypeError(`forward: there is no model "${rule.model}"`)
   const budget = budgetOf('forward', bodyLimitBytes, options.bodyBudgetBytes)
   const collection = rule.path === undefined ? undefined : collectionOf(rule.path)
   if (rule.keeps !== undefined && collection === undefined)

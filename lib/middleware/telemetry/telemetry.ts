@@ -17,6 +17,7 @@ import {
   anObject,
   catalogFrom,
   checkOptions,
+  type OptionRule,
   type OptionRules,
 } from '../../core/options/index.ts'
 import { type AttributedCalls, attributedCallsOn } from './attributed-calls.ts'
@@ -51,6 +52,24 @@ const RULES: OptionRules<TelemetryOptions> = {
     accepts: (value) => Array.isArray(value) && metricLabelsFault(value) === undefined,
   },
   maxLabelValues: aNumber('a whole number from 1', 1),
+}
+
+/** Something that has the member that is read when metrics are collected. */
+function having(member: string, be: string): OptionRule {
+  return { be, accepts: (value) => (value as Record<string, unknown> | null)?.[member] !== undefined }
+}
+
+const STATES: OptionRules<GatewayStates> = {
+  lines: having('reading', 'a LineRegistry, such as that of route'),
+  pool: having('stats', 'a LeasePool, such as that of billingGuard'),
+  callLog: having('queued', 'a CallLogWriter, such as that of callLog'),
+  database: having('connections', 'an object with connections()'),
+  admin: having('wrongTokens', 'the result of adminAccess'),
+  webhooks: having('stats', 'a WebhookSender'),
+  budgets: having('refusals', 'a Budgets, such as that of billingGuard'),
+  readiness: having('ready', 'an object with ready()'),
+  stores: anObject('an object of stores by name, such as { limits: new StoreWatch() }'),
+  videos: having('follow', 'a VideoCharges'),
 }
 
 /**
@@ -117,6 +136,7 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
 function validate(options: TelemetryOptions) {
   checkOptions('telemetry', options, RULES)
   const { catalog, states = {}, labels = [], maxLabelValues: maxValues = 100 } = options
+  checkOptions('telemetry: "states"', states, STATES)
   for (const [name, store] of Object.entries(states.stores ?? {})) {
     if (typeof store?.outages !== 'number')
       throw new TypeError(`telemetry: "states.stores.${name}" must report outages, as new StoreWatch() does`)

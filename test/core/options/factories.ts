@@ -139,10 +139,10 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     },
   },
   forward: {
-    needs: { catalog, rule: { lines: [] } },
+    needs: { catalog, rule: { lines: ['l1'] } },
     takes: {
       catalog,
-      rule: { lines: [] },
+      rule: { lines: ['l1'] },
       strategy: 'latency',
       maxAttempts: 1,
       region: 'eu',

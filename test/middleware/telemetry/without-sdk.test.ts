@@ -112,6 +112,8 @@ test('options that are unusable are refused at construction, and the least that 
     [{ catalog: {} }, /^telemetry: "catalog" must be a catalogue/],
     [{ states: { stores: { own: {} } } }, /^telemetry: "states\.stores\.own" must report outages/],
     [{ states: { stores: { own: null } } }, /"states\.stores\.own" must report outages/],
+    [{ states: { line: {} } }, /^telemetry: "states": there is no option "line"; did you mean "lines"/],
+    [{ states: { lines: {} } }, /^telemetry: "states": "lines" must be a LineRegistry/],
     [{ states: 7 }, /^telemetry: "states" must be an object of states/],
     [{ labels: 'account' }, /^telemetry: "labels" must be a list of "account"/],
     [{ labels: ['model'] }, /^telemetry: "labels" must be a list of "account"/],
