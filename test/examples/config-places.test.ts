@@ -97,6 +97,17 @@ describe('the check of a config file', () => {
       assert.match(printed.join('\n'), /^--config: FILE is not valid JSON(: look at line 1, column \d+)?$/)
     })
 
+  for (const text of [
+    `keys:\n  - { id: k, secret: ${SECRET}\n    id: other }\n`,
+    `keys:\n  - "${SECRET}\n`,
+    '\tkeys: []\n',
+  ])
+    it(`${JSON.stringify(text)} is not YAML, and is not quoted`, async (t) => {
+      const { code, printed } = await check(t, 'a.yaml', text)
+      assert.equal(code, 1)
+      assert.match(printed.join('\n'), /^--config: FILE is not valid YAML: look at line \d, column \d+$/)
+    })
+
   it('a chat model of an Anthropic line without a maximum of output is a hint, and valid', async (t) => {
     const models = [...valid.models, { id: 'bounded', kind: 'chat', maxOutputTokens: 64_000 }]
     const lines = [line, { ...line, id: 'a', protocol: 'anthropic', models: { m: 'u', bounded: 'v' } }]

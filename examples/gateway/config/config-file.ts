@@ -178,8 +178,9 @@ async function yamlParser(version: '1.1' | '1.2') {
   }
 }
 
-/** Adds the line and the column to each fault of a config file. */
+/** Adds the line and the column to each fault of a config file, which can be parsed if it has one. */
 export async function withPlaces(faults: readonly string[], path: string): Promise<string[]> {
+  if (faults.length === 0) return []
   const text = await readText(path)
   const top = isYaml(path) ? await placesInYaml(text) : await placesInJson(text)
   return faults.map((fault) => {
