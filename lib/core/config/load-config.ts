@@ -135,6 +135,9 @@ const OUR_WORDS = [
   [/ of type record\b/, ' of type object'],
   [/^Invalid option: expected one of /, 'must be one of '],
   [/^Too (?:small|big): expected \w+ to /, 'must '],
+  [/^must have >=1 (item|character)s$/, 'must have at least one $1'],
+  [/^must (be|have) >=/, 'must $1 at least '],
+  [/^must (be|have) <=/, 'must $1 at most '],
 ] as const
 
 function inOurWords(message: string): string {

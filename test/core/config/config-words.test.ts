@@ -12,17 +12,17 @@ describe('the words of a fault', () => {
     [line({ models: ['chat'] }), 'lines[0].models: must be of type object, not array'],
     [line({ models: undefined }), 'lines[0].models: is missing; it must be of type object'],
     [line({ protocol: 'smtp' }), 'lines[0].protocol: must be one of "openai"|"anthropic"|"ark"'],
-    [line({ weight: -1 }), 'lines[0].weight: must be >=0'],
-    [line({ weight: 2e6 }), 'lines[0].weight: must be <=1000000'],
+    [line({ weight: -1 }), 'lines[0].weight: must be at least 0'],
+    [line({ weight: 2e6 }), 'lines[0].weight: must be at most 1000000'],
     [line({ a: 1 }), 'lines[0].a: is not a known member'],
     [line({ baseUrl: 'x' }), 'lines[0].baseUrl: must be an http(s) URL'],
-    [line({ apiKey: '' }), 'lines[0].apiKey: must have >=1 characters'],
+    [line({ apiKey: '' }), 'lines[0].apiKey: must have at least one character'],
     [
       line({ apiKey: 7 }),
       'lines[0].apiKey: must be a key, or one of { "oauth": { "tokenUrl", "clientId", "clientSecret", "scope" } }, { "google": { "credentials" } }, { "aws": { "region", "service" } }',
     ],
     [line({ path: 'x' }), 'lines[0].path: must begin with "/"'],
-    [configWith({ models: [] }), 'models: must have >=1 items'],
+    [configWith({ models: [] }), 'models: must have at least one item'],
   ]
   for (const [i, [source, fault]] of rows.entries())
     it(`say what the member must be: ${fault.slice(0, 60)} (${i})`, () => {
