@@ -61,7 +61,7 @@ function ignore(): void {}
  * @param what names the function, such as `billingGuard: "reserve"`.
  * @param rule what it must return.
  * @example
- * const scope = checkedFunction('idempotency: "scope"', aString(), options.scope)
+ * const by = checkedFunction('idempotency: "by"', aString(), options.by)
  */
 export function checkedFunction<Given extends readonly unknown[], T>(
   what: string,

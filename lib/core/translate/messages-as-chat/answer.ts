@@ -53,9 +53,7 @@ export function chatAnswerAsMessage(
 
 /**
  * Returns why a message ended, and at which of the caller's stop sequences. OpenAI has no member for the sequence; vLLM
- * reports it as `stop_reason`, SGLang as `matched_stop`.
- *
- * @param content has the text of the refusal, if the model wrote one.
+ * reports it as `stop_reason`, SGLang as `matched_stop`. `refusal` is the text of the refusal, if the model wrote one.
  */
 export function messageStop(
   { finish_reason: reason, stop_reason: ofVllm, matched_stop: ofSglang }: JsonObject,
