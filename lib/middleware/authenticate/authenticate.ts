@@ -89,8 +89,12 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   return function authenticate(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const credential = readCredential(req.headers)
-    if (credential.kind !== 'key') {
-      next(call.refuse(credential.kind === 'missing' ? 'missing_credential' : 'invalid_credential'))
+    if (credential.kind === 'missing') {
+      next(call.refuse('missing_credential'))
+      return
+    }
+    if (credential.kind === 'unusable') {
+      next(call.refuse('invalid_credential', { message: UNUSABLE[credential.why] }))
       return
     }
     let refusal: GatewayError | undefined
@@ -196,8 +200,16 @@ function resolve(record: KeyRecord): ResolvedKey {
 /** The credential of a request. */
 export type Credential =
   | { readonly kind: 'missing' }
-  | { readonly kind: 'unusable'; readonly why: 'ambiguous' | 'scheme' | 'console_token' | 'too_long' }
+  | { readonly kind: 'unusable'; readonly why: keyof typeof UNUSABLE }
   | { readonly kind: 'key'; readonly secret: string }
+
+/** The messages of credentials that are no key, whatever keys there are. */
+const UNUSABLE = {
+  ambiguous: 'Different API keys were sent. Send one only, such as in "Authorization: Bearer <key>".',
+  scheme: 'The Authorization header has no API key. Send it as "Authorization: Bearer <key>".',
+  console_token: 'A session token was sent in place of an API key. Send an API key of this gateway.',
+  too_long: 'The API key is too long to be one of this gateway. Check that only the key was copied.',
+}
 
 const MAX_KEY_LENGTH = 512
 const BEARER = /^bearer(?: +|$)/i

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
+import { authenticate, errorEnvelope, memoryKeyDirectory } from '../../../lib/index.ts'
 import { readCredential } from '../../../lib/middleware/authenticate/authenticate.ts'
+import { serveApp } from '../../support/app-server.ts'
 
 const unusable = (why: string) => ({ kind: 'unusable', why })
 const key = (secret: string) => ({ kind: 'key', secret })
@@ -88,4 +90,27 @@ describe('the key of a request', () => {
       key('sk-2'),
     )
   })
+})
+
+it('a credential that is no key is refused with what to send', async (t) => {
+  const served = await serveApp((app) => {
+    app.use(authenticate({ keys: memoryKeyDirectory({ accounts: [], keys: [] }) }), errorEnvelope())
+  })
+  t.after(() => served.close())
+  const rows: [headers: Record<string, string>, message: RegExp][] = [
+    [{ authorization: 'Bearer sk-1', 'x-api-key': 'sk-2' }, /^Different API keys were sent\. Send one only/],
+    [
+      { authorization: 'Basic c2s=' },
+      /^The Authorization header has no API key\. Send it as "Authorization: Bearer/,
+    ],
+    [{ 'x-api-key': TOKEN }, /^A session token was sent in place of an API key\. Send an API key/],
+    [{ 'x-api-key': `${LONG}x` }, /^The API key is too long/],
+    [{ 'x-api-key': 'sk-1' }, /^The API key is not valid here\. Check that it was copied whole/],
+  ]
+  for (const [headers, message] of rows) {
+    const response = await fetch(served.url, { headers })
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    assert.deepEqual([response.status, error.code], [401, 'invalid_credential'])
+    assert.match(error.message, message)
+  }
 })
