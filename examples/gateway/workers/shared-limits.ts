@@ -6,6 +6,8 @@ import { type FromWorker, type LimitAnswer, type LimitAsk, sendToWorker } from '
 /** Answers a worker's requests for limits in the primary process, and releases its slots when it ends. */
 export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
   const withSlots = new Map<string, Demand>()
+  /** The admissions under way, by the ids of their demands. */
+  const admissions = new Map<string, Promise<Verdict>>()
 
   worker.on('message', (message: FromWorker) => {
     if (message.kind === 'limits') void answer(message.asks)
@@ -21,11 +23,8 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
 
   async function perform(ask: LimitAsk): Promise<LimitAnswer | undefined> {
     switch (ask.to) {
-      case 'admit': {
-        const verdict = await store.admit(ask.demand)
-        if (!verdict.refusedBy) track(ask.demand)
-        return { ask: ask.number, verdict: sentVerdict(verdict) }
-      }
+      case 'admit':
+        return { ask: ask.number, verdict: sentVerdict(await admit(ask.demand)) }
       case 'peek':
         return { ask: ask.number, verdict: sentVerdict(await store.peek(ask.demand)) }
       case 'hold':
@@ -33,6 +32,8 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
         track(ask.demand)
         return undefined
       case 'release': {
+        // After a pause of this process, the request and the release of a slot arrive together.
+        await admissions.get(ask.id)
         const demand = withSlots.get(ask.id)
         if (demand) await store.release(demand)
         withSlots.delete(ask.id)
@@ -42,6 +43,16 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
         await store.book(ask.key, ask.points, ask.windowMs)
         return { ask: ask.number }
     }
+  }
+
+  async function admit(demand: Demand): Promise<Verdict> {
+    if (demand.slots.length === 0) return store.admit(demand)
+    const admission = store.admit(demand)
+    admissions.set(demand.id, admission)
+    const verdict = await admission
+    admissions.delete(demand.id)
+    if (!verdict.refusedBy) track(demand)
+    return verdict
   }
 
   function track(demand: Demand): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
-import { until } from '../../support/until.ts'
+import { until, untilAsync } from '../../support/until.ts'
 import { startFileGateway } from './file-gateway.ts'
 import { askedChat } from './keep-alive-load.ts'
 
@@ -63,3 +63,40 @@ it('workers share the slots of two accounts: none has too many, and each is free
   assert.deepEqual(violations, [])
   assert.equal(charges, held + statuses.length)
 })
+
+for (const onStoreError of ['local', 'refuse'])
+  it(`a primary process that was paused has no slots of calls that have ended: onStoreError ${onStoreError}`, async (t) => {
+    const { gateway, upstream } = await startFileGateway(
+      t,
+      { WORKERS: '2' },
+      {
+        accounts: [{ id: 'one', limits: { concurrency: 2 } }],
+        keys: [{ id: 'one', account: 'one', secret: 'sk-one' }],
+        onStoreError,
+      },
+    )
+    upstream.script = (res) => chatAnswer(res)
+    const ask = async (): Promise<number> => {
+      const { path, headers, body } = askedChat()
+      const authorized = { ...headers, authorization: 'Bearer sk-one', connection: 'close' }
+      const response = await fetch(gateway.url + path, { method: 'POST', headers: authorized, body })
+      await response.arrayBuffer()
+      return response.status
+    }
+    assert.equal(await ask(), 200)
+
+    gateway.kill('SIGSTOP')
+    const paused = await Promise.all([ask(), ask()])
+    gateway.kill('SIGCONT')
+    const expected = onStoreError === 'local' ? 200 : 500
+    assert.deepEqual(paused, [expected, expected])
+
+    // Meanwhile each worker has asked the primary process again. Before, it counts by itself, or refuses.
+    const areAllAnswered = async (): Promise<boolean> => {
+      const statuses: number[] = []
+      const end = performance.now() + 3000
+      while (performance.now() < end) statuses.push(await ask())
+      return statuses.every((status) => status === 200)
+    }
+    await untilAsync(areAllAnswered, 'calls one after the other are all answered', 20_000)
+  })
