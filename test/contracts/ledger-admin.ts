@@ -83,6 +83,22 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.ok(deposited > 2n * LARGEST - 100n)
     })
 
+    it('the sums of deposits and of undone charges may be beyond 64 bits on their way', async () => {
+      const account = fresh('acme')
+      await first().deposit(account, LARGEST, 'a', 1)
+      // The references sort otherwise than the deposits were made.
+      await first().deposit(account, -LARGEST, 'c', 2)
+      await first().deposit(account, LARGEST, 'b', 3)
+      const undone = Array.from({ length: 3 }, () => charge(account, LARGEST - 10n))
+      for (const each of undone) {
+        await first().settle([each])
+        await first().settle([voidOf(each)])
+      }
+      await first().settle([charge(account, 4n)])
+      assert.deepEqual(await figures(first(), account), [LARGEST, 4n, 0n, 0n])
+      await assertSound(first())
+    })
+
     it('accounts and keys may have any names', async () => {
       const odd = fresh(`"it's" 100% {} \\u0000 \\\\ \u2400 \u24000 \u0001 \u00e9 \ud83d\ude00`)
       await first().deposit(odd, 100n, odd, 1)

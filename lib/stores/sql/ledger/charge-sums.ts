@@ -1,4 +1,5 @@
 import type { AuditedCharges, AuditedVoid } from '../../../ledger/audit.ts'
+import { halvedSum, joinedSum } from '../driver/halved-sum.ts'
 import type { Database } from '../driver/tables.ts'
 import { readWallets } from './charge-rows.ts'
 
@@ -21,22 +22,16 @@ export async function* chargesOf(trx: Database, range?: IdRange): AsyncIterable<
     if (last === null) return
     const sums = await trx
       .selectFrom('charges')
-      .select(({ fn }) => [
-        'account',
-        'key',
-        'budgets',
-        fn.sum<bigint>('amount').as('amount'),
-        fn.countAll<bigint>().as('count'),
-      ])
+      .select(['account', 'key', 'budgets', ...halvedSum('amount')])
+      .select(({ fn }) => fn.countAll<bigint>().as('count'))
       .where('request_id', '>', after)
       .$if(range !== undefined, (query) => query.where('request_id', '>=', range?.from ?? ''))
       .where('request_id', '<=', last)
       .groupBy(['account', 'key', 'budgets'])
       .execute()
-    yield sums.map((sum) => ({
-      ...sum,
-      budgets: readWallets(sum.budgets),
-      count: Number(sum.count),
+    yield sums.map(({ account, key, budgets, count, ...halves }) => ({
+      ...{ account, key, budgets: readWallets(budgets), count: Number(count) },
+      amount: joinedSum(halves, 'amount'),
     }))
     after = last
   }

@@ -8,6 +8,7 @@ import {
   auditLedger,
 } from '../../../ledger/audit.ts'
 import type { LedgerCheck } from '../../../ledger/index.ts'
+import { halvedSum, joinedSum } from '../driver/halved-sum.ts'
 import type { Database } from '../driver/tables.ts'
 import { retryConflicts } from '../driver/transact.ts'
 import { chargedUsage } from '../usage/charged-usage.ts'
@@ -48,17 +49,18 @@ function carriedOf(trx: Database): AsyncIterable<readonly AuditedCarried[]> {
   return pagesOf(page, ({ wallet }) => wallet)
 }
 
-function depositsOf(trx: Database): AsyncIterable<readonly AuditedDeposit[]> {
+async function* depositsOf(trx: Database): AsyncIterable<readonly AuditedDeposit[]> {
   const page = (after: string) =>
     trx
       .selectFrom('deposits')
-      .select(({ fn }) => ['account', fn.sum<bigint>('amount').as('amount')])
+      .select(['account', ...halvedSum('amount')])
       .where('account', '>', after)
       .groupBy('account')
       .orderBy('account')
       .limit(PAGE_ROWS)
       .execute()
-  return pagesOf(page, ({ account }) => account)
+  for await (const rows of pagesOf(page, ({ account }) => account))
+    yield rows.map((row) => ({ account: row.account, amount: joinedSum(row, 'amount') }))
 }
 
 /** Yields leases, and what videos hold of budgets. */

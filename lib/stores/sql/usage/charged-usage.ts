@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { AuditedUsage } from '../../../ledger/audit.ts'
+import { halvedSum, joinedSum } from '../driver/halved-sum.ts'
 import type { Database } from '../driver/tables.ts'
 import { keptFrom } from './sql-usage-counter.ts'
-import { GRAIN, halvedSum, joinedSum } from './usage-tally.ts'
+import { GRAIN } from './usage-tally.ts'
 
 /** The rows that one statement adds up. */
 const PAGE_ROWS = 10_000
@@ -44,7 +45,8 @@ export async function* chargedUsage(trx: Database): AsyncIterable<readonly Audit
   for (let after: Place | undefined; ; ) {
     const page = pageBehind(after)
     const last = await lastOf(trx, page)
-    const { rows } = await sql<SumRow>`select account, key, grain, is_fine, is_recent, ${halvedSum('charged')}
+    const { rows } =
+      await sql<SumRow>`select account, key, grain, is_fine, is_recent, ${sql.join(halvedSum('charged'))}
       from (select account, key, grain, charged, case when hour >= ${from.fine} then 1 else 0 end as is_fine,
         case when case grain when ${MINUTE_GRAIN} then hour / 60 else hour end >= ${from.minutes} then 1 else 0 end as is_recent
         from (${page}) as page) as page

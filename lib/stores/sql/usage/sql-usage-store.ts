@@ -9,9 +9,10 @@ import {
   type UsageStore,
 } from '../../../core/usage/index.ts'
 import { checkDatabase, isPostgres } from '../driver/database.ts'
+import { halvedSum } from '../driver/halved-sum.ts'
 import { encodeText } from '../driver/postgres/postgres-values.ts'
 import type { Database } from '../driver/tables.ts'
-import { AMOUNTS, FIGURES, GRAIN, halvedSum, monthOf, sumsOf } from './usage-tally.ts'
+import { AMOUNTS, FIGURES, GRAIN, monthOf, sumsOf } from './usage-tally.ts'
 
 /** A row of {@link usageQuery}: the groups are `g0`, `g1` …, times in hours, or in minutes for those. */
 export type ReadRow = Readonly<Record<string, string | bigint | number>>
@@ -21,8 +22,8 @@ function usageQuery(db: Database, query: UsageQuery): RawBuilder<ReadRow> {
   const { groupBy, after, limit } = query
   const groups = groupBy.map((group) => groupIn(db, group, query))
   const names = groups.map((_, i) => sql.ref(`g${i}`))
-  const sums = FIGURES.map((name) =>
-    AMOUNTS.includes(name) ? halvedSum(name) : sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
+  const sums = FIGURES.flatMap((name) =>
+    AMOUNTS.includes(name) ? halvedSum(name) : [sql`sum(${sql.ref(name)})`.as(name)],
   )
   const columns = sql.join([...groups.map((group, i) => sql`${group} as ${names[i]}`), ...sums])
   const summed = sql`select ${columns} from (${sql.join(partsOf(db, query), sql` union all `)}) as part`

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { type RawBuilder, sql } from 'kysely'
 import {
   countedAt,
   FineRows,
@@ -13,6 +12,7 @@ import {
 } from '../../../core/usage/index.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import type { Cell } from '../driver/columns.ts'
+import { joinedSum } from '../driver/halved-sum.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 
@@ -215,17 +215,6 @@ function cellsOf({ account, grain, hour, digest, of, sums }: TalliedRow): Cell[]
   for (const member of SUMS) cells.push(sums[member])
   for (const count of sums.durations) cells.push(count)
   return cells
-}
-
-/** Returns the columns that {@link joinedSum} joins to a sum of amounts: in SQLite, a sum above 63 bits fails. */
-export function halvedSum(name: string): RawBuilder<unknown> {
-  const [high, low] = [sql.ref(`${name}_high`), sql.ref(`${name}_low`)]
-  return sql`sum(${sql.ref(name)} >> 32) as ${high}, sum(${sql.ref(name)} & 4294967295) as ${low}`
-}
-
-/** Returns the sum of a row that has the columns of {@link halvedSum}. */
-export function joinedSum(row: Readonly<Record<string, unknown>>, name: string): bigint {
-  return (BigInt(row[`${name}_high`] as bigint) << 32n) + BigInt(row[`${name}_low`] as bigint)
 }
 
 /** Returns the sums of a row that has the columns of {@link FIGURES}, and {@link AMOUNTS} in halves. */
