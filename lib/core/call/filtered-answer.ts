@@ -20,6 +20,8 @@ export class FilteredAnswer {
   readonly #takeOver: () => void
   #state: 'new' | 'whole' | 'stream' | 'passing' | 'refused' = 'new'
   #isPaused = false
+  /** Whether something has passed. It may go out later, and its head with it. */
+  #hasPassed = false
   #whole: Buffer[] = []
   #size = 0
   #stream: StreamFilter | undefined
@@ -46,6 +48,11 @@ export class FilteredAnswer {
   /** Whether what is written now comes here first. */
   get isOpen(): boolean {
     return !this.#isPaused && this.#state !== 'passing' && refused.getStore() !== this
+  }
+
+  /** Whether a head that is written now has to wait for the first bytes that may go out. */
+  get holdsHead(): boolean {
+    return this.isOpen && !this.#hasPassed
   }
 
   write(bytes: Uint8Array, write: Write): boolean {
@@ -81,6 +88,7 @@ export class FilteredAnswer {
   /** Lets what `write` writes pass. */
   pausedFor(write: () => void): void {
     this.#isPaused = true
+    this.#hasPassed = true
     try {
       write()
     } finally {

@@ -286,10 +286,9 @@ export function filterAnswer(
     Object.assign(res, shared.filtering)
   })
   filterFirst(res, shared)
-  const isOpen = (): boolean => res[SHARED]?.filtered?.isOpen === true
-  // The head waits for the first bytes that may go out.
+  const holdsHead = (): boolean => res[SHARED]?.filtered?.holdsHead === true
   res.writeHead = ((...given: unknown[]) => {
-    if (!isOpen()) return writeHead.apply(res, given as Parameters<ServerResponse['writeHead']>)
+    if (!holdsHead()) return writeHead.apply(res, given as Parameters<ServerResponse['writeHead']>)
     const [status, ...more] = given as [number, ...unknown[]]
     res.statusCode = status
     const headers = more.findLast((each) => typeof each === 'object' && each !== null)
@@ -297,7 +296,7 @@ export function filterAnswer(
     return res
   }) as ServerResponse['writeHead']
   res.flushHeaders = () => {
-    if (!isOpen()) flushHeaders.call(res)
+    if (!holdsHead()) flushHeaders.call(res)
   }
 }
 

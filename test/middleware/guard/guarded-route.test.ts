@@ -6,6 +6,7 @@ import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import { type GuardFunction, patterns } from '../../../lib/middleware/guard/index.ts'
 import { assembledGateway } from '../../support/assembled-gateway.ts'
 import {
+  answerJson,
   chatAnswer,
   chatEvents,
   messageEvents,
@@ -163,6 +164,22 @@ describe('guard before route', () => {
     // One for the request, and three tokens of output.
     assert.equal(entry.billing?.charged, '4')
     assert.doesNotMatch(JSON.stringify(entry), /here is the secret/)
+  })
+
+  it('lets an error pass to a caller with an Idempotency-Key, and nothing is charged', async (t) => {
+    const { send, entryOf, upstream } = await guarded(t, [guard({ output: refuseSecrets })], (res) =>
+      answerJson(res, 500, { error: { message: 'broken' } }),
+    )
+    const headers = { 'idempotency-key': 'one' }
+    for (const requests of [1, 2]) {
+      const response = await send('/v1/chat/completions', chat('hi'), { headers })
+      assert.equal(response.status, 502)
+      const { error } = (await response.json()) as { error: { code: string } }
+      assert.equal(error.code, 'upstream_error')
+      const entry = await entryOf(response)
+      assert.deepEqual([entry.status, entry.outcome, entry.billing?.charged], [502, 'failed', null])
+      assert.equal(upstream.requests.length, requests)
+    }
   })
 
   const STREAMS: readonly [

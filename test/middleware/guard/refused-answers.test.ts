@@ -2,10 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import compression from 'compression'
-import type express from 'express'
-import type { ErrorRequestHandler, Express, RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import session from 'express-session'
-import { errorEnvelope, guard } from '../../../lib/index.ts'
+import {
+  errorEnvelope,
+  GatewayError,
+  guard,
+  idempotency,
+  type LimitStore,
+  rateLimit,
+} from '../../../lib/index.ts'
 import { patterns } from '../../../lib/middleware/guard/index.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import type { CleanUp } from '../../support/clean-up.ts'
@@ -84,6 +90,45 @@ describe('an answer that a guard refuses', { concurrency: true }, () => {
           assert.ok('error' in JSON.parse(text), path)
         }
       })
+})
+
+/** A store whose slots are free for others a moment after they are given back. */
+const slots: LimitStore = {
+  admit: ({ charges }) => ({
+    refusedBy: undefined,
+    waitMs: 0,
+    counts: charges.map(() => ({ used: 1, resetMs: 1 })),
+  }),
+  hold() {},
+  release: () => wait(5),
+}
+
+describe('an error behind a guard, whose end waits', () => {
+  for (const [what, middleware] of [
+    ['for its Idempotency-Key', () => idempotency({ by: () => 'me' })],
+    [
+      'for its slot',
+      () => rateLimit({ levels: [{ name: 'ip', by: ({ ip }) => ip, concurrency: 1 }], store: slots }),
+    ],
+  ] as const satisfies readonly (readonly [string, () => RequestHandler])[])
+    it(`${what} has its status and headers`, async (t) => {
+      const url = await serve(t, (app) => {
+        app.use(guard({ output }), express.json(), middleware())
+        app.post('/', () => {
+          throw new GatewayError('no_candidate')
+        })
+        app.use(errorEnvelope({ logger: recordingLogger() }))
+      })
+      // Twice over one connection, on which the second answer begins where the first one ends.
+      for (const key of ['one', 'two']) {
+        const headers = { 'content-type': 'application/json', 'idempotency-key': key }
+        const answer = await fetch(url, { method: 'POST', headers, body: '{}' })
+        assert.equal(answer.status, 503)
+        assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+        const { error } = (await answer.json()) as { error: { code: string } }
+        assert.equal(error.code, 'no_candidate')
+      }
+    })
 })
 
 describe('an answer that a guard lets pass', () => {
