@@ -182,6 +182,27 @@ describe('guard before route', () => {
     }
   })
 
+  it('charges nothing for a stream that breaks off before its first window has gone out', async (t) => {
+    const { send, entryOf, upstream } = await guarded(t, [guard({ output: refuseSecrets })], (res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (const event of chatEvents(['one ', 'two ']).slice(0, 2)) res.write(event)
+      setTimeout(() => res.destroy(), 20)
+    })
+    const headers = { 'idempotency-key': 'one' }
+    for (const requests of [1, 2]) {
+      const response = await send('/v1/chat/completions', chat('hi', { stream: true }), { headers })
+      assert.equal(response.status, 502)
+      assert.equal(response.headers.get('x-should-retry'), 'true')
+      const { error } = (await response.json()) as { error: { code: string; message: string } }
+      assert.equal(error.code, 'upstream_error')
+      assert.doesNotMatch(error.message, /billed/)
+      const entry = await entryOf(response)
+      assert.deepEqual([entry.status, entry.outcome, entry.billing?.charged], [502, 'failed', null])
+      // The caller may try again with the same key.
+      assert.equal(upstream.requests.length, requests)
+    }
+  })
+
   const STREAMS: readonly [
     path: string,
     body: object,

@@ -95,6 +95,8 @@ export interface StreamPart {
   readonly reader: StreamReader
   /** The number of the caller's next event, in a protocol that numbers them. */
   readonly nextEventNumber: number | undefined
+  /** Whether the head was sent. A filter may hold back the output until then. */
+  readonly hasBegun: boolean
   /** How many things that the line keeps were recorded before the head. */
   readonly keptAtHead: number
   /** Milliseconds from its first byte to its end. */
@@ -427,6 +429,7 @@ function streamPartOf({ relaying, exchange, candidate }: RunningAttempt): Stream
   return {
     reader,
     nextEventNumber: (events ?? reader).nextEventNumber,
+    hasBegun: caller.hasBegun,
     keptAtHead: caller.keptAtHead,
     checkEnd: endCheckOf(relaying, candidate.line.id),
     durationMs: exchange.durationMs - (exchange.firstByteMs ?? 0),

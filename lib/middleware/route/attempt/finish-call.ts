@@ -33,6 +33,8 @@ export async function finishCall(
   const { call, res } = routed
   let end: AnswerEnd = result
   if (end.kind === 'abandoned' && end.refusedHead) throw end.refusedHead.error
+  // A filter has held back all output, so that the caller got nothing, and is not charged.
+  if (end.kind === 'failed' && !end.stream?.hasBegun && !call.left) throw new GatewayError(end.failure.code)
   meter(routed, end, candidate)
   warnBounded(call, candidate)
   if (end.kind === 'served' && isChecked(routed, end)) {
