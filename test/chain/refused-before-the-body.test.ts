@@ -5,6 +5,7 @@ import { loadConfig } from '../../lib/core/config/index.ts'
 import { Budgets, LeasePool } from '../../lib/ledger/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
+import { idempotency } from '../../lib/middleware/idempotency/index.ts'
 import { type RateLimitOptions, rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
 import { route } from '../../lib/middleware/route/index.ts'
@@ -55,16 +56,21 @@ async function startGateway(
     const limit = rateLimit(options.rateLimit)
     const bill = billingGuard({ pool, catalog, budgets })
     const read = readRequest({ catalog, before: [limit, bill] })
-    app.post([PATH, '/v1/messages/count_tokens'], read, limit, bill, route({ catalog, lines }))
+    app.post([PATH, '/v1/messages/count_tokens'], read, idempotency(), limit, bill, route({ catalog, lines }))
     app.use(errorEnvelope())
   })
   t.after(() => chain.close())
   t.after(() => db.destroy())
   const { port } = chain.server.address() as AddressInfo
-  const post = async (extra: Record<string, unknown> = {}, tags = '') => {
+  const post = async (extra: Record<string, unknown> = {}, tags = '', more: Record<string, string> = {}) => {
     const response = await fetch(chain.url + PATH, {
       method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'x-gateway-tags': tags },
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        'content-type': 'application/json',
+        'x-gateway-tags': tags,
+        ...more,
+      },
       body: JSON.stringify(chatBody(extra)),
     })
     return { status: response.status, headers: response.headers, text: await response.text() }
@@ -183,6 +189,21 @@ test('a budget known to be spent does so for the calls that it counts, until it 
   const raised = { ...origin, requestId: 'req_2' }
   await budgetStore.change('b1', (now) => ({ ...now, amount: 200_000_000n }), raised)
   assert.equal((await post(LARGE, 'team=search')).status, 200)
+})
+
+test('a repeated call is told of its key, as with a small body, whatever limits and money are left', async (t) => {
+  const body = { ...LARGE, max_tokens: 1 }
+  const key = { 'idempotency-key': 'once' }
+  const spent = [{ limits: { rpm: 1 } }, { price: { perRequest: '1' }, balance: '1' }]
+  for (const options of spent) {
+    const { post, upstream } = await startGateway(t, options)
+    assert.equal((await post(body, '', key)).status, 200)
+    assert.ok([402, 429].includes((await post(LARGE)).status))
+    const repeated = await post(body, '', key)
+    assert.match(repeated.text, /"code":"idempotency_key_replayed"/)
+    assert.ok([402, 429].includes((await post(body, '', { 'idempotency-key': 'other' })).status))
+    assert.equal(upstream.requests.length, 1)
+  }
 })
 
 test('a request that may be free is read, whatever the balance is', async (t) => {

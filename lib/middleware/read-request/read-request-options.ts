@@ -39,7 +39,8 @@ export interface ReadRequestOptions {
    */
   bodyBudgetBytes?: number | undefined
   /**
-   * Middlewares that come later. They can refuse a call before a body of more than 16 KiB is read. Defaults to none.
+   * Middlewares that come later. They can refuse a call before a body of more than 16 KiB is read, unless it has an
+   * Idempotency-Key: it may repeat a call that was answered. Defaults to none.
    */
   before?: readonly EarlyRefuser[]
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */

@@ -59,7 +59,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const operation = operationOf(req, call)
     if (modelOf) call.model = modelOf(req).slice(0, 200).toWellFormed()
     if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
-    if (before.length > 0 && isLarge(req)) await refuseEarly(req, call, operation)
+    if (before.length > 0 && isAskedEarly(req)) await refuseEarly(req, call, operation)
     let read: RequestBody
     try {
       read = await readBody(req, call, bounds, operation.acceptsForms === true)
@@ -181,9 +181,13 @@ function givenPolicy(header: string | string[]): UnsupportedPolicy {
 /** A body of at most this size is read without asking whether the call will be refused. */
 const MAX_UNASKED_BYTES = 16 * 1024
 
-/** Whether a body is large, or may be. One that has been read by another parser costs nothing more. */
-function isLarge({ headers, body }: Request): boolean {
-  return body === undefined && !(Number(headers['content-length']) <= MAX_UNASKED_BYTES)
+/**
+ * Whether a body that is large, or may be, is still to be read. One with an Idempotency-Key is read in any case: it may
+ * repeat a call that was answered, whatever limits and money are left.
+ */
+function isAskedEarly({ headers, body }: Request): boolean {
+  if (body !== undefined || headers['idempotency-key'] !== undefined) return false
+  return !(Number(headers['content-length']) <= MAX_UNASKED_BYTES)
 }
 
 /** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */
