@@ -33,7 +33,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ],
   ['core/memory', ['core/errors', 'core/json', 'core/call']],
   ['core/store-guard', ['core/call', 'core/options', 'core/timing']],
-  ['core/usage', ['core/catalog', 'core/call']],
+  ['core/usage', ['core/catalog', 'core/call', 'core/fair-queue']],
   ['core/call-store', ['core/call', 'core/catalog', 'core/fair-queue', 'core/options', 'core/usage']],
   ['core/public-address', ['core/timing']],
   ['core/key-directory', ['core/call', 'core/catalog', 'core/config']],

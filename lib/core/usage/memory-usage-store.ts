@@ -1,5 +1,6 @@
 import type { CallLogEntry } from '../call/index.ts'
 import { NO_TAGS } from '../catalog/index.ts'
+import { FairQueue } from '../fair-queue/index.ts'
 import { FineRows } from './fine-rows.ts'
 import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
 import {
@@ -20,15 +21,25 @@ import {
 /** The most rows with users and tags. An account may have this share of those that are free, so that there is room for others. */
 const MAX_FINE = 100_000
 const SHARE = 4
-/** The most sums of minutes. Of more, those of the earliest hours are forgotten. */
+/** The most sums of minutes. Of more, the account that has the most loses those that came first. */
 const MAX_MINUTES = 200_000
 
 /** The calls of an hour that have the same dimensions: by minutes, as long as these are kept, and together later. */
 interface MemoryRow {
   readonly hour: number
   readonly of: UsageDimensions
-  minutes: Map<number, UsageSums> | null
-  sums: UsageSums
+  readonly minutes: Map<number, MemoryMinute>
+  /** The calls of the minutes that are not kept. */
+  readonly sums: UsageSums
+  /** No minute before this one is kept any more. */
+  keptFrom: number
+}
+
+/** The calls of a minute of a row. */
+interface MemoryMinute {
+  readonly row: MemoryRow
+  readonly at: number
+  readonly sums: UsageSums
 }
 
 /** The part of a row that a query reads: all of it, or a minute. */
@@ -46,7 +57,8 @@ export class MemoryUsageStore implements UsageStore {
   readonly #rows = new Map<string, MemoryRow>()
   /** The rows that have minutes, by their hours, in the order in which these came. */
   readonly #recent = new Map<number, MemoryRow[]>()
-  #minutes = 0
+  /** The minutes that are kept, by account: one that makes up users must not take the minutes of others. */
+  readonly #minutes = new FairQueue<MemoryMinute>({ maxItems: MAX_MINUTES })
   /** The last row of each key: most calls are like the one before. */
   readonly #last = new Map<string | null, MemoryRow>()
   readonly #fine = new FineRows()
@@ -122,7 +134,8 @@ export class MemoryUsageStore implements UsageStore {
       this.#fineRows++
       this.#fineRowsOf.set(account, own + 1)
     }
-    const row: MemoryRow = { hour: hourOf(share.at), of, sums: new UsageSums(), minutes: new Map() }
+    const hour = hourOf(share.at)
+    const row: MemoryRow = { hour, of, sums: new UsageSums(), minutes: new Map(), keptFrom: hour }
     this.#rows.set(name, row)
     const recent = this.#recent.get(row.hour)
     if (recent) recent.push(row)
@@ -131,39 +144,51 @@ export class MemoryUsageStore implements UsageStore {
   }
 
   /** Returns the sums that a time of a row counts in. */
-  #sumsAt(row: MemoryRow, at: number): UsageSums {
-    const { minutes } = row
-    if (!minutes) return row.sums
-    const minute = at - (at % MINUTE_MS)
-    const known = minutes.get(minute)
-    if (known) return known
-    const sums = new UsageSums()
-    minutes.set(minute, sums)
-    this.#minutes++
-    this.#forgetMinutes()
-    // Its minutes may be among those that are forgotten.
-    return row.minutes ? sums : row.sums
+  #sumsAt(row: MemoryRow, time: number): UsageSums {
+    const at = time - (time % MINUTE_MS)
+    const known = row.minutes.get(at)
+    if (known) return known.sums
+    if (at < row.keptFrom) return row.sums
+    const minute = { row, at, sums: new UsageSums() }
+    row.minutes.set(at, minute)
+    for (const surplus of this.#minutes.add(queueOf(row), minute)) forget(surplus)
+    this.#forgetOld()
+    // It may be one of those that are forgotten.
+    return row.minutes.has(at) ? minute.sums : row.sums
   }
 
-  #forgetMinutes(): void {
+  #forgetOld(): void {
     const before = hourOf(Date.now() - MINUTES_KEPT_MS)
     for (const [hour, rows] of this.#recent) {
-      if (hour >= before && (this.#minutes <= MAX_MINUTES || this.#recent.size === 1)) return
+      if (hour >= before) return
       this.#recent.delete(hour)
       for (const row of rows) {
-        this.#minutes -= row.minutes?.size ?? 0
-        row.sums = sumsOf(row)
-        row.minutes = null
+        row.keptFrom = hour + HOUR_MS
+        for (const minute of row.minutes.values()) {
+          this.#minutes.delete(queueOf(row), minute)
+          forget(minute)
+        }
       }
     }
   }
 }
 
+/** Counts a minute together with the others of its row that are not kept. */
+function forget({ row, at, sums }: MemoryMinute): void {
+  row.minutes.delete(at)
+  row.sums.merge(sums)
+  row.keptFrom = Math.max(row.keptFrom, at + MINUTE_MS)
+}
+
+function queueOf({ of }: MemoryRow): string {
+  return of.account ?? ''
+}
+
 /** Returns the sums of the whole hour of a row. */
 function sumsOf({ minutes, sums }: MemoryRow): UsageSums {
-  if (!minutes) return sums
   const whole = new UsageSums()
-  for (const minute of minutes.values()) whole.merge(minute)
+  whole.merge(sums)
+  for (const minute of minutes.values()) whole.merge(minute.sums)
   return whole
 }
 
@@ -188,7 +213,7 @@ function* piecesOf(row: MemoryRow, query: UsageQuery): Iterable<UsagePiece> {
   // The future is empty: the present hour is read as if it were over.
   const isWhole = hour >= from && (hour + HOUR_MS <= to || to > Date.now())
   if (isWhole && !groupBy.includes('minute')) yield { of, at: hour, sums: sumsOf(row) }
-  else for (const [at, minute] of minutes ?? []) if (at >= from && at < to) yield { of, at, sums: minute }
+  else for (const { at, sums } of minutes.values()) if (at >= from && at < to) yield { of, at, sums }
 }
 
 function isAsked({ of }: MemoryRow, query: UsageQuery): boolean {

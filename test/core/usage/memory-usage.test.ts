@@ -173,6 +173,38 @@ describe('usage in memory, read', () => {
       assert.deepEqual(await read(store, ['user'], { account, from: AT - HOUR, to: AT }), [['', 2000]])
   })
 
+  it('has the minutes of an account, however many users another one makes up', async () => {
+    const store = new MemoryUsageStore()
+    const hour = Math.floor(Date.now() / HOUR) * HOUR - 3 * HOUR
+    const ofB = { account: 'b', user: 'bob' }
+    for (let minute = 0; minute < 60; minute++) add(store, hour + minute * 60_000, ofB)
+    for (let minute = 0; minute < 120; minute++)
+      for (let i = 0; i < 2000; i++)
+        add(store, hour + minute * 60_000, { account: 'a', user: `u${i}`, model: `m${minute < 60}` })
+    assert.equal((await read(store, ['minute'], { account: 'b' })).length, 60)
+    const part = { from: hour + 10 * 60_000, to: hour + 40 * 60_000, account: 'b' }
+    assert.deepEqual(await read(store, ['user'], part), [['bob', 30]])
+    // Of the account that has too many, the sums of hours stay.
+    assert.deepEqual(await read(store, ['hour'], { account: 'a' }), [
+      [hour, 120_000],
+      [hour + HOUR, 120_000],
+    ])
+  })
+
+  it('has no minute of which a part is forgotten, and none below zero', async () => {
+    const store = new MemoryUsageStore()
+    const hour = Math.floor(Date.now() / HOUR) * HOUR - 3 * HOUR
+    const first = { ...NOT_KNOWN, user: 'first' }
+    for (let i = 0; i < 2; i++) store.add({ account: 'a', key: 'k', amount: 1n, at: hour, usage: first })
+    for (let minute = 0; minute < 120; minute++)
+      for (let i = 0; i < 1900; i++)
+        add(store, hour + minute * 60_000, { user: `u${i}`, model: `m${minute < 60}` })
+    // One of the two is undone, long after its minute was forgotten.
+    store.add({ account: 'a', key: 'k', amount: 1n, at: hour, usage: first }, -1)
+    assert.deepEqual(await read(store, ['minute'], { user: 'first' }), [])
+    assert.deepEqual(await read(store, ['hour'], { user: 'first' }), [[hour, 1]])
+  })
+
   it('counts a call without a charge by its entry, and a look-up not at all', async () => {
     const store = new MemoryUsageStore()
     const entry = {
