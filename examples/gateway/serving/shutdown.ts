@@ -128,16 +128,18 @@ const STOPS =
 
 /** Knows the open calls, so that a shutdown can wait for those that outlive their connection, and end the others. */
 export class OpenCalls {
-  readonly #open = new Set<Call>()
+  /** Since when each is open, by the monotonic clock. */
+  readonly #open = new Map<Call, number>()
   #whenNone: (() => void) | undefined
   readonly #onEnd: (call: Call) => void
 
-  /** @param onEnd runs at the end of each call, behind all that it gives back. */
-  constructor(onEnd: (call: Call) => void) {
+  /** @param onEnd runs at the end of each call, which took `ms`, behind all that it gives back. */
+  constructor(onEnd: (call: Call, ms: number) => void) {
     this.#onEnd = (call) => {
+      const ms = performance.now() - Number(this.#open.get(call))
       this.#open.delete(call)
       try {
-        onEnd(call)
+        onEnd(call, ms)
       } finally {
         if (this.#open.size === 0) this.#whenNone?.()
       }
@@ -145,13 +147,13 @@ export class OpenCalls {
   }
 
   readonly add = (call: Call): void => {
-    this.#open.add(call)
+    this.#open.set(call, performance.now())
     call.onEnd('open calls', this.#onEnd)
   }
 
   /** Ends all calls because the gateway stops. WebSockets are left to their `UpgradeHandler`. */
   readonly abort = (): void => {
-    for (const call of this.#open) call.abort(new GatewayError('internal_error', { message: STOPS }))
+    for (const call of this.#open.keys()) call.abort(new GatewayError('internal_error', { message: STOPS }))
   }
 
   /** Resolves when all calls have ended, or after `withinMs`. */

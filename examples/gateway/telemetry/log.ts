@@ -69,9 +69,9 @@ const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 /** A longer path is cut. */
 const MAX_PATH_CHARS = 500
 
-/** Returns a function that logs one line at the end of a call, without secrets and prompts; none for a probe. */
-export function accessLog(logger: Logger): (call: Call) => void {
-  return (call) => {
+/** Returns a function that logs one line at the end of a call that took `ms`, without secrets and prompts; none for a probe. */
+export function accessLog(logger: Logger): (call: Call, ms: number) => void {
+  return (call, ms) => {
     const { outcome, principal, routing } = call
     if (PROBES.has(call.path) && (call.method === 'GET' || call.method === 'HEAD')) return
     const fields = {
@@ -82,7 +82,7 @@ export function accessLog(logger: Logger): (call: Call) => void {
       status: outcome?.status,
       code: outcome?.errorCode ?? undefined,
       outcome: outcome?.finish,
-      ms: Date.now() - call.startedAt,
+      ms: Math.round(ms),
       account: principal?.accountId,
       key: principal?.keyId,
       model: call.model ?? undefined,

@@ -83,7 +83,7 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
     const { fields } = held.find(({ message }) => message === AWAY) ?? (held[0] as Line)
     const { err = fault, reason, address } = fields
     for (let again: unknown = err; again !== undefined; again = await settled()) {
-      const since = Date.now()
+      const since = performance.now()
       const about = { ...(reason !== undefined && { reason }), ...(address !== undefined && { address }) }
       logger.error({ err: again, ...about, store: server, effect }, AWAY)
       isAway = true
@@ -91,7 +91,7 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
       await recovery(codeOf(again))
       isAway = false
       if (isClosed()) return
-      logger.warn({ store: server, forMs: Date.now() - since }, BACK)
+      logger.warn({ store: server, forMs: Math.round(performance.now() - since) }, BACK)
     }
   }
 

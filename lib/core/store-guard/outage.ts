@@ -7,7 +7,7 @@ export interface OutageOptions {
   /** The effect on callers while the store is away. Defaults to nothing. */
   readonly effect?: string | undefined
   readonly logger: Logger
-  /** Returns the time in milliseconds. Defaults to `Date.now`. */
+  /** Returns the time in milliseconds. Defaults to the monotonic clock: the wall clock may be set during an outage. */
   readonly now?: () => number
 }
 
@@ -25,7 +25,7 @@ export class Outage {
 
   constructor(options: OutageOptions) {
     this.#options = options
-    this.#now = options.now ?? Date.now
+    this.#now = options.now ?? (() => performance.now())
   }
 
   /** Whether the store is away. */

@@ -177,6 +177,15 @@ describe('a store', () => {
     assert.equal(guard.outages, 2)
   })
 
+  it('was away for as long as that took, although the wall clock was set meanwhile', async (t) => {
+    const { guard, advance, logger } = guarded(t)
+    await assert.rejects(guard.run(fails))
+    await advance(700)
+    t.mock.timers.setTime(10_000)
+    await guard.run(answers)
+    assert.deepEqual(logger.lines.at(-1)?.fields, { store: 'store', forMs: 700 })
+  })
+
   it('is not away because an operation throws before it asks, where that is asked again', async (t) => {
     const { guard } = guarded(t)
     const throws = () => {

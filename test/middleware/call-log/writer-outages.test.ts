@@ -83,6 +83,8 @@ describe('a store of the call log that fails', () => {
   })
 
   it('is told of once in each outage, with its error and how many wait', async (t) => {
+    // The monotonic clock goes with the timers.
+    t.mock.method(performance, 'now', () => Date.now())
     const writer = writerOf()
     for (const _outage of [1, 2]) {
       logger.lines.length = 0
