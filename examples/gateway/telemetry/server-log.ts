@@ -42,6 +42,8 @@ interface Line {
   readonly message: string
 }
 
+const NOTHING: Pick<Line, 'fields'> = { fields: {} }
+
 /**
  * Returns the log for all users of a server, such as the database or Redis. An outage of the server is one line when it goes
  * away and one when it is back, and one more if its certificate or login is refused when it is reached again. When a user
@@ -80,15 +82,16 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
 
   /** Resolves when the server is back for good. */
   async function outage(fault: unknown): Promise<void> {
-    const { fields } = held.find(({ message }) => message === AWAY) ?? (held[0] as Line)
-    const { err = fault, reason, address } = fields
-    for (let again: unknown = err; again !== undefined; again = await settled()) {
+    for (let again: unknown = fault; again !== undefined; again = await settled()) {
       const since = performance.now()
+      // What a user reports says more than the answer to the question, which may be that the user takes the server for away.
+      const { fields } = held.find(({ message }) => message === AWAY) ?? held[0] ?? NOTHING
+      const { err = again, reason, address } = fields
       const about = { ...(reason !== undefined && { reason }), ...(address !== undefined && { address }) }
-      logger.error({ err: again, ...about, store: server, effect }, AWAY)
+      logger.error({ err, ...about, store: server, effect }, AWAY)
       isAway = true
       for (const line of held.splice(0)) join(line)
-      await recovery(codeOf(again))
+      await recovery(codeOf(err))
       isAway = false
       if (isClosed()) return
       logger.warn({ store: server, forMs: Math.round(performance.now() - since) }, BACK)
