@@ -176,10 +176,11 @@ const judged = z
     reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),
     provider: providerConstraintSchema.nullish(),
   })
-  .refine(({ input, previous_response_id: previous }) => (input ?? previous) != null, {
-    path: ['input'],
-    error: 'is needed, or "previous_response_id"',
-  })
+  .refine(
+    ({ input, previous_response_id: previous, conversation, prompt }) =>
+      (input ?? previous ?? conversation ?? prompt) != null,
+    { path: ['input'], error: 'is needed, or "previous_response_id", "conversation" or "prompt"' },
+  )
 
 export const responsesSchema = checkedWith(judged, passedOn)
 

@@ -35,9 +35,15 @@ describe('a request for a response', () => {
     })
   }
 
-  it('may go on from an earlier response with no input of its own', () => {
-    assert.equal(bodyFault(responses.schema, { model: 'chat', previous_response_id: 'resp_1' }), undefined)
-  })
+  for (const body of [
+    { previous_response_id: 'resp_1' },
+    { conversation: 'conv_1' },
+    { conversation: { id: 'conv_1' } },
+    { prompt: { id: 'pmpt_1' } },
+  ])
+    it(`may have no input beside ${JSON.stringify(body)}`, () => {
+      assert.equal(bodyFault(responses.schema, { model: 'chat', ...body }), undefined)
+    })
 
   for (const [member, body] of [['background', { background: true }]] as const) {
     it(`${JSON.stringify(body)} is refused by name`, () => {
