@@ -276,6 +276,7 @@ const KINDS = [
 const HARMLESS: ReadonlySet<string> = new Set([
   'approval_request',
   'call',
+  'caller',
   'client',
   'client_request',
   'connector',

@@ -276,6 +276,7 @@ const KINDS = [
 const HARMLESS = [
   'approval_request',
   'call',
+  'caller',
   'client',
   'client_request',
   'connector',
