@@ -23,6 +23,16 @@ const ENDPOINTS = [
   ['/v1/chat/completions', 'openai', chatBody(), CHATS],
 ] as const
 
+/** What a browser that the caller runs reports after a call of its tool. */
+const BROWSER_STATE = {
+  type: 'browser_state',
+  tabs: [{ tab_id: 'tab-1', title: 'Orders', url: 'https://shop.example/', active: true }],
+  state_changes: [
+    { type: 'tab_opened', tab_id: 'tab-1' },
+    { type: 'download_started', download_id: 'download-1', url: 'https://shop.example/orders.csv' },
+  ],
+}
+
 describe('a reference in the body of a JSON endpoint', () => {
   for (const [path, protocol, base, rows] of ENDPOINTS) {
     it(`${path}: goes to the line that keeps it, and nowhere if it is not the account's`, async (t) => {
@@ -107,7 +117,10 @@ describe('a reference in the body of a JSON endpoint', () => {
               role: 'assistant',
               content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: { order_id: '1' } }],
             },
-            { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] },
+            {
+              role: 'user',
+              content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [BROWSER_STATE] }],
+            },
           ],
           container: null,
         },
@@ -133,6 +146,9 @@ describe('a reference in the body of a JSON endpoint', () => {
         }),
       )
       assert.equal(served.status, 200, served.text)
+      const [received] = one.requests
+      const sent: Body = conversation
+      for (const member of ['input', 'messages']) assert.deepEqual(received?.json[member], sent[member])
     })
   }
 

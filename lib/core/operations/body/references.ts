@@ -159,6 +159,8 @@ export function isData(name: string, member: unknown, { name: ownName, type }: J
   if (name === 'parameters' || name === 'schema') return typeof ownName === 'string' || type === 'json_schema'
   if (name === 'citations') return Array.isArray(member)
   if (name === 'input') return typeof type === 'string' && type.endsWith('tool_use')
+  // The tabs and downloads of a browser that the caller runs.
+  if (name === 'tabs' || name === 'state_changes') return type === 'browser_state'
   // The bytes of a file that came in a form.
   return ArrayBuffer.isView(member)
 }

@@ -153,6 +153,8 @@ describe('a name that the caller defines names nothing', () => {
     ['the input of a tool of the upstream', { type: 'server_tool_use', input: FILE }, []],
     ['any other input', { type: 'tool_use_result', input: FILE }, found('input.file_id')],
     ['an input without a type', { input: FILE }, found('input.file_id')],
+    ['the state of a browser', { type: 'browser_state', tabs: [FILE], state_changes: [FILE] }, []],
+    ['any other tabs', { tabs: [FILE] }, found('tabs[0].file_id')],
   ])
 })
 
