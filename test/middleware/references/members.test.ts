@@ -104,6 +104,8 @@ describe('a reference in the body of a JSON endpoint', () => {
               arguments: '{"order_id":"1"}',
             },
             { type: 'function_call_output', call_id: 'call_1', output: 'ok' },
+            { type: 'tool_search_call', id: 'tsc_1', call_id: 'call_2', execution: 'client', arguments: {} },
+            { type: 'tool_search_output', call_id: 'call_2', execution: 'client', tools: [] },
             { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
           ],
           safety_identifier: 's',

@@ -61,6 +61,7 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
   'local_shell_call',
   'mcp_call',
   'shell_call',
+  'tool_search_call',
 ])
 
 /** How the ids of web searches in translated answers begin, which no upstream keeps. */

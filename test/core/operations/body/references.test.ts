@@ -169,7 +169,16 @@ describe('the resource that an item of a list names by its id', () => {
   })
 
   it('is nothing where the item is a whole call', () => {
-    const kinds = ['apply_patch', 'computer', 'custom_tool', 'function', 'local_shell', 'mcp', 'shell']
+    const kinds = [
+      'apply_patch',
+      'computer',
+      'custom_tool',
+      'function',
+      'local_shell',
+      'mcp',
+      'shell',
+      'tool_search',
+    ]
     for (const kind of kinds) assert.deepEqual(item({ type: `${kind}_call`, id: 'a' }), [], kind)
     for (const type of ['message', 'function_call_output', 'call'])
       assert.deepEqual(item({ type, id: 'a' }), [], type)
