@@ -23,6 +23,9 @@ const ENDPOINTS = [
   ['/v1/chat/completions', 'openai', chatBody(), CHATS],
 ] as const
 
+/** A skill that OpenAI offers to all. */
+const CURATED_SKILL = { type: 'skill_reference', skill_id: 'openai-spreadsheets', version: 'latest' }
+
 /** What a browser that the caller runs reports after a call of its tool. */
 const BROWSER_STATE = {
   type: 'browser_state',
@@ -87,7 +90,10 @@ describe('a reference in the body of a JSON endpoint', () => {
         properties: { order_id: { type: 'string' }, file_id: { type: 'string' } },
       }
       const tools = {
-        '/v1/responses': [{ type: 'function', name: 'f', parameters: schema }],
+        '/v1/responses': [
+          { type: 'function', name: 'f', parameters: schema },
+          { type: 'shell', environment: { type: 'container_auto', skills: [CURATED_SKILL] } },
+        ],
         '/v1/messages': [{ name: 'f', input_schema: schema, input_examples: [{ order_id: '1' }] }],
         '/v1/chat/completions': [{ type: 'function', function: { name: 'f', parameters: schema } }],
       }[path]
@@ -149,8 +155,9 @@ describe('a reference in the body of a JSON endpoint', () => {
       )
       assert.equal(served.status, 200, served.text)
       const [received] = one.requests
-      const sent: Body = conversation
-      for (const member of ['input', 'messages']) assert.deepEqual(received?.json[member], sent[member])
+      const sent: Body = { ...conversation, tools }
+      for (const member of ['input', 'messages', 'tools'])
+        assert.deepEqual(received?.json[member], sent[member])
     })
   }
 

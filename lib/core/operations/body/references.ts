@@ -189,6 +189,12 @@ function isBareItem({ id, type, role, content }: JsonObject): boolean {
   return (role ?? undefined) === undefined || (content ?? undefined) === undefined
 }
 
+/** Whether a skill is one that the provider offers to all, such as `openai-spreadsheets`; the ids of others begin with `skill`. */
+function isProvidersSkill({ type }: JsonObject, id: unknown): boolean {
+  if (type === 'skill_reference') return typeof id === 'string' && id.startsWith('openai-')
+  return type === 'anthropic'
+}
+
 /** The resources that a body names. */
 class BodyReferences {
   readonly list: Reference[] = []
@@ -200,7 +206,7 @@ class BodyReferences {
 
   /** Adds what a member names. */
   read(owner: object, name: string, member: unknown): this {
-    if (name === 'skill_id' && (owner as JsonObject).type === 'anthropic') return this
+    if (name === 'skill_id' && isProvidersSkill(owner as JsonObject, member)) return this
     const kind = kindOfMember(name)
     if (Array.isArray(member)) return this.#readList(owner, name, member, kind)
     if (!isJsonObject(member)) return kind === undefined ? this : this.add(owner, name, kind, member)

@@ -76,6 +76,17 @@ describe('a resource that a member of a body names', () => {
       [['source', 'a', 'source']],
     ],
     ['a skill', { skill: { type: 'custom', skill_id: 'a' } }, [['skill', 'a', 'skill.skill_id']]],
+    ['a skill of OpenAI', { skills: [{ type: 'skill_reference', skill_id: 'openai-spreadsheets' }] }, []],
+    [
+      'a skill of a caller at OpenAI',
+      { skills: [{ type: 'skill_reference', skill_id: 'skill_openai-a' }] },
+      [['skill', 'skill_openai-a', 'skills[0].skill_id']],
+    ],
+    [
+      'a skill of another type',
+      { skill: { type: 'custom', skill_id: 'openai-a' } },
+      [['skill', 'openai-a', 'skill.skill_id']],
+    ],
     [
       'a skill of Anthropic',
       { skill: { type: 'anthropic', skill_id: 'a', ...FILE } },
