@@ -315,6 +315,27 @@ describe('guard before route', () => {
     assert.equal((await send('/v1/chat/completions', chat('hi'), { headers })).status, 409)
   })
 
+  for (const [what, body, script] of [
+    ['an answer', chat('hi'), (res) => chatAnswer(res, 'here is the secret')],
+    ['a stream', chat('hi', { stream: true }), events(chatEvents(['the ', 'secret']))],
+  ] as const satisfies readonly (readonly [string, object, UpstreamScript])[])
+    it(`keeps the refusal of ${what} that is charged for a repetition`, async (t) => {
+      const { send, entryOf, upstream } = await guarded(t, [guard({ output: refuseSecrets })], script)
+      const headers = { 'idempotency-key': 'once' }
+      const refused = await send('/v1/chat/completions', body, { headers })
+      assert.equal(refused.status, 400)
+      const text = await refused.text()
+      const original = await entryOf(refused)
+      assert.equal(original.response_body, text)
+      assert.ok(Number(original.billing?.charged) > 1)
+      const repeated = await send('/v1/chat/completions', body, { headers })
+      assert.equal(repeated.status, 409)
+      assert.equal(repeated.headers.get('x-original-request-id'), original.id)
+      await repeated.arrayBuffer()
+      assert.equal((await entryOf(repeated)).billing?.charged ?? null, null)
+      assert.equal(upstream.requests.length, 1)
+    })
+
   it('releases and charges a call whose caller leaves while its answer is checked', async (t) => {
     const checking = Promise.withResolvers<void>()
     const ids: string[] = []

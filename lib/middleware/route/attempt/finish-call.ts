@@ -43,7 +43,10 @@ export async function finishCall(
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       // The output is charged, although its caller must not have it.
-      await call.settle({ outcome: refusedOutcome(error, res.headersSent), unsent: null })
+      await call.settle({
+        outcome: refusedOutcome(error, res.headersSent),
+        unsent: envelopeOf(routed, error),
+      })
       throw error
     }
   }
@@ -51,7 +54,7 @@ export async function finishCall(
     const made = (end.stream?.reader ?? end.reading)?.kept ?? []
     if (made.length > 0) await keepAnswer(call, end, candidate, made)
   }
-  const unsent = end.kind === 'served' ? end.unsent : null
+  const unsent = unsentOf(routed, end)
   try {
     await call.settle({ outcome: outcomeOf(end, call.left, res.headersSent), unsent })
   } catch (error) {
@@ -90,6 +93,18 @@ function refusedOutcome({ status, code }: GatewayError, isBegun: boolean): CallO
   return isBegun
     ? { status: 200, errorCode: code, finish: 'interrupted' }
     : { status, errorCode: code, finish: 'failed' }
+}
+
+/** Returns the bytes that its caller gets after settling; null if there are none. */
+function unsentOf(routed: RoutedCall, end: AnswerEnd): AnswerBytes | null {
+  if (end.kind === 'served') return end.unsent
+  return end.kind === 'abandoned' && end.endedBy ? envelopeOf(routed, end.endedBy) : null
+}
+
+/** Returns the error that is answered in place of an output that is charged; null if it can no longer be. */
+function envelopeOf({ call, res }: RoutedCall, error: GatewayError): AnswerBytes | null {
+  if (res.headersSent || call.left) return null
+  return JSON.stringify(call.protocol.errorBody(call.stamp(error), call.id))
 }
 
 /** Records the usage of the call and the speed of the line. */
