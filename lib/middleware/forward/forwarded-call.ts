@@ -211,10 +211,13 @@ export class ForwardedCall {
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left) exchange.complete()
-    if (exchange.end) return
+    // A head that is charged goes out although the line has broken off meanwhile, as if it did so a moment later.
+    const isCut = exchange.hasFailed && this.#call.servedBy !== null
+    if (exchange.end && !isCut) return
     this.#writeHead(status, response, mode === 'whole', body)
     const read = searched ?? event?.bytes
     if (read && read.length > 0) this.#res.write(read)
+    if (isCut) return
     // It was paused behind what was read.
     if (event ?? begin) response.resume()
     if (mode === 'bare' || body || response.readableEnded) exchange.complete()

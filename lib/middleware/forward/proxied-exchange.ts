@@ -84,6 +84,11 @@ export class ProxiedExchange extends Exchange {
     return this.#body.writableEnded
   }
 
+  /** Whether the line has failed, or has not answered in time. */
+  get hasFailed(): boolean {
+    return this.end?.kind === 'failed'
+  }
+
   /** Resolves when the exchange has ended. Never rejects. */
   get ended(): Promise<AttemptEnd> {
     return this.#ended.promise

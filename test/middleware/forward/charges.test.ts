@@ -34,6 +34,33 @@ describe('the charge of a pass-through', () => {
     assert.deepEqual(billing?.items, [{ unit: 'request', quantity: 1, price: '0.01' }])
   })
 
+  it('stands if the line breaks off before it is durable: its head goes out, and the answer is cut off', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-type': 'audio/wav', 'content-length': 100 })
+      res.write('the first half')
+    })
+    const ledger = new LateLedger(ACCOUNTS)
+    const gateway = await forwardGateway(t, { lines: [upstream.url], ledger })
+    const client = rawClient(
+      gateway.port,
+      `GET /v1/files/f1/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
+    )
+    await until(() => ledger.held === 1)
+    for (const socket of upstream.connections) socket.destroy()
+    await until(() => upstream.connections.size === 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    ledger.open()
+    const received = await client.end()
+    assert.match(received, /^HTTP\/1\.1 200 OK\r\n/)
+    assert.doesNotMatch(received, /upstream_error/)
+    const { status, outcome, error_code, billing } = await gateway.entry(
+      /x-request-id: (\S+)/i.exec(received)?.[1] ?? '',
+    )
+    assert.deepEqual([status, outcome, error_code], [200, 'interrupted', 'upstream_error'])
+    assert.equal(billing?.charged, '0.01')
+    assert.equal((await gateway.books()).spent, '0.01')
+  })
+
   it('that cannot be confirmed in time is an error instead of the answer, and is undone', async (t) => {
     const upstream = await byteUpstream(t, (_req, res) => void res.end('the file'))
     const ledger = new LateLedger(ACCOUNTS)
