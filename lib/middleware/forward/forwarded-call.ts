@@ -248,7 +248,8 @@ export class ForwardedCall {
     const upgrade = this.#upgrade as Upgrade
     this.#commit(exchange, context)
     await this.#settle(exchange, { status: 101, errorCode: null, finish: 'completed' }, true)
-    if (this.#call.left || exchange.end) return
+    // A line that has broken off meanwhile has switched, and its caller learns of both.
+    if (this.#call.left || (exchange.end && !exchange.hasFailed)) return
     const { id, protocol } = this.#call
     const handshake = handshakeText(response.headers, {
       // The headers that the chain has set on the response, such as the limits.

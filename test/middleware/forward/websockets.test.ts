@@ -169,6 +169,27 @@ describe('the end of a WebSocket', () => {
     assert.equal(gateway.openCalls.size, 0)
   })
 
+  it('comes to the caller when the line breaks before its charge is durable', async (t) => {
+    const upstream = await webSocketUpstream(t)
+    const ledger = new LateLedger({ accounts: [{ id: 'acme', balance: '10' }], keys: [{ id: 'key_acme' }] })
+    const gateway = await realtime(t, upstream.url, { ledger })
+    const socket = connect(gateway)
+    const answered = once(socket, 'upgrade')
+    const closed = once(socket, 'close')
+    await until(() => ledger.held === 1)
+    for (const connection of upstream.connections) connection.resetAndDestroy()
+    await until(() => upstream.connections.size === 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    ledger.open()
+    const [response] = await answered
+    assert.equal((await closed)[0], 1006)
+    const { status, outcome, error_code, billing } = await gateway.entry(response.headers['x-request-id'])
+    assert.deepEqual([status, outcome, error_code], [101, 'interrupted', 'upstream_error'])
+    assert.equal(billing?.charged, '0.02')
+    assert.equal(gateway.openCalls.size, 0)
+    assert.deepEqual(await gateway.books(), { spent: '0.02', charges: 1 })
+  })
+
   it('is not kept by a caller that never says goodbye itself', async (t) => {
     const upstream = await webSocketUpstream(t, (session) => session.terminate())
     const gateway = await realtime(t, upstream.url)
