@@ -120,10 +120,22 @@ function endBroken(res: Response, call: OpenCall, error: GatewayError): void {
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
   if (isEventStream)
     unfiltered(res, () => res.write(call.protocol.streamError(error, call.id, call.nextEventNumber)))
+  const close = isEventStream || !endsWithConnection(res) ? cutOff : reset
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
-  if (res.socket) cutOff(res.socket)
+  if (res.socket) close(res.socket)
   // Pipelined: another answer of the connection goes out first.
-  else res.once('socket', (socket: Socket) => process.nextTick(cutOff, socket))
+  else res.once('socket', (socket: Socket) => process.nextTick(close, socket))
+}
+
+/** Whether the end of the connection is the regular end of an answer, as in HTTP/1.0. */
+function endsWithConnection(res: Response): boolean {
+  return res.req.httpVersion === '1.0' && !res.hasHeader('content-length')
+}
+
+/** Closes the connection with an error. TLS has none: a connection that ends without its last message is taken for broken. */
+function reset(socket: Socket): void {
+  if ('encrypted' in socket) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /** Closes the connection after the bytes already written. */

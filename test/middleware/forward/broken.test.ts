@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createConnection } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UpstreamResources } from '../../../lib/middleware/references/index.ts'
@@ -37,6 +38,19 @@ describe('an upstream that dies in the middle of its answer', () => {
       assert.equal(billing?.charged, '0.01', 'its head was a success')
     })
   }
+
+  it('leaves a connection that is reset, if its end would be that of the answer', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/plain' })
+      res.write('first half', () => res.destroy())
+    })
+    const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const caller = createConnection(gateway.port, '127.0.0.1')
+    caller.resume().write(get('/v1/files/f1/content').replace('HTTP/1.1', 'HTTP/1.0'))
+    const [error] = await once(caller, 'error')
+    assert.equal(error.code, 'ECONNRESET')
+    await until(() => gateway.openCalls.size === 0)
+  })
 
   it('leaves an error where it dies in the middle of an upload', async (t) => {
     const upstream = await byteUpstream(t, (req) => void req.once('data', () => req.socket.destroy()))
