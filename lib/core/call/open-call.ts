@@ -136,6 +136,8 @@ export class OpenCall implements Call {
   readonly #target: CallTarget
   /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
+  /** The response to an upgrade that is not accepted; undefined for any other call. */
+  readonly #unswitched: ServerResponse | undefined
   readonly #failListeners: (() => void)[] = []
   #leaveListeners: (() => void)[] = []
   readonly #endListeners: { readonly name: string; readonly run: EndListener }[] = []
@@ -147,7 +149,12 @@ export class OpenCall implements Call {
   #failed = false
   #closed = false
 
-  constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
+  constructor(
+    req: IncomingMessage,
+    target: CallTarget,
+    options: CallOptions = {},
+    unswitched?: ServerResponse,
+  ) {
     this.#target = target
     this.startedAt = Date.now()
     this.id = newRequestId(this.startedAt)
@@ -160,9 +167,10 @@ export class OpenCall implements Call {
     this.logger = options.logger ?? consoleLogger
     this.clientIp = clientIpOf(req, this.logger)
     this.#response = 'setHeader' in target ? target : undefined
-    if (this.#response?.headersSent === false) {
-      const { requestIdHeaders: names } = this.protocol
-      for (const name of names) this.#response.setHeader(name, this.id)
+    this.#unswitched = unswitched
+    const plain = this.#response ?? unswitched
+    if (plain?.headersSent === false) {
+      for (const name of this.protocol.requestIdHeaders) plain.setHeader(name, this.id)
     }
     if (target.destroyed) queueMicrotask(() => this.#close())
     else target.on('close', () => this.#close())
@@ -336,7 +344,8 @@ export class OpenCall implements Call {
   /** @param whole whether the whole answer was handed over. */
   #noteOutcome(whole: boolean): void {
     if (this.outcome) return
-    const status = this.#response?.statusCode ?? 101
+    const plain = this.#response ?? (this.#unswitched?.headersSent ? this.#unswitched : undefined)
+    const status = plain?.statusCode ?? 101
     if (this.refusal !== null && this.#response !== undefined && whole)
       warnOfUnusedEnvelope(this.#response, this.path, this.id, this.logger)
     this.outcome = whole
@@ -374,7 +383,9 @@ type CallCarrier = IncomingMessage & { [CALL]?: OpenCall; [UPGRADE]?: Upgrade; r
  */
 export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): OpenCall {
   const carrier = req as CallCarrier
-  carrier[CALL] ??= new OpenCall(req, carrier[UPGRADE]?.socket ?? target, options)
+  const socket = carrier[UPGRADE]?.socket
+  const unswitched = socket && 'setHeader' in target ? target : undefined
+  carrier[CALL] ??= new OpenCall(req, socket ?? target, options, unswitched)
   return carrier[CALL]
 }
 

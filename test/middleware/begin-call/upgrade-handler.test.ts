@@ -87,7 +87,7 @@ describe('upgradeHandler', () => {
 
   it('answers with what an ordinary handler answers, however much it is', async (t) => {
     const text = 'x'.repeat(5_000_000)
-    const { port, upgrades } = await serve(t, (app) => {
+    const { port, upgrades, calls } = await serve(t, (app) => {
       app.get('/page', (_req, res) => {
         res.write(text)
         res.once('drain', () => res.end('the end'))
@@ -96,7 +96,9 @@ describe('upgradeHandler', () => {
     const received = await rawClient(port, asking('/page')).end()
     assert.match(received, /^HTTP\/1\.1 200 OK/)
     assert.match(received, /the end/)
-    await until(() => upgrades.size === 0)
+    assert.equal(/x-request-id: (\S+)/i.exec(received)?.[1], calls[0]?.id)
+    await until(() => upgrades.size === 0 && calls[0]?.ended === true)
+    assert.deepEqual(calls[0]?.outcome, { status: 200, errorCode: null, finish: 'completed' })
   })
 
   it('ends the call of a caller that goes away, and lives on', async (t) => {
