@@ -33,7 +33,7 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
         return undefined
       case 'release': {
         // After a pause of this process, the request and the release of a slot arrive together.
-        await admissions.get(ask.id)
+        await admissions.get(ask.id)?.catch(() => {})
         const demand = withSlots.get(ask.id)
         if (demand) await store.release(demand)
         withSlots.delete(ask.id)
@@ -47,12 +47,16 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
 
   async function admit(demand: Demand): Promise<Verdict> {
     if (demand.slots.length === 0) return store.admit(demand)
-    const admission = store.admit(demand)
+    const admission = store.admit(demand).then((verdict) => {
+      if (!verdict.refusedBy) track(demand)
+      return verdict
+    })
     admissions.set(demand.id, admission)
-    const verdict = await admission
-    admissions.delete(demand.id)
-    if (!verdict.refusedBy) track(demand)
-    return verdict
+    try {
+      return await admission
+    } finally {
+      admissions.delete(demand.id)
+    }
   }
 
   function track(demand: Demand): void {

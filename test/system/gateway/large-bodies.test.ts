@@ -33,6 +33,8 @@ const IDLE_MS = 1500
 
 const PIECE_BYTES = 256 * 1024
 const CONTENT = randomBytes(200 * MB)
+// A body of any type that begins as JSON is read as JSON.
+CONTENT[0] = 0xff
 
 /** The ways to the bytes of a line. */
 const KINDS = ['a video', 'a video of a task-style line', 'a file', 'speech'] as const
