@@ -84,7 +84,7 @@ export function serverLog({ server, effect, ask, isClosed, logger }: ServerLogOp
   async function outage(fault: unknown): Promise<void> {
     for (let again: unknown = fault; again !== undefined; again = await settled()) {
       const since = performance.now()
-      // What a user reports says more than the answer to the question, which may be that the user takes the server for away.
+      // The report of a user is more exact than the answer to the question, which may only be that the server counts as away.
       const { fields } = held.find(({ message }) => message === AWAY) ?? held[0] ?? NOTHING
       const { err = again, reason, address } = fields
       const about = { ...(reason !== undefined && { reason }), ...(address !== undefined && { address }) }
