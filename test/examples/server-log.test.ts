@@ -14,7 +14,7 @@ it('each outage of a server that goes away again has its own reason in the log',
   const log = serverLog({
     server: 'redis',
     effect: 'limits are counted by each process',
-    // Whoever takes the server for away does not ask it.
+    // A user that counts the server as away does not ask it.
     ask: async () => {
       if (fault) throw new Error('redis limits is away')
     },

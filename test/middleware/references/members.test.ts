@@ -26,7 +26,7 @@ const ENDPOINTS = [
 /** A skill that OpenAI offers to all. */
 const CURATED_SKILL = { type: 'skill_reference', skill_id: 'openai-spreadsheets', version: 'latest' }
 
-/** What a browser that the caller runs reports after a call of its tool. */
+/** The report of a browser that the caller runs, after a call of its tool. */
 const BROWSER_STATE = {
   type: 'browser_state',
   tabs: [{ tab_id: 'tab-1', title: 'Orders', url: 'https://shop.example/', active: true }],
