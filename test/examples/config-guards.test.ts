@@ -101,6 +101,22 @@ describe('the guards of a config', () => {
     assert.equal((await lenient.ask('hello')).status, 200)
   })
 
+  it('refuse by onError what the moderation does not decide', async (t) => {
+    for (const results of [[], [{}], [null], {}, undefined]) {
+      const { ask, upstream } = await gatewayWith(
+        t,
+        [{ name: 'm', moderation: { line: 'l' } }],
+        (res, { path }) =>
+          path.endsWith('/moderations') ? answerJson(res, 200, { results }) : chatAnswer(res),
+      )
+      assert.equal((await ask('hello')).status, 400, JSON.stringify(results))
+      assert.deepEqual(
+        upstream.requests.map(({ path }) => path),
+        ['/v1/moderations'],
+      )
+    }
+  })
+
   it('name their faults', async (t) => {
     const faults: readonly [guard: object, fault: RegExp][] = [
       [{ name: 'a' }, /guards\[0\]: needs either "patterns" or "moderation"/],

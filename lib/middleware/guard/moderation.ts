@@ -67,7 +67,9 @@ export function moderation(options: ModerationOptions): GuardFunction {
         throw new Error(`the moderation service answered ${response.status}`)
       }
       const { results } = (await response.json()) as ModerationAnswer
-      if (!Array.isArray(results) || results.some(({ flagged }) => typeof flagged !== 'boolean'))
+      // A list without a result decides nothing.
+      const isDecided = Array.isArray(results) && results.length > 0
+      if (!isDecided || results.some(({ flagged }) => typeof flagged !== 'boolean'))
         throw new Error('the moderation service did not answer with results')
       const flagged = results.filter(({ flagged }) => flagged === true)
       if (flagged.length === 0) return 'allow'
