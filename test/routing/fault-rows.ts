@@ -65,6 +65,28 @@ export const TABLE: readonly FaultRow[] = [
   ['a param', 404, says('Not found', { param: 'messages[0].file_id' }), ...REQUEST],
   ['an unknown model', 400, { code: 'model_not_found' }, ...MODEL],
   ['an unknown model, in words', 400, says('The model `gpt-x` does not exist'), ...MODEL],
+  ...[
+    'Invocation of model ID x with on-demand throughput isn’t supported. Retry your request with the ID of an inference profile.',
+    "The provided model doesn't support on-demand throughput.",
+  ].map(
+    (message): FaultRow => [
+      `a model that has to be named otherwise: ${message}`,
+      400,
+      says(message),
+      ...MODEL,
+    ],
+  ),
+  [
+    'a model for other endpoints, as Azure does',
+    400,
+    says(
+      'The chatCompletion operation does not work with the specified model, x. Please choose different model.',
+      {
+        code: 'OperationNotSupported',
+      },
+    ),
+    ...MODEL,
+  ],
   ['a model that lacks a feature', 400, says('This model does not support image input'), ...REQUEST],
   ...[
     'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.',
@@ -180,16 +202,25 @@ export const TABLE: readonly FaultRow[] = [
       ...MODEL,
     ],
   ),
-  [
-    'our quota, as Bedrock does',
-    400,
-    says('Your request exceeds the service quota for your account.', {
-      type: 'ServiceQuotaExceededException',
-    }),
-    ...LIMITED,
-    {},
-    2000,
-  ],
+  ...['ServiceQuotaExceededException', 'ThrottlingException'].map(
+    (type): FaultRow => [
+      `our quota, as Bedrock does by ${type}`,
+      400,
+      says('Your request was denied. You can send it again later.', { type }),
+      ...LIMITED,
+      {},
+      2000,
+    ],
+  ),
+  ...['AccessDeniedException', 'NotAuthorized', 'IncompleteSignature', 'RequestExpired'].map(
+    (type): FaultRow => [
+      `our access, as Bedrock does by ${type}`,
+      400,
+      says('The request is denied.'),
+      ...OURS,
+      { 'x-amzn-errortype': `${type}:http://internal.amazon.com/` },
+    ],
+  ),
   ...[413, 429].map(
     (status): FaultRow => [
       'a request over our limit',

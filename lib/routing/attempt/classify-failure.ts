@@ -54,8 +54,18 @@ function effectiveStatus(status: number, error: UpstreamError): number {
   if (status === 498) return 503
   // The next ones are Bedrock's.
   if (status === 424 && /^Model(?:Stream)?ErrorException$/.test(type)) return 502
-  return status === 400 && type === 'ServiceQuotaExceededException' ? 429 : status
+  return (status === 400 ? AWS_STATUS.get(type) : undefined) ?? status
 }
+
+/** The statuses that errors of AWS stand for, which Bedrock may send with a 400: our quota, our access, our signature. */
+const AWS_STATUS: ReadonlyMap<string, number> = new Map([
+  ['ServiceQuotaExceededException', 429],
+  ['ThrottlingException', 429],
+  ['AccessDeniedException', 401],
+  ['NotAuthorized', 401],
+  ['IncompleteSignature', 401],
+  ['RequestExpired', 401],
+])
 
 /**
  * The names by which upstreams report an overload of their servers, often with a 429: Ark, Kimi, Anthropic, OpenAI and
@@ -270,9 +280,9 @@ function namesOwnResource(error: UpstreamError): boolean {
 }
 
 const UNKNOWN_MODEL_CODES =
-  /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound)$/i
+  /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound|OperationNotSupported)$/i
 const UNKNOWN_MODEL_TEXT =
-  /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bmodel identifier is invalid\b|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
+  /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bmodel identifier is invalid\b|\bon-demand throughput isn['’]t supported|\bmodel doesn['’]t support on-demand throughput|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
 
 /** Whether an upstream says that it does not know the model. */
 function saysModelUnknown({ type, code, param, message }: UpstreamError): boolean {
