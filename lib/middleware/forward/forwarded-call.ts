@@ -192,7 +192,8 @@ export class ForwardedCall {
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
     const { owned, withhold } = this.#forwarding
     const type = mode === 'whole' ? response.headers['content-type'] : undefined
-    const body = owned?.mustRead(type) ? await readAnswer(exchange, response) : undefined
+    const answer = owned?.mustRead(type) ? await readAnswer(exchange, response) : undefined
+    const body = answer && owned?.forCaller(answer)
     const event = owned?.mustReadEvent(type) ? await readFirstEvent(exchange, response) : undefined
     const isSearched = withhold !== undefined && mayHoldSecret(type)
     const begin = isSearched && !body ? await readBegin(exchange, response) : undefined

@@ -15,6 +15,7 @@ import { type AttemptResult, tryCandidates } from '../../../routing/try-candidat
 import { type ListQuery, matches, readListQuery } from './list-query.ts'
 import { filesNamedBy, idOf, namesFiles } from './made-resources.ts'
 import type { PathResource } from './resource-path.ts'
+import { namesResults, withOwnResults } from './results-address.ts'
 
 /** A look-up is not the call's own request. */
 const UNREAD = { request: null }
@@ -40,6 +41,7 @@ export class OwnList {
   readonly #store: UpstreamResources
   readonly #resource: PathResource
   readonly #at: LinesOfList
+  readonly #address: string
   readonly #query: ListQuery
   readonly #lineIds: readonly string[]
   /** Whether the request that the call itself was counted for has gone to a line. */
@@ -50,13 +52,14 @@ export class OwnList {
   /** @throws {GatewayError} `invalid_request` for a query that cannot be read. */
   constructor(
     call: OpenCall,
-    store: UpstreamResources,
+    { resources, address }: { readonly resources: UpstreamResources; readonly address: string },
     resource: PathResource,
     query: URLSearchParams,
     at: LinesOfList,
   ) {
     this.#call = call
-    this.#store = store
+    this.#store = resources
+    this.#address = address
     this.#resource = resource
     this.#at = at
     this.#query = readListQuery(query)
@@ -76,7 +79,9 @@ export class OwnList {
     const start = cursor && (await this.#store.place(this.#call, { kind, id: cursor.id }))
     if (cursor && !start) throw noPlace(cursor.param)
     const page = await collectPage(this, this.#query, start)
-    return pageBody(kind, backwards ? { ...page, items: page.items.toReversed() } : page)
+    const items = backwards ? page.items.toReversed() : page.items
+    const own = namesResults(kind) ? items.map((item) => withOwnResults(item, this.#address)) : items
+    return pageBody(kind, { ...page, items: own })
   }
 
   /** Returns the records behind a place, in the order of the list. */

@@ -12,12 +12,15 @@ import { isCursor } from './list-query.ts'
 import { filesNamedBy, namesFiles, resourcesMadeBy } from './made-resources.ts'
 import { type LinesOfList, OwnList } from './own-list.ts'
 import { type DeclaredCollection, type PathResource, resourceOfPath } from './resource-path.ts'
+import { bytesWithOwnResults, namesResults } from './results-address.ts'
 
 /** The settings that all requests of a rule share. */
 export interface OwnedRule extends BodyRules {
   readonly resources: UpstreamResources
   readonly declared: DeclaredCollection | undefined
   readonly refusedFiles: RefusedFiles
+  /** The address of the gateway, up to `/v1`. */
+  readonly address: string
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
@@ -89,7 +92,7 @@ export class OwnedRequest {
     const resource = this.#resource
     const isList = resource?.id === undefined && isRead(this.#method) && !this.#isUpgrade
     if (!resource || !isList || resource.isOpen) return undefined
-    return new OwnList(this.#call, this.#rule.resources, resource, this.#query, lines)
+    return new OwnList(this.#call, this.#rule, resource, this.#query, lines)
   }
 
   /** The files whose lines the request has run. */
@@ -131,6 +134,11 @@ export class OwnedRequest {
     )
   }
 
+  /** Returns an answer that was read as its caller gets it. */
+  forCaller(body: Buffer): Buffer {
+    return namesResults(this.#resource?.kind ?? '') ? bytesWithOwnResults(body, this.#rule.address) : body
+  }
+
   /** Forgets what a successful request has deleted. A failure does no harm: the line no longer has it. */
   async end(): Promise<void> {
     const { kind, id, whole } = this.#resource ?? {}
@@ -157,7 +165,8 @@ export class OwnedRequest {
     const { kind = '', id, whole } = this.#resource ?? {}
     if (this.createsResource) return true
     // A path below a resource may return the text of a caller: a file's content, or an item.
-    return id !== undefined && namesFiles(kind) && (whole === true || this.#method === 'POST')
+    const namesMore = namesFiles(kind) || namesResults(kind)
+    return id !== undefined && namesMore && (whole === true || this.#method === 'POST')
   }
 }
 

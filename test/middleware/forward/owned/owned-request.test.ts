@@ -47,7 +47,7 @@ function records() {
 async function checked(method: string, path: string, req: SentRequest = sentRequest({})) {
   const { resources, log } = records()
   const call = callOfKey()
-  const rule = { ...RULES, resources, declared: undefined, refusedFiles: new RefusedFiles() }
+  const rule = { ...RULES, resources, declared: undefined, refusedFiles: new RefusedFiles(), address: '' }
   const signal = new AbortController().signal
   const owned = await OwnedRequest.check(call, Object.assign(req, { method }), path, rule, signal)
   return { owned, log, call }

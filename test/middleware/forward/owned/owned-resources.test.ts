@@ -178,6 +178,31 @@ describe('a resource that a line keeps', () => {
   }
 })
 
+describe('a batch of messages', () => {
+  it('has its results at the gateway, where clients get them with their key', async (t) => {
+    const path = '/v1/messages/batches'
+    const results_url = `https://upstream.example${path}/batch_1/results`
+    const upstream = await startUpstream((res, { method, path: at }) => {
+      if (at.endsWith('/results')) return void res.end('{"custom_id":"a"}\n')
+      const isMade = method === 'POST' && at === path
+      answerJson(res, 200, { id: 'batch_1', results_url: isMade ? null : results_url })
+    })
+    t.after(() => upstream.close())
+    const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+    t.after(() => resources.close())
+    const rules = [path, `${path}/*rest`].map((each) => ({ path: each, lines: ['line-0'] }))
+    const { ask, url } = await forwardGateway(t, { lines: [upstream.url], rules, resources })
+    const read = async (at: string, method = 'GET') => await (await ask(at, { method })).json()
+
+    assert.deepEqual(await read(path, 'POST'), { id: 'batch_1', results_url: null })
+    const own = { id: 'batch_1', results_url: `${url}${path}/batch_1/results` }
+    assert.deepEqual(await read(`${path}/batch_1`), own)
+    assert.deepEqual(await read(`${path}/batch_1/cancel`, 'POST'), own)
+    assert.deepEqual(((await read(path)) as { data: unknown }).data, [own])
+    assert.equal(await (await ask(own.results_url.slice(url.length))).text(), '{"custom_id":"a"}\n')
+  })
+})
+
 describe('a forwarded request for a resource', () => {
   const MADE = '{"id":"file_1","object":"file"}'
   const JSON_TYPE = { 'content-type': 'application/json' }
