@@ -208,7 +208,10 @@ export class ForwardedCall {
     // The line is not waited for until its answer is relayed.
     exchange.pauseClocks()
     const named = body ?? event?.data
-    if (named) await owned?.read(exchange.target.line.id, named)
+    const lineId = exchange.target.line.id
+    if (named) await owned?.read(lineId, named)
+    const location = await owned?.readLocation(lineId, response.headers.location)
+    if (location !== undefined) this.#res.setHeader('location', location)
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left) exchange.complete()

@@ -134,6 +134,20 @@ export class OwnedRequest {
     )
   }
 
+  /**
+   * Records what the `Location` of an answer names that its line has made: the answer about a call of Realtime is no JSON.
+   *
+   * @returns its address at the gateway; undefined if it names nothing.
+   * @throws {GatewayError} `internal_error` if the store did not confirm the record.
+   */
+  async readLocation(line: string, location: string | undefined): Promise<string | undefined> {
+    const made = location !== undefined && this.createsResource ? resourceAt(location) : undefined
+    if (made?.id === undefined || !made.whole || made.kind !== this.#resource?.kind) return undefined
+    const { kind, id, collection } = made
+    await this.#rule.resources.remember(this.#call, line, [{ kind, id }])
+    return `${this.#rule.address}/v1/${collection}/${encodeURIComponent(id)}`
+  }
+
   /** Returns an answer that was read as its caller gets it. */
   forCaller(body: Buffer): Buffer {
     return namesResults(this.#resource?.kind ?? '') ? bytesWithOwnResults(body, this.#rule.address) : body
@@ -167,6 +181,15 @@ export class OwnedRequest {
     // A path below a resource may return the text of a caller: a file's content, or an item.
     const namesMore = namesFiles(kind) || namesResults(kind)
     return id !== undefined && namesMore && (whole === true || this.#method === 'POST')
+  }
+}
+
+function resourceAt(location: string): PathResource | undefined {
+  try {
+    return resourceOfPath(new URL(location, 'http://line').pathname.replace(/^.*?\/v1(?=\/)/, ''))
+  } catch {
+    // It is no address.
+    return undefined
   }
 }
 

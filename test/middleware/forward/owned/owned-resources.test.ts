@@ -203,6 +203,46 @@ describe('a batch of messages', () => {
   })
 })
 
+describe('a call of Realtime', () => {
+  it('is that of its account, by the Location of an answer that is no JSON', async (t) => {
+    const path = '/v1/realtime/calls'
+    const sdp = { 'content-type': 'application/sdp' }
+    for (const location of [`${path}/rtc_1`, `https://upstream.example${path}/rtc_1?a=b`]) {
+      const upstream = await byteUpstream(t, (req, res) => {
+        req.resume().on('end', () => res.writeHead(201, { ...sdp, location }).end('v=0'))
+      })
+      const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+      t.after(() => resources.close())
+      const rules = [path, `${path}/*rest`].map((each) => ({ path: each, lines: ['line-0'] }))
+      const { ask, url } = await forwardGateway(t, { lines: [upstream.url], rules, resources })
+      const made = await ask(path, {
+        method: 'POST',
+        headers: sdp,
+        body: 'v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\n',
+      })
+      assert.deepEqual([made.status, await made.text()], [201, 'v=0'])
+      assert.equal(made.headers.get('location'), `${url}${path}/rtc_1`)
+      const hangUp = (key: object) => ask(`${path}/rtc_1/hangup`, { method: 'POST', ...key })
+      assert.equal((await hangUp({})).status, 201)
+      assert.equal((await hangUp({ headers: { authorization: `Bearer ${OTHER_KEY}` } })).status, 404)
+    }
+  })
+
+  it('has no Location that names something else', async (t) => {
+    for (const location of ['/v1/files/file_1', '/v1/realtime/calls', 'http://[', '/v1/realtime/calls/%']) {
+      const upstream = await byteUpstream(t, (req, res) => {
+        req.resume().on('end', () => res.writeHead(201, { location }).end('v=0'))
+      })
+      const resources = new UpstreamResources({ store: new MemoryResourceStore() })
+      t.after(() => resources.close())
+      const rules = [{ path: '/v1/realtime/calls', lines: ['line-0'] }]
+      const { ask } = await forwardGateway(t, { lines: [upstream.url], rules, resources })
+      const made = await ask('/v1/realtime/calls', { method: 'POST' })
+      assert.deepEqual([made.status, made.headers.get('location')], [201, null], location)
+    }
+  })
+})
+
 describe('a forwarded request for a resource', () => {
   const MADE = '{"id":"file_1","object":"file"}'
   const JSON_TYPE = { 'content-type': 'application/json' }
