@@ -11,6 +11,7 @@ const EXPOSED_HEADERS = [
   'X-Gateway-Dropped',
   'X-Gateway-Estimated',
   'X-Next-Cursor',
+  'Location',
   'X-Should-Retry',
   'Retry-After',
   'Retry-After-Ms',

@@ -55,4 +55,6 @@ it('a page of another origin can read every header of the gateway', async (t) =>
     [...sent].filter((name) => !exposed.includes(name)),
     [],
   )
+  // The address of what a forwarded request has made.
+  assert.ok(exposed.includes('location'))
 })
