@@ -155,7 +155,7 @@ export class StrictForm {
         throw unreadable(`The head of a part has a line "${other.slice(0, 100)}".`)
     const isModel = this.#rules.checkModel !== undefined && isModelField(name)
     const isContent = isFile && FILE_FIELD.test(name) && !isModel
-    const isJson = !isFile && /json/i.test(type)
+    const isJson = (!isFile && /json/i.test(type)) || name === SESSION
     return {
       name,
       isModel,
@@ -247,6 +247,9 @@ export interface FieldRules {
   readonly ownedOnly: boolean
 }
 
+/** The field with which a call of Realtime begins. It names no stored session: it must be an object, the new one's settings. */
+const SESSION = 'session'
+
 const MAX_NAME_LENGTH = 200
 /** A name that all upstreams read alike: `a`, `a[b]`, `a[]`. */
 const NAME = /^[\w.$:@-]+(?:\[[\w.$:@-]*\])*$/
@@ -270,7 +273,7 @@ export function isPlainName(name: string): boolean {
 export function checkName(name: string, { ownedOnly }: FieldRules): void {
   // Upstreams that know it read the other fields in the charset that it names.
   if (!isPlainName(name) || name.toLowerCase() === '_charset_') throw unreadableName(name)
-  if (ownedOnly && kindOfField(name) !== undefined) throw notInForms(name)
+  if (ownedOnly && name !== SESSION && kindOfField(name) !== undefined) throw notInForms(name)
 }
 
 /** Whether the value of a field may be JSON, by its beginning. */
@@ -288,7 +291,7 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
   const { checkModel, ownedOnly } = rules
   const text = value.toString()
   if (checkModel && isModelField(name)) checkModel(text)
-  if (!isJson && !(mayBeJson(text) && MEMBER.test(text))) return
+  if (!isJson && name !== SESSION && !(mayBeJson(text) && MEMBER.test(text))) return
   const member = partsOfField(name).findLast((part) => !/^\d+$/.test(part)) ?? name
   let json: unknown
   try {
@@ -301,6 +304,7 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
         'A field of the form begins as JSON and cannot be read. Send valid JSON, or the request as JSON.',
     })
   }
+  if (name === SESSION && !isJsonObject(json) && ownedOnly) throw notInForms(name)
   if (checkModel) checkModels({ [member]: json }, checkModel)
   if (ownedOnly && namesResource(member, json)) throw notInForms(name)
 }
