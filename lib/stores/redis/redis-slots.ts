@@ -1,5 +1,5 @@
 import { Gathered, MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
-import type { StoreGuard } from '../../core/store-guard/index.ts'
+import { BrokenRecord, type StoreGuard } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
 
@@ -34,6 +34,9 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 -- Another process may have longer leases.
 redis.call('PEXPIRE', KEYS[1], math.max(lease, redis.call('PTTL', KEYS[1])))
 return answers`
+
+/** How soon slots are given back again that Redis refused to take back, in milliseconds. */
+const AGAIN_MS = 500
 
 /** A maximum for slots that are taken in any case. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
@@ -74,6 +77,9 @@ export class RedisSlots implements SlotStore {
   /** The releases that are under way. */
   readonly #releasing = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
+  /** Gives back again soon. */
+  #again: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(options: RedisSlotsOptions) {
     this.#options = options
@@ -81,7 +87,7 @@ export class RedisSlots implements SlotStore {
     this.#take = redisScript(redis, 'gatewayTakeSlots', TAKE)
     this.#taking = new Gathered((key, asked) => this.#takeOf(key, slotLeaseMs, asked))
     this.#removing = new Gathered(async (key, ids) => {
-      await redis.zrem(this.#keyOf(key), ...ids)
+      await this.#inKey(this.#keyOf(key), (name) => redis.zrem(name, ...ids))
       return ids.map(ignore)
     })
   }
@@ -165,6 +171,7 @@ export class RedisSlots implements SlotStore {
   async close(): Promise<void> {
     this.#giveBackAgain()
     await Promise.all(this.#releasing)
+    this.#isClosed = true
   }
 
   #giveBackAgain(): void {
@@ -174,26 +181,47 @@ export class RedisSlots implements SlotStore {
   }
 
   /**
-   * Gives a slot back now, or with a later renewal. Never rejects. It bypasses the guard, because a Redis that is full does
-   * this and no more.
+   * Gives a slot back now or soon, after an outage or with a later renewal. Never rejects. It bypasses the guard, because a
+   * Redis that is full does this and no more.
    */
   #giveBack(key: string, id: string): Promise<void> {
     const { guard, timeoutMs } = this.#options
     this.#keepRenewing()
     if (guard.away) return Promise.resolve()
-    const removed = this.#removing.ask(key, id).then(() => this.#known.release(key, id), ignore)
+    const removed = this.#removing.ask(key, id).then(
+      () => this.#known.release(key, id),
+      (error: unknown) => {
+        // What is there instead has no slots.
+        if (error instanceof BrokenRecord) this.#known.release(key, id)
+        else this.#giveBackSoon()
+      },
+    )
     const releasing = within(timeoutMs, removed, ignore).finally(() => this.#releasing.delete(releasing))
     this.#releasing.add(releasing)
     return releasing
   }
 
+  /** A Redis that refuses writes may still answer that all slots are taken, so that no outage ends when it takes them again. */
+  #giveBackSoon(): void {
+    if (this.#isClosed) return
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined
+      this.#giveBackAgain()
+    }, AGAIN_MS).unref()
+  }
+
   /** Returns for each call whether it holds a slot. */
   async #takeOf(key: string, slotLeaseMs: number, asked: readonly Asked[]): Promise<boolean[]> {
-    const name = this.#keyOf(key)
     const calls = asked.flatMap(({ id, max }) => [max, id])
+    const take = (name: string) => this.#take([name], [slotLeaseMs, ...calls])
+    const answers = (await this.#inKey(this.#keyOf(key), take)) as unknown[]
+    return answers.map((each) => Number(each) === 1)
+  }
+
+  /** Does something in a key, and names the fault if that has foreign contents. */
+  async #inKey<T>(name: string, act: (name: string) => Promise<T>): Promise<T> {
     try {
-      const answers = (await this.#take([name], [slotLeaseMs, ...calls])) as unknown[]
-      return answers.map((each) => Number(each) === 1)
+      return await act(name)
     } catch (error) {
       throw error instanceof Error ? this.#options.faultOf(error, name) : error
     }

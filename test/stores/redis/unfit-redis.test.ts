@@ -7,6 +7,7 @@ import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { demand, limit } from '../../middleware/rate-limit/demands.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { untilAsync } from '../../support/until.ts'
 
 interface Fault {
   begin(admin: Redis): Promise<unknown>
@@ -93,6 +94,32 @@ describe('a Redis that answers PING', { skip: WITHOUT_REDIS, concurrency: 4 }, (
       assert.equal((await store.admit(demand(all('u')))).refusedBy, undefined)
     })
   }
+
+  it('and refuses writes while all slots are taken has them back soon after that has ended', async (t) => {
+    const server = await startRedis()
+    t.after(() => server.close())
+    const admin = server.client()
+    const store = new RedisLimitStore({
+      redis: server.client(),
+      logger: recordingLogger(),
+      timeoutMs: 5000,
+    })
+    t.after(() => store.close())
+    const slots = () => demand([limit('concurrency', 'busy', 2)])
+    const held = [slots(), slots()]
+    for (const each of held) await store.admit(each)
+    const { begin, end } = FAULTS['has lost the replicas that it must write to'] as Fault
+    await begin(admin)
+    // To say so it needs no write, so that no outage begins.
+    assert.ok((await store.admit(slots())).refusedBy)
+    for (const each of held) await store.release(each)
+    assert.ok((await store.admit(slots())).refusedBy)
+    await end(admin)
+    const ended = performance.now()
+    await untilAsync(async () => !(await store.admit(slots())).refusedBy, 'a free slot')
+    assert.equal(store.outages, 0)
+    assert.ok(performance.now() - ended < 4000, 'before the next renewal')
+  })
 
   it('and has forgotten its scripts is asked with them again', async (t) => {
     const server = await startRedis()
