@@ -30,6 +30,9 @@ describe('a ledger that is away', () => {
       await clock.advance(60)
       assert.equal(pool.away, true)
       assert.deepEqual(pool.reserve({ account: 'acme', key: null, amount: ONE }), UNAVAILABLE)
+      const free = pool.reserve({ account: 'acme', key: null, amount: 0n, settles: false })
+      assert.ok(free instanceof Reservation, 'a call that needs no charge goes on')
+      free.release()
       await clock.advance(1000)
       assert.deepEqual(
         new Set(await Promise.all(settled.map(({ outcome }) => outcome))),

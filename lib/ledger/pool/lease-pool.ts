@@ -112,10 +112,10 @@ export class LeasePool {
    * @throws RangeError if the amount is below 0.
    */
   reserve(claim: ReserveClaim): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
-    const { account, key, amount, budgets } = claim
+    const { account, key, amount, budgets, settles = true } = claim
     const isNamed = typeof account === 'string' && account !== '' && (key === null || typeof key === 'string')
     if (!isNamed || typeof amount !== 'bigint' || amount < 0n) throw unusable(claim)
-    if (this.#deps.closing || !this.#settlements.admits(account)) return unavailable(amount)
+    if (this.#deps.closing || (settles && !this.#settlements.admits(account))) return unavailable(amount)
     return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount, budgets)
   }
 

@@ -16,6 +16,8 @@ export interface ReserveClaim {
   readonly amount: bigint
   /** The budgets that the call counts against. Defaults to none. */
   readonly budgets?: readonly BudgetPeriod[]
+  /** Whether the call will be settled. One that will not is admitted while charges wait. Defaults to true. */
+  readonly settles?: boolean
 }
 
 /** Why the money for a call could not be held. */

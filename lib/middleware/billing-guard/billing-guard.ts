@@ -118,7 +118,9 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
       return
     }
     const keyId = key ? key(req, call) : (principal?.keyId ?? null)
-    const claim = { account: payer, key: keyId, amount }
+    // A handler of yours may charge what was not reserved.
+    const settles = amount > 0n || Boolean(options.reserve) || Boolean(call.idempotency?.claim)
+    const claim = { account: payer, key: keyId, amount, ...(!settles && { settles }) }
     const held = pool.reserve(budgets?.count ? { ...claim, budgets: budgetsOf(call, claim) } : claim)
     if (held instanceof Promise) beginLater(call, held, res, next)
     else begin(call, held, res, next)

@@ -161,6 +161,29 @@ describe('the money for a call', () => {
     )
   })
 
+  it('is none for a free call, which needs no charge but with an Idempotency-Key or a handler that charges', async (t) => {
+    const { catalog } = loadConfig(configWith({ models: [{ id: 'chat', kind: 'chat' }] }))
+    const model = catalog.models.get('chat')
+    const request = {
+      operation: chatCompletions,
+      model,
+      fallbacks: [],
+      estimatedInputTokens: 4,
+      answers: 1,
+      webSearches: 0,
+    }
+    const settles = async (options: BillingGuardOptions, members: object) => {
+      const { run, claims } = await guarded(t, options, undefined, { principal: ACME, request, ...members })
+      run()
+      assert.equal(claims[0]?.amount, 0n)
+      return claims[0].settles ?? true
+    }
+    assert.equal(await settles({ catalog }, {}), false)
+    assert.equal(await settles({ catalog }, { idempotency: { claim: null } }), false)
+    assert.equal(await settles({ catalog }, { idempotency: { claim: {} } }), true)
+    assert.equal(await settles({ reserve: () => 0n }, {}), true)
+  })
+
   it('is held for five minutes where nothing else is said, for a handler that goes on', async (t) => {
     const { run, release, close } = await guarded(t, { reserve })
     run()
