@@ -29,7 +29,15 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ],
   [
     'core/upstream-resources',
-    ['core/errors', 'core/fair-queue', 'core/operations', 'core/options', 'core/call', 'core/store-guard'],
+    [
+      'core/errors',
+      'core/fair-queue',
+      'core/operations',
+      'core/options',
+      'core/call',
+      'core/store-guard',
+      'core/timing',
+    ],
   ],
   ['core/memory', ['core/errors', 'core/json', 'core/call']],
   ['core/store-guard', ['core/call', 'core/options', 'core/timing']],

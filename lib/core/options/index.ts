@@ -10,6 +10,7 @@ export {
   anArray,
   anObject,
   anObjectWith,
+  aPollTime,
   aString,
   aWholeNumber,
   checkOptions,

@@ -78,6 +78,9 @@ export const someMilliseconds = aWholeNumber(
 /** How long something is kept, in milliseconds. No timer waits for its end. */
 export const aKeepTime = aWholeNumber('a positive whole number of milliseconds', 1)
 
+/** How often a store is read, in milliseconds: changes take effect within 5 s. */
+export const aPollTime = aNumber('above 0 and at most 4000', Number.MIN_VALUE, 4000)
+
 /** A number from `least` to `most`, both included. */
 export function aNumber(be: string, least: number, most = Number.POSITIVE_INFINITY): OptionRule {
   return { be, accepts: (value) => typeof value === 'number' && value >= least && value <= most }

@@ -1,3 +1,4 @@
+export { BackgroundLoop } from './background-loop.ts'
 export { isPromise, type MaybePromise } from './maybe-promise.ts'
 export { machine } from './own-delay.ts'
 export { STOOD_STILL_MS, timeLimit, within } from './time-limit.ts'

@@ -13,6 +13,7 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { StoreAway, StoreGuard } from '../store-guard/index.ts'
+import { BackgroundLoop } from '../timing/index.ts'
 import { DeletedResources } from './deleted-resources.ts'
 import { MemoryResourceStore } from './memory-resource-store.ts'
 import type { ResourceName, ResourcePage, ResourceStore, UpstreamResource } from './resource-store.ts'
@@ -76,8 +77,7 @@ export class UpstreamResources {
   readonly #store: ResourceStore
   readonly #guard: StoreGuard
   readonly #keepResourcesMs: number
-  #timer: NodeJS.Timeout | undefined
-  #closed = false
+  readonly #pruning: BackgroundLoop
 
   constructor(options: UpstreamResourcesOptions = {}) {
     checkOptions('UpstreamResources', options, RULES)
@@ -98,7 +98,7 @@ export class UpstreamResources {
       rejectsAlone: true,
       ...(onStoreChange && { onStoreChange }),
     })
-    this.#schedule(PRUNE_INTERVAL_MS)
+    this.#pruning = new BackgroundLoop(() => this.#prune(), PRUNE_INTERVAL_MS)
   }
 
   /**
@@ -217,8 +217,7 @@ export class UpstreamResources {
 
   /** Stops deleting expired records. */
   close(): void {
-    this.#closed = true
-    clearTimeout(this.#timer)
+    void this.#pruning.close()
   }
 
   #record(
@@ -240,15 +239,11 @@ export class UpstreamResources {
     }
   }
 
-  #schedule(ms: number): void {
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
-  }
-
   /** Deletes expired records in batches with pauses, so that other operations do not wait long for the store. */
   async #prune(): Promise<void> {
     // The guard has logged the outage; the next round tries again.
     const pruned = await this.#guard.run(() => this.#store.prune(Date.now(), BATCH_SIZE)).catch(() => 0)
-    this.#schedule(pruned === BATCH_SIZE ? BATCH_PAUSE_MS : PRUNE_INTERVAL_MS)
+    if (pruned === BATCH_SIZE) this.#pruning.next(BATCH_PAUSE_MS)
   }
 }
 

@@ -1,6 +1,14 @@
 import { type Logger, quietLogger } from '../../core/call/index.ts'
-import { aLogger, anObjectWith, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
-import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
+import {
+  aLogger,
+  anObjectWith,
+  aPollTime,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 import type { WalletId } from '../wallet.ts'
 import type { Budget, BudgetPeriod } from './budget.ts'
 import { type BudgetedCall, BudgetIndex } from './budget-index.ts'
@@ -58,12 +66,12 @@ export class Budgets {
   readonly refusals = { account: 0, key: 0, user: 0, tag: 0 }
   /** The periods whose refusals are noted. */
   readonly #noted = new WeakSet<BudgetPeriod>()
-  readonly #polling: Polling
+  readonly #polling: BackgroundLoop
   #version = 0
 
   constructor(options: BudgetsOptions) {
     checkOptions('Budgets', options, RULES)
-    const { store, pollMs } = options
+    const { store, pollMs = 2000 } = options
     this.#store = store
     const logger = quietLogger(options.logger)
     this.#logger = logger
@@ -73,7 +81,7 @@ export class Budgets {
       logger,
       timeoutMs: STORE_TIMEOUT_MS,
     })
-    this.#polling = new Polling(() => this.#read(), pollMs)
+    this.#polling = new BackgroundLoop(() => this.#read(), pollMs)
   }
 
   /**
@@ -104,7 +112,7 @@ export class Budgets {
   }
 
   close(): void {
-    this.#polling.close()
+    void this.#polling.close()
   }
 
   async #note(period: BudgetPeriod): Promise<void> {

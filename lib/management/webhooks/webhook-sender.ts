@@ -14,6 +14,7 @@ import {
   someMilliseconds,
 } from '../../core/options/index.ts'
 import { boundedStore, Outage } from '../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 import { type AttemptEnd, type ClaimedDelivery, MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
 import { type Answer, messageOf, WebhookRequests } from './webhook-request.ts'
 
@@ -85,10 +86,7 @@ export class WebhookSender {
   readonly #slots = new WebhookSlots()
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<void>>()
-  #round: Promise<void> | undefined
-  #again = false
-  #timer: NodeJS.Timeout | undefined
-  #closed = false
+  readonly #rounds: BackgroundLoop
   #prunedAt = Number.NEGATIVE_INFINITY
   #lookedAt = Number.NEGATIVE_INFINITY
   #oldestAt: number | null = null
@@ -111,14 +109,12 @@ export class WebhookSender {
     this.#logger = this.#settings.logger
     this.#outage = new Outage({ store: 'webhooks', effect: 'events come later', logger: this.#logger })
     this.#requests = new WebhookRequests(this.#settings)
-    this.#schedule()
+    this.#rounds = new BackgroundLoop(() => this.#runRound(), this.#settings.pollMs)
   }
 
   /** Lets running attempts end, for two seconds; breaks off the others, which another process makes. Never rejects. */
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await this.#round
+    await this.#rounds.close()
     const late = setTimeout(() => this.#closing.abort(), CLOSE_WITHIN_MS)
     await Promise.all(this.#running)
     clearTimeout(late)
@@ -131,36 +127,17 @@ export class WebhookSender {
     return { outcomes: { ...this.#outcomes }, waitingMs }
   }
 
-  #schedule(): void {
-    if (this.#closed) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#wake(), this.#settings.pollMs).unref()
-  }
-
-  /** Runs a round now, or once more if one is running. */
-  #wake(): void {
-    if (this.#closed) return
-    this.#again = true
-    this.#round ??= this.#rounds().finally(() => {
-      this.#round = undefined
-      this.#schedule()
-    })
-  }
-
-  async #rounds(): Promise<void> {
-    while (this.#again && !this.#closed) {
-      this.#again = false
-      try {
-        await this.#runRound()
-        this.#outage.ends()
-      } catch (error) {
-        this.#outage.begins(error)
-        return
-      }
+  async #runRound(): Promise<void> {
+    try {
+      await this.#startDue()
+      this.#outage.ends()
+    } catch (error) {
+      this.#outage.begins(error)
     }
   }
 
-  async #runRound(): Promise<void> {
+  /** Starts all deliveries that are due and have a slot. */
+  async #startDue(): Promise<void> {
     const { now, timeoutMs } = this.#settings
     await this.#createAll()
     if (Math.abs(now() - this.#lookedAt) >= LOOK_EVERY_MS) {
@@ -169,7 +146,7 @@ export class WebhookSender {
     }
     for (const webhook of await this.#outbox.due(now())) {
       const limit = this.#slots.freeFor(webhook)
-      if (limit === 0 || this.#closed) continue
+      if (limit === 0 || this.#rounds.closed) continue
       const at = now()
       // Each claim has a name of its own: an attempt that is late must not end what was claimed since.
       const owner = `${this.#settings.owner}:${randomUUID()}`
@@ -181,7 +158,7 @@ export class WebhookSender {
 
   /** Makes the deliveries of all new events: one that counts may be behind many others. */
   async #createAll(): Promise<void> {
-    while (!this.#closed) {
+    while (!this.#rounds.closed) {
       const { events, dropped } = await this.#outbox.createDeliveries(this.#settings.now())
       for (const [webhook, deliveries] of dropped) {
         this.#outcomes.dropped += deliveries
@@ -213,7 +190,7 @@ export class WebhookSender {
       })
       .finally(() => {
         this.#running.delete(attempt)
-        this.#wake()
+        void this.#rounds.wake()
       })
     this.#running.add(attempt)
   }

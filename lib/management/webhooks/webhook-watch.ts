@@ -10,6 +10,7 @@ import {
   someMilliseconds,
 } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 import { MAX_CLOCK_SKEW_MS, type WebhookOutbox } from './outbox.ts'
 import { newEvent } from './webhook-event.ts'
 
@@ -103,14 +104,12 @@ export class WebhookWatch {
   readonly #now: () => number
   readonly #outages: { readonly from: number; readonly until: number }[] = []
   #awaySince: number | undefined
-  readonly #timer: NodeJS.Timeout
-  #round: Promise<void> | undefined
+  readonly #checking: BackgroundLoop
   #failing = false
   /** When this process asks again whether it is its turn: each asking is a write to a row that all processes share. */
   readonly #askedAgainAt = { balances: 0, keys: 0 }
   /** Since when balances are checked, until all are announced. */
   #balancesSince: number | undefined
-  #closed = false
 
   constructor(options: WebhookWatchOptions) {
     checkOptions('WebhookWatch', options, RULES)
@@ -120,11 +119,7 @@ export class WebhookWatch {
     this.#lines = new LineWatch(this.#outbox, lines)
     this.#logger = quietLogger(options.logger)
     this.#now = now
-    this.#timer = setInterval(() => {
-      this.#round ??= this.#check().finally(() => {
-        this.#round = undefined
-      })
-    }, pollMs).unref()
+    this.#checking = new BackgroundLoop(() => this.#check(), pollMs)
   }
 
   /** Notes that the ledger went away, or is back: then, it is announced. */
@@ -139,16 +134,14 @@ export class WebhookWatch {
 
   /** Never rejects. */
   async close(): Promise<void> {
-    this.#closed = true
-    clearInterval(this.#timer)
-    await this.#round
+    await this.#checking.close()
   }
 
   async #check(): Promise<void> {
     try {
       await this.#announceOutages()
-      if (!this.#closed) await this.#lines.check(this.#now())
-      if (this.#source && !this.#closed) await this.#lookUp(this.#source)
+      if (!this.#checking.closed) await this.#lines.check(this.#now())
+      if (this.#source && !this.#checking.closed) await this.#lookUp(this.#source)
       this.#failing = false
     } catch (error) {
       if (!this.#failing) this.#logger.warn({ err: error }, 'events for webhooks cannot be recorded')
@@ -176,10 +169,10 @@ export class WebhookWatch {
       this.#balancesSince ??= now - BALANCES_SINCE_MS
     if (this.#balancesSince !== undefined) {
       const balances = await source.balances(this.#balancesSince, BALANCES_AT_A_TIME)
-      for (const balance of balances) if (!this.#closed) await this.#announceBalance(balance, now)
+      for (const balance of balances) if (!this.#checking.closed) await this.#announceBalance(balance, now)
       if (balances.length < BALANCES_AT_A_TIME) this.#balancesSince = undefined
     }
-    if (!this.#closed && (await this.#claimTurn('keys', now, KEYS_EVERY_MS)))
+    if (!this.#checking.closed && (await this.#claimTurn('keys', now, KEYS_EVERY_MS)))
       await this.#announceKeys(source, now)
   }
 
@@ -211,7 +204,7 @@ export class WebhookWatch {
       at + KEY_NOTICE_MS,
       KEYS_AT_A_TIME,
     )) {
-      if (this.#closed) return
+      if (this.#checking.closed) return
       const subject = `key:${key}`
       const data = { key, account, expires_at: new Date(expiresAt).toISOString() }
       const state = String(expiresAt)

@@ -1,5 +1,6 @@
 import type { Logger } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 
 interface RetentionOptions {
   store: CallStore
@@ -21,44 +22,36 @@ const BATCH_SIZE = 500
 export class Retention {
   readonly #options: RetentionOptions
   #keepEntriesMs: number
-  #timer: NodeJS.Timeout | undefined
+  readonly #pruning: BackgroundLoop
   #failing = false
-  #stopped = false
 
   constructor(options: RetentionOptions) {
     if (!(options.keepEntriesMs > 0))
       throw new TypeError('CallLogWriter: "keepEntriesMs" must be above 0, or null')
     this.#options = options
     this.#keepEntriesMs = options.keepEntriesMs
-    this.#schedule(FIRST_MS)
+    this.#pruning = new BackgroundLoop(() => this.#prune(), INTERVAL_MS, FIRST_MS)
   }
 
   keepFor(keepEntriesMs: number): void {
     if (keepEntriesMs === this.#keepEntriesMs) return
     this.#keepEntriesMs = keepEntriesMs
-    this.#schedule(PAUSE_MS)
+    this.#pruning.next(PAUSE_MS)
   }
 
   stop(): void {
-    this.#stopped = true
-    clearTimeout(this.#timer)
-  }
-
-  #schedule(ms: number): void {
-    clearTimeout(this.#timer)
-    if (!this.#stopped) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
+    void this.#pruning.close()
   }
 
   async #prune(): Promise<void> {
     const { store, logger } = this.#options
-    let pruned = 0
     try {
-      pruned = await store.prune(Date.now() - this.#keepEntriesMs, BATCH_SIZE)
+      const pruned = await store.prune(Date.now() - this.#keepEntriesMs, BATCH_SIZE)
       this.#failing = false
+      if (pruned === BATCH_SIZE) this.#pruning.next(PAUSE_MS)
     } catch (error) {
       if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')
       this.#failing = true
     }
-    this.#schedule(pruned === BATCH_SIZE ? PAUSE_MS : INTERVAL_MS)
   }
 }

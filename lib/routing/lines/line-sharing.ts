@@ -5,11 +5,13 @@ import {
   aFunction,
   aLogger,
   anObjectWith,
+  aPollTime,
   checkOptions,
   type OptionRules,
   required,
 } from '../../core/options/index.ts'
-import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 import type { Circuit } from './circuit.ts'
 import { type LineRegistry, upstreamKey } from './line-registry.ts'
 import type { LineState } from './line-state.ts'
@@ -57,7 +59,7 @@ export class LineSharing {
   readonly id = randomUUID()
   readonly #store: LineStateStore
   readonly #guard: StoreGuard
-  readonly #polling: Polling
+  readonly #polling: BackgroundLoop
   readonly #endWatch: () => void
   readonly #states = new Map<string, SharedState>()
   /** The states with a change to send or to repeat. */
@@ -79,7 +81,7 @@ export class LineSharing {
       timeoutMs: STORE_TIMEOUT_MS,
       ...(onStoreChange && { onStoreChange }),
     })
-    this.#polling = new Polling(() => this.#exchange(), pollMs)
+    this.#polling = new BackgroundLoop(() => this.#exchange(), pollMs)
     this.#endWatch = store.watch(() => this.#exchangeSoon())
     lines.share((state) => this.#addLine(state))
   }
@@ -96,7 +98,7 @@ export class LineSharing {
   close(): void {
     this.#endWatch()
     clearImmediate(this.#soon)
-    this.#polling.close()
+    void this.#polling.close()
   }
 
   #addLine(state: LineState): void {

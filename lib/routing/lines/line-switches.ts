@@ -4,11 +4,13 @@ import {
   aFunction,
   aLogger,
   anObjectWith,
+  aPollTime,
   checkOptions,
   type OptionRules,
   required,
 } from '../../core/options/index.ts'
-import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../core/timing/index.ts'
 import type { LineRegistry } from './line-registry.ts'
 
 /** Options of {@link LineSwitches}. */
@@ -54,12 +56,12 @@ export class LineSwitches {
   readonly #store: LineSwitchesOptions['store']
   readonly #lines: LineRegistry
   readonly #guard: StoreGuard
-  readonly #polling: Polling
+  readonly #polling: BackgroundLoop
   #lifts: ReadonlyMap<string, number> = new Map()
 
   constructor(options: LineSwitchesOptions) {
     checkOptions('LineSwitches', options, RULES)
-    const { store, lines, pollMs, onStoreChange } = options
+    const { store, lines, pollMs = 2000, onStoreChange } = options
     const logger = quietLogger(options.logger)
     this.#store = store
     this.#lines = lines
@@ -70,7 +72,7 @@ export class LineSwitches {
       timeoutMs: STORE_TIMEOUT_MS,
       ...(onStoreChange && { onStoreChange }),
     })
-    this.#polling = new Polling(() => this.#read(), pollMs)
+    this.#polling = new BackgroundLoop(() => this.#read(), pollMs)
   }
 
   /**
@@ -83,7 +85,7 @@ export class LineSwitches {
   }
 
   close(): void {
-    this.#polling.close()
+    void this.#polling.close()
   }
 
   async #read(): Promise<void> {

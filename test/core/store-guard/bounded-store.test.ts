@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { boundedStore, StoreAway } from '../../../lib/core/store-guard/index.ts'
 
 class Store {
@@ -56,5 +56,38 @@ describe('a store with a bound', () => {
     await assert.rejects(store.rejectsLate(), StoreAway)
     await new Promise((resolve) => setTimeout(resolve, 60))
     assert.deepEqual(unhandled, [])
+  })
+})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('an operation of a bounded store', () => {
+  const settled = async (t: TestContext, longer?: Record<string, number>, name: 'find' | 'list' = 'find') => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const never = () => new Promise<void>(() => {})
+    const ends: unknown[] = []
+    const store = boundedStore('tickets', { find: never, list: never }, longer)
+    void store[name]().catch((error: unknown) => ends.push(error))
+    return async (ms: number) => {
+      t.mock.timers.tick(ms)
+      await turn()
+      await turn()
+      return ends
+    }
+  }
+
+  it('may take ten seconds, or as long as it is told', async (t) => {
+    const pass = await settled(t, { list: 60_000 })
+    assert.deepEqual(await pass(9_999), [])
+    const [error] = await pass(1)
+    assert.ok(error instanceof StoreAway)
+    assert.equal(error.message, 'tickets: "find" was not answered in 10000 ms')
+  })
+
+  it('may take longer where it is told so', async (t) => {
+    const pass = await settled(t, { list: 60_000 }, 'list')
+    assert.deepEqual(await pass(59_999), [])
+    const [error] = await pass(1)
+    assert.match(String(error), /"list" was not answered in 60000 ms/)
   })
 })

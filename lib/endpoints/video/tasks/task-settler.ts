@@ -12,6 +12,7 @@ import {
   someMilliseconds,
 } from '../../../core/options/index.ts'
 import { boundedStore, Outage } from '../../../core/store-guard/index.ts'
+import { BackgroundLoop } from '../../../core/timing/index.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { PollAgain, TaskStore } from '../../../ledger/tasks/task-store.ts'
@@ -91,8 +92,7 @@ export class TaskSettler {
   readonly #slots: PollSlots
   /** Runs beside the polls, which must not wait for a task that cannot be written. */
   readonly #upkeep: TaskUpkeep
-  #round: Promise<void> = Promise.resolve()
-  #timer: NodeJS.Timeout | undefined
+  readonly #rounds: BackgroundLoop
 
   constructor(options: TaskSettlerOptions) {
     checkOptions('TaskSettler', options, RULES)
@@ -107,24 +107,15 @@ export class TaskSettler {
       logger: this.#logger,
     })
     this.#upkeep = new TaskUpkeep(this.#store, this.#settings, this.#logger)
-    this.#scheduleRound(0)
+    this.#rounds = new BackgroundLoop(() => this.#runRound(), this.#settings.pollMs, 0)
   }
 
   /** Aborts running polls and gives their tasks back. Never rejects. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer)
     this.#closing.abort()
-    await this.#round
+    await this.#rounds.close()
     await this.#upkeep.ended()
     await Promise.all(this.#polls)
-  }
-
-  #scheduleRound(ms: number): void {
-    if (this.#closing.signal.aborted) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#round = this.#runRound()
-    }, ms).unref()
   }
 
   async #runRound(): Promise<void> {
@@ -140,10 +131,9 @@ export class TaskSettler {
       this.#outage.begins(error)
     }
     // If more tasks may be due, continue as soon as a poll has ended.
-    const moreMayBeDue = started > 0 && started === free
-    if (!moreMayBeDue) this.#scheduleRound(this.#settings.pollMs)
-    else if (this.#polls.size === 0) this.#scheduleRound(0)
-    else void Promise.race(this.#polls).then(() => this.#scheduleRound(0))
+    if (started === 0 || started < free) return
+    if (this.#polls.size === 0) this.#rounds.next(0)
+    else void Promise.race(this.#polls).then(() => this.#rounds.next(0))
   }
 
   async #pollDue(limit: number): Promise<number> {

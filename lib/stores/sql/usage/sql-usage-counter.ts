@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
+import { BackgroundLoop } from '../../../core/timing/index.ts'
 import { HOUR_MS, MINUTE_MS, MINUTES_KEPT_MS, shareOfEntry } from '../../../core/usage/index.ts'
 import { UNCOUNTED } from '../calls/call-labels.ts'
 import { readEntry } from '../calls/written-entry.ts'
@@ -37,11 +38,10 @@ export class SqlUsageCounter {
   readonly #db: Database
   readonly #logger: Logger
   #keepFineRowsMs: number
-  #timer: NodeJS.Timeout | undefined
+  readonly #counting: BackgroundLoop
+  /** Resolves when the run that was asked for last has ended. */
+  #counted: Promise<void>
   #wake: (() => void) | undefined
-  #closed = false
-  /** Resolves when the present run has ended. */
-  #running: Promise<void>
 
   constructor(db: Database, options: SqlUsageCounterOptions = {}) {
     checkDatabase('SqlUsageCounter', db)
@@ -52,31 +52,29 @@ export class SqlUsageCounter {
     this.#db = db
     this.#logger = quietLogger(options.logger)
     this.#keepFineRowsMs = options.keepFineRowsMs ?? MONTHS_25
-    this.#running = this.#run()
+    this.#counting = new BackgroundLoop(() => this.#run(), HOUR_MS)
+    this.#counted = this.#counting.now()
   }
 
   /** Keeps the usage of single users and tags for another time, in milliseconds, from now on. */
   keepFor(keepFineRowsMs: number): void {
     if (keepFineRowsMs === this.#keepFineRowsMs) return
     this.#keepFineRowsMs = keepFineRowsMs
-    this.#running = this.#running.then(() => this.#run())
+    this.#counted = this.#counting.now()
   }
 
   /** Resolves when all calls that were not counted at the start are counted, or could not be. */
   counted(): Promise<void> {
-    return this.#running
+    return this.#counted
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
+    const closed = this.#counting.close()
     this.#wake?.()
-    await this.#running
+    await closed
   }
 
   async #run(): Promise<void> {
-    clearTimeout(this.#timer)
-    if (this.#closed) return
     await this.#repeat('calls could not be counted', () => countCalls(this.#db))
     await this.#repeat('old rows could not be deleted', () =>
       pruneUsage(this.#db, Date.now() - this.#keepFineRowsMs),
@@ -84,23 +82,19 @@ export class SqlUsageCounter {
     await this.#repeat('old minutes could not be deleted', () =>
       pruneMinutes(this.#db, Date.now() - MINUTES_KEPT_MS),
     )
-    if (this.#closed) return
-    this.#timer = setTimeout(() => {
-      this.#running = this.#run()
-    }, HOUR_MS).unref()
   }
 
   /** @param step returns whether there may be more. */
   async #repeat(failure: string, step: () => Promise<boolean>): Promise<void> {
     try {
-      while (!this.#closed && (await step())) await this.#pause()
+      while (!this.#counting.closed && (await step())) await this.#pause()
     } catch (error) {
-      if (!this.#closed) this.#logger.error({ err: error }, `usage: ${failure}`)
+      if (!this.#counting.closed) this.#logger.error({ err: error }, `usage: ${failure}`)
     }
   }
 
   async #pause(): Promise<void> {
-    if (this.#closed) return
+    if (this.#counting.closed) return
     await new Promise<void>((resolve) => {
       this.#wake = resolve
       setTimeout(resolve, PAUSE_MS).unref()
