@@ -15,6 +15,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['core/errors', []],
   ['core/fair-queue', []],
   ['core/timing', []],
+  ['core/content-encoding', []],
   ['core/json', []],
   ['core/options', ['core/call', 'core/catalog', 'core/timing']],
   ['core/client-address', []],

@@ -1,8 +1,6 @@
-import type { Transform } from 'node:stream'
-// As a whole: an older Node, which lacks a name, would fail before it could be refused with a clear sentence.
-import zlib from 'node:zlib'
 import type { Request } from 'express'
 import type { OpenCall, RequestBody } from '../../core/call/index.ts'
+import { ENCODINGS, type Encoding, mostDecoded } from '../../core/content-encoding/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject, JsonFault, parseUnambiguous, withoutLoneSurrogates } from '../../core/json/index.ts'
 import { type BodyBounds, HeldBody, memoryClaimOf, receiveBody } from '../../core/memory/index.ts'
@@ -22,7 +20,7 @@ export async function readBody(
   bounds: BodyBounds,
   forms: boolean,
 ): Promise<RequestBody> {
-  const { 'content-type': type, 'content-encoding': encoding } = req.headers
+  const { 'content-type': type, 'content-encoding': encodingName = 'identity' } = req.headers
   const form = forms && isForm(type) ? type : undefined
   if (form === undefined) requireJsonType(type, call)
   const parsed: unknown = req.body
@@ -33,16 +31,16 @@ export async function readBody(
   }
   if (req.readableEnded || req.readableEncoding)
     throw new TypeError(req.readableEnded ? READ_BEFORE : DECODED_BEFORE)
-  const decompressor = encoding === undefined ? null : decompressorOf(encoding, call)
+  const encoding = encodingIn(encodingName, call)
   const received = await receiveBody(call, req, bounds)
   let { held } = received
   try {
     // Node ends no body that is shorter than announced.
     if (received.bytes.length < Number(req.headers['content-length'])) throw new TypeError(READ_BEFORE)
     let { bytes } = received
-    if (decompressor && bytes.length > 0) {
+    if (encoding && bytes.length > 0) {
       held ??= new HeldBody(call, bounds.budget, () => {})
-      bytes = await decompress(decompressor, bytes, bounds.bodyLimitBytes, held)
+      bytes = await decompress(encoding, bytes, bounds.bodyLimitBytes, held)
     }
     // The memory still counts, but the body is no longer given up for another.
     held?.whenRefused(() => {})
@@ -69,42 +67,21 @@ function requireJsonType(type: string | undefined, call: OpenCall): void {
   })
 }
 
-/** Opens a stream that decompresses; null: the bytes are as they are. */
-type Decompressor = (() => Transform) | null
-
-const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
-  ['identity', null],
-  ['gzip', zlib.createGunzip],
-  // RFC 9110, 8.4.1.3.
-  ['x-gzip', zlib.createGunzip],
-  ['deflate', zlib.createInflate],
-  ['br', zlib.createBrotliDecompress],
-  ['zstd', zlib.createZstdDecompress],
-])
-
-function decompressorOf(encoding: string, call: OpenCall): Decompressor {
-  const decompressor = DECOMPRESSORS.get(encoding.toLowerCase())
-  if (decompressor !== undefined) return decompressor
+/** Returns the encoding of a body; undefined if it has none. */
+function encodingIn(header: string, call: OpenCall): Encoding | undefined {
+  const name = header.toLowerCase()
+  const encoding = ENCODINGS.get(name)
+  if (encoding || name === 'identity') return encoding
   throw call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' })
 }
 
-/** No text of a request shrinks to less than a hundredth, unless it is made to fill memory. */
-const MAX_RATIO = 100
-/** A body that is no longer than this may shrink to nothing. */
-const ANY_RATIO_BYTES = 1024 * 1024
-
 /**
  * Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes, the budget, or
- * {@link ANY_RATIO_BYTES} and {@link MAX_RATIO} times the input.
+ * {@link mostDecoded} of the input.
  */
-async function decompress(
-  open: () => Transform,
-  bytes: Buffer,
-  limit: number,
-  held: HeldBody,
-): Promise<Buffer> {
-  const most = Math.min(limit, Math.max(ANY_RATIO_BYTES, MAX_RATIO * bytes.length))
-  const stream = open()
+async function decompress(encoding: Encoding, bytes: Buffer, limit: number, held: HeldBody): Promise<Buffer> {
+  const most = Math.min(limit, mostDecoded(bytes.length))
+  const stream = encoding.decoder()
   held.whenRefused((error) => stream.destroy(error))
   stream.end(bytes)
   const pieces: Buffer[] = []

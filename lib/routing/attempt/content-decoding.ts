@@ -1,22 +1,8 @@
 import type { Transform } from 'node:stream'
-// As a whole: an older Node, which lacks a name, would fail before it could be refused with a clear sentence.
-import zlib from 'node:zlib'
+import { ENCODINGS, type Encoding, mostDecoded } from '../../core/content-encoding/index.ts'
 
-/** Beyond this size an answer may be this many times as large as what came. */
-const FREE_BYTES = 1024 * 1024
-const MAX_RATIO = 100
 /** More encodings over each other are not read. */
 const MAX_ENCODINGS = 3
-
-type Encoding = 'gzip' | 'deflate' | 'br' | 'zstd'
-
-const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'br'],
-  ['zstd', 'zstd'],
-])
 
 /** Receives a decoded body. Nothing is called after `ended` or `failed`. */
 export interface DecodedBody {
@@ -40,13 +26,8 @@ export function decoderFor(
 /** Decodes a whole short body. @throws Error if it is not encoded as its header says, or much too large. */
 export function decoded(bytes: Buffer, header: string | readonly string[] | undefined): Buffer {
   let body = bytes
-  for (const encoding of encodingsIn(header) ?? []) {
-    const options = { maxOutputLength: Math.max(FREE_BYTES, MAX_RATIO * bytes.length) }
-    if (encoding === 'gzip') body = zlib.gunzipSync(body, options)
-    else if (encoding === 'br') body = zlib.brotliDecompressSync(body, options)
-    else if (encoding === 'zstd') body = zlib.zstdDecompressSync(body, options)
-    else body = hasZlibHead(body) ? zlib.inflateSync(body, options) : zlib.inflateRawSync(body, options)
-  }
+  for (const encoding of encodingsIn(header) ?? [])
+    body = encoding.decode(body, { maxOutputLength: mostDecoded(bytes.length) })
   return body
 }
 
@@ -108,7 +89,7 @@ export class ContentDecoder {
   }
 
   #open(first: Buffer): readonly Transform[] {
-    const steps = this.#encodings.map((encoding, i) => stepFor(encoding, i === 0 ? first : undefined))
+    const steps = this.#encodings.map((encoding, i) => encoding.decoder(i === 0 ? first : undefined))
     steps.forEach((step, i) => {
       step.on('error', () => {
         // A slow caller leaves decoded bytes in the last step. They came before the fault, so they count.
@@ -126,7 +107,7 @@ export class ContentDecoder {
   #take(chunk: Buffer): void {
     if (this.#over) return
     this.#made += chunk.length
-    if (this.#made > Math.max(FREE_BYTES, MAX_RATIO * this.#came)) {
+    if (this.#made > mostDecoded(this.#came)) {
       this.#fail('the answer is compressed too far')
       return
     }
@@ -143,16 +124,4 @@ export class ContentDecoder {
     if (this.#onCut) this.#onCut()
     else then()
   }
-}
-
-function stepFor(encoding: Encoding, first: Buffer | undefined): Transform {
-  if (encoding === 'gzip') return zlib.createGunzip()
-  if (encoding === 'br') return zlib.createBrotliDecompress()
-  if (encoding === 'zstd') return zlib.createZstdDecompress()
-  return !first || hasZlibHead(first) ? zlib.createInflate() : zlib.createInflateRaw()
-}
-
-/** Whether bytes begin as zlib's format does. Some servers send `deflate` without it. */
-function hasZlibHead(bytes: Buffer): boolean {
-  return ((bytes[0] ?? 0) & 0x0f) === 8
 }

@@ -1,0 +1,1 @@
+export { ENCODINGS, type Encoding, mostDecoded } from './content-encoding.ts'
