@@ -1,5 +1,5 @@
-import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { RedisLineStateStore } from '../../lib/stores/redis/index.ts'
+import { MemoryLineStateStore } from '../support/memory-line-state-store.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { lineStateContract } from './line-state-store.ts'
 

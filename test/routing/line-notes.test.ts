@@ -8,8 +8,8 @@ import {
   LineSharing,
   type LineStateStore,
 } from '../../lib/middleware/route/index.ts'
-import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { MemoryLineStateStore } from '../support/memory-line-state-store.ts'
 
 const MODELS = { m: 'u', n: 'u' }
 const [LINE] = loadConfig({

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
 import { LineRegistry, LineSharing, type LineStateStore } from '../../lib/middleware/route/index.ts'
-import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { MemoryLineStateStore } from '../support/memory-line-state-store.ts'
 
 /** How long a circuit is open, in milliseconds. */
 export const RESET_MS = 500

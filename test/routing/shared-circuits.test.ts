@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LineStateStore } from '../../lib/middleware/route/index.ts'
-import { MemoryLineStateStore } from '../../lib/routing/lines/line-state-store.ts'
+import { MemoryLineStateStore } from '../support/memory-line-state-store.ts'
 import { until } from '../support/until.ts'
 import { exchangeAll, processes, processOn, RESET_MS } from './line-processes.ts'
 

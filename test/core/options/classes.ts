@@ -208,7 +208,6 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'MemoryKeyDirectory',
   'MemoryLimitStore',
   'MemorySlots',
-  'MemoryLineStateStore',
   'MemoryUsageStore',
   'RetryingWriter',
   'ReplayError',
