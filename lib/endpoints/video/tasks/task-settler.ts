@@ -13,7 +13,7 @@ import {
 } from '../../../core/options/index.ts'
 import { boundedStore, Outage } from '../../../core/store-guard/index.ts'
 import { BackgroundLoop } from '../../../core/timing/index.ts'
-import { FIRST_POLL_MS, KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
+import { FIRST_POLL_MS } from '../../../ledger/tasks/new-task.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
 import type { PollAgain, TaskStore } from '../../../ledger/tasks/task-store.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
@@ -40,8 +40,6 @@ export interface TaskSettlerOptions {
   pollMs?: number
   /** How long a task is kept after its end. Defaults to 30 days. */
   keepTasksMs?: number
-  /** How long the Idempotency-Key of an expired task counts as used. Defaults to 24 hours. */
-  keepKeysMs?: number
   /** Logs unresolved and expired tasks, and outages. Defaults to the console. */
   logger?: Logger
 }
@@ -57,7 +55,6 @@ const RULES: OptionRules<TaskSettlerOptions> = {
   timeoutMs: someMilliseconds,
   pollMs: someMilliseconds,
   keepTasksMs: aNumberFrom1,
-  keepKeysMs: aNumberFrom1,
   logger: aLogger,
 }
 
@@ -106,7 +103,7 @@ export class TaskSettler {
       effect: 'videos are polled and charged later',
       logger: this.#logger,
     })
-    this.#upkeep = new TaskUpkeep(this.#store, this.#settings, this.#logger)
+    this.#upkeep = new TaskUpkeep(this.#store, this.#settings.keepTasksMs, this.#logger)
     this.#rounds = new BackgroundLoop(() => this.#runRound(), this.#settings.pollMs, 0)
   }
 
@@ -215,7 +212,7 @@ export class TaskSettler {
 }
 
 function withDefaults(options: TaskSettlerOptions) {
-  const { owner = randomUUID(), concurrency = 8, keepKeysMs = KEPT_KEY_MS } = options
+  const { owner = randomUUID(), concurrency = 8 } = options
   const {
     shortestPollMs = FIRST_POLL_MS,
     longestPollMs = 60_000,
@@ -223,6 +220,6 @@ function withDefaults(options: TaskSettlerOptions) {
     pollMs = 1000,
   } = options
   const { keepTasksMs = 30 * 86_400_000 } = options
-  const numbers = { concurrency, shortestPollMs, longestPollMs, timeoutMs, pollMs, keepTasksMs, keepKeysMs }
+  const numbers = { concurrency, shortestPollMs, longestPollMs, timeoutMs, pollMs, keepTasksMs }
   return { owner, ...numbers, claimMs: timeoutMs + CLAIM_SPARE_MS }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../core/call/index.ts'
+import { KEPT_KEY_MS } from '../../../ledger/tasks/new-task.ts'
 import { MAX_HOLD_MS, type VideoTask } from '../../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 
@@ -16,7 +17,7 @@ const GIVEN_UP = 'the money held for it is free, and it is not charged'
 /** Ends what no poll ends: intents without an answer, tasks that never finish, and tasks that ended long ago. */
 export class TaskUpkeep {
   readonly #store: TaskStore
-  readonly #times: { readonly keepKeysMs: number; readonly keepTasksMs: number }
+  readonly #keepTasksMs: number
   readonly #logger: Logger
   #running: Promise<void> | undefined
   #at = 0
@@ -25,14 +26,10 @@ export class TaskUpkeep {
   #polledAt = 0
   #fails = false
 
-  /** @param times how long a task is kept after its end, and the Idempotency-Key of one that expired. */
-  constructor(
-    store: TaskStore,
-    times: { readonly keepKeysMs: number; readonly keepTasksMs: number },
-    logger: Logger,
-  ) {
+  /** @param keepTasksMs how long a task is kept after its end. */
+  constructor(store: TaskStore, keepTasksMs: number, logger: Logger) {
     this.#store = store
-    this.#times = times
+    this.#keepTasksMs = keepTasksMs
     this.#logger = logger
   }
 
@@ -74,7 +71,6 @@ export class TaskUpkeep {
    *   the line may have finished them.
    */
   async #endOld(now: number, polledAt: number): Promise<void> {
-    const { keepKeysMs, keepTasksMs } = this.#times
     const store = this.#store
     const steps = [
       async () =>
@@ -82,10 +78,10 @@ export class TaskUpkeep {
           await store.markUnanswered(now, UPKEEP_TASKS),
           `it is unknown whether the line accepted a video task: ${UNANSWERED}`,
         ),
-      () => store.prune(now - keepTasksMs, UPKEEP_TASKS),
+      () => store.prune(now - this.#keepTasksMs, UPKEEP_TASKS),
       async () =>
         this.#warn(
-          await store.expire(polledAt - MAX_HOLD_MS, now, now + keepKeysMs, UPKEEP_TASKS),
+          await store.expire(polledAt - MAX_HOLD_MS, now, now + KEPT_KEY_MS, UPKEEP_TASKS),
           `a video task was given up after 48 hours: ${GIVEN_UP}`,
         ),
     ]
