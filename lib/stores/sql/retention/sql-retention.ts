@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, anObjectWith, checkOptions } from '../../../core/options/index.ts'
+import { BackgroundLoop } from '../../../core/timing/index.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
 import { checkDatabase } from '../driver/database.ts'
 import { FIRST_ID, firstIdOf, timeOfId } from '../driver/id-times.ts'
@@ -191,9 +192,9 @@ export class SqlRetention {
   readonly #calls: SqlCallStore
   readonly #lease: UpkeepLease
   #times: RetentionTimes
-  #timer: NodeJS.Timeout | undefined
+  readonly #runs: BackgroundLoop
+  /** Resolves when the runs that were asked for have ended. */
   #running: Promise<unknown> = Promise.resolve()
-  #closed = false
   #away = false
   #outages = 0
 
@@ -214,7 +215,7 @@ export class SqlRetention {
     this.#calls = new SqlCallStore(db)
     this.#lease = new UpkeepLease(db, 'retention')
     this.#times = { calls, charges }
-    this.#schedule(FIRST_MS)
+    this.#runs = new BackgroundLoop(() => this.#runLogged(), INTERVAL_MS, FIRST_MS)
   }
 
   /** Whether rows that are too old cannot be exported or deleted. */
@@ -231,7 +232,7 @@ export class SqlRetention {
   keepFor(times: RetentionTimes): void {
     if (times.calls === this.#times.calls && times.charges === this.#times.charges) return
     this.#times = times
-    this.#schedule(PAUSE_MS)
+    this.#runs.next(PAUSE_MS)
   }
 
   /**
@@ -240,25 +241,20 @@ export class SqlRetention {
    * @throws an error of the archive or the database. Work done by then stays.
    */
   run(): Promise<RetentionRun> {
-    clearTimeout(this.#timer)
-    const times = this.#times
-    const run = this.#running.then(() => this.#run())
-    const next = () => this.#schedule(times === this.#times ? INTERVAL_MS : PAUSE_MS)
-    this.#running = run.then(next, next)
-    return run
+    this.#runs.next(INTERVAL_MS)
+    return this.#runInTurn()
   }
 
   /** Ends after the present page. */
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
+    await this.#runs.close()
     await this.#running
   }
 
-  #schedule(ms: number): void {
-    clearTimeout(this.#timer)
-    if (this.#closed) return
-    this.#timer = setTimeout(() => void this.#runLogged(), ms).unref()
+  #runInTurn(): Promise<RetentionRun> {
+    const run = this.#running.then(() => this.#run())
+    this.#running = run.catch(() => {})
+    return run
   }
 
   async #run(): Promise<RetentionRun> {
@@ -275,14 +271,14 @@ export class SqlRetention {
 
   async #runLogged(): Promise<void> {
     try {
-      await this.run()
+      await this.#runInTurn()
       if (this.#away) this.#logger.info({}, 'retention: old rows are deleted again')
       this.#away = false
     } catch (error) {
       // It is tried again: others use the table, or usage is behind.
       const waits = error instanceof UpkeepLost || isLocked(error)
       if (waits) this.#logger.info({ err: error }, 'retention: old rows are deleted later')
-      else if (!this.#closed && !this.#away) {
+      else if (!this.#runs.closed && !this.#away) {
         this.#outages++
         this.#away = true
         const advice = this.#archive ? ': none is lost; check the folder or bucket of retention.export' : ''
@@ -322,7 +318,7 @@ export class SqlRetention {
 
   /** @throws {UpkeepLost} if another process continues it, or this one is to end. */
   async #pause(): Promise<void> {
-    if (this.#closed) throw new UpkeepLost('it is closed')
+    if (this.#runs.closed) throw new UpkeepLost('it is closed')
     await this.#lease.keep()
     await sleep(PAUSE_MS)
   }
