@@ -53,7 +53,7 @@ export interface StoreGuardOptions {
   /** The effect on callers while the store is away, for the log. Defaults to nothing. */
   effect?: string
   /** Receives the beginning and the end of each outage. Defaults to the console. */
-  logger?: Logger
+  logger?: Logger | undefined
   /** An operation that takes longer than this counts as failed, in milliseconds. Defaults to 250. */
   timeoutMs?: number
   /**
@@ -75,7 +75,7 @@ export interface StoreGuardOptions {
    */
   rejectsAlone?: boolean
   /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
-  onStoreChange?: (away: boolean) => void
+  onStoreChange?: ((away: boolean) => void) | undefined
 }
 
 const RULES: OptionRules<StoreGuardOptions> = {

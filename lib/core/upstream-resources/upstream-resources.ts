@@ -1,4 +1,4 @@
-import { type Logger, type OpenCall, quietLogger } from '../call/index.ts'
+import type { Logger, OpenCall } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { threadDetails } from '../errors/thread-details.ts'
 import type { Reference } from '../operations/index.ts'
@@ -85,9 +85,9 @@ export class UpstreamResources {
       store = new MemoryResourceStore(),
       keepResourcesMs = 30 * 86_400_000,
       storeTimeoutMs = 1500,
+      logger,
+      onStoreChange,
     } = options
-    const { onStoreChange } = options
-    const logger = quietLogger(options.logger)
     this.#store = store
     this.#keepResourcesMs = keepResourcesMs
     this.#guard = new StoreGuard({
@@ -96,7 +96,7 @@ export class UpstreamResources {
       logger,
       timeoutMs: storeTimeoutMs,
       rejectsAlone: true,
-      ...(onStoreChange && { onStoreChange }),
+      onStoreChange,
     })
     this.#pruning = new BackgroundLoop(() => this.#prune(), PRUNE_INTERVAL_MS)
   }

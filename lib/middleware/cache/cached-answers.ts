@@ -54,7 +54,7 @@ export class CachedAnswers {
       effect: 'requests run as if they were new, and their answers are not kept',
       logger,
       farTimeoutMs: FAR_TIMEOUT_MS,
-      ...(onStoreChange && { onStoreChange }),
+      onStoreChange,
     })
   }
 

@@ -123,7 +123,7 @@ export function validate(options: IdempotencyOptions) {
     logger,
     ...(storeTimeoutMs === undefined ? { farTimeoutMs: FAR_TIMEOUT_MS } : { timeoutMs: storeTimeoutMs }),
     rejectsAlone: true,
-    ...(onStoreChange && { onStoreChange }),
+    onStoreChange,
   })
   return {
     keeper: new ClaimKeeper({ store, guard, logger, claimLeaseMs, keepRecordsMs }),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Logger, quietLogger } from '../../core/call/index.ts'
+import type { Logger } from '../../core/call/index.ts'
 import { upstreamName } from '../../core/catalog/index.ts'
 import {
   aFunction,
@@ -40,7 +40,6 @@ const RULES: OptionRules<LineSharingOptions> = {
   onStoreChange: aFunction(),
 }
 
-const POLL_MS = 800
 const STORE_TIMEOUT_MS = 500
 
 /**
@@ -72,14 +71,14 @@ export class LineSharing {
 
   constructor(options: LineSharingOptions) {
     checkOptions('LineSharing', options, RULES)
-    const { store, lines, pollMs = POLL_MS, onStoreChange } = options
+    const { store, lines, pollMs = 800, logger, onStoreChange } = options
     this.#store = store
     this.#guard = new StoreGuard({
       name: 'line states',
       effect: 'each process has circuits and rests of its own',
-      logger: quietLogger(options.logger),
+      logger,
       timeoutMs: STORE_TIMEOUT_MS,
-      ...(onStoreChange && { onStoreChange }),
+      onStoreChange,
     })
     this.#polling = new BackgroundLoop(() => this.#exchange(), pollMs)
     this.#endWatch = store.watch(() => this.#exchangeSoon())

@@ -1,5 +1,4 @@
 import type { Logger } from '../../core/call/index.ts'
-import { quietLogger } from '../../core/call/index.ts'
 import {
   aFunction,
   aLogger,
@@ -61,8 +60,7 @@ export class LineSwitches {
 
   constructor(options: LineSwitchesOptions) {
     checkOptions('LineSwitches', options, RULES)
-    const { store, lines, pollMs = 2000, onStoreChange } = options
-    const logger = quietLogger(options.logger)
+    const { store, lines, pollMs = 2000, logger, onStoreChange } = options
     this.#store = store
     this.#lines = lines
     this.#guard = new StoreGuard({
@@ -70,7 +68,7 @@ export class LineSwitches {
       effect: 'lines stay switched as they are',
       logger,
       timeoutMs: STORE_TIMEOUT_MS,
-      ...(onStoreChange && { onStoreChange }),
+      onStoreChange,
     })
     this.#polling = new BackgroundLoop(() => this.#read(), pollMs)
   }
