@@ -1,6 +1,5 @@
 export { type AnswerFilter, type GuardTrace, joinedFilter, type StreamFilter } from './answer-filter.ts'
 export { readAttribution, readTags, userOf } from './attribution.ts'
-export { baseAddressOf } from './base-address.ts'
 export {
   amountOf,
   type BillingSummary,

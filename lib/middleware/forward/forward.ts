@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { baseAddressOf, callOf, type OpenCall, readTags, upgradeOf } from '../../core/call/index.ts'
+import { callOf, type OpenCall, readTags, upgradeOf } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -20,7 +20,7 @@ import { CallAborter, type Forwarding, type ForwardTerms } from './forwarding.ts
 import { BatchLines } from './owned/batch-files.ts'
 import type { OwnList } from './owned/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './owned/owned-request.ts'
-import { queryOf, relayPath, takesRawBytes } from './request-path.ts'
+import { addressBefore, queryOf, relayPath, takesRawBytes } from './request-path.ts'
 
 /** A request of a rule, which has a price. */
 type Asked = Omit<Forwarding, 'headers'> & { readonly terms: ForwardTerms }
@@ -130,7 +130,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     if (checkModel) checkQuery(queryOf(asked.path), checkModel)
     const takesRaw = raw ?? takesRawBytes(asked.path)
     const bodies = { ...bounds, checkModel, takesRaw, ownedOnly: owned !== undefined }
-    const rule = owned && { ...owned, ...bodies, address: baseAddressOf(req) }
+    const rule = owned && { ...owned, ...bodies, address: addressBefore(asked.path, req) }
     const ownedRequest = rule && (await OwnedRequest.check(call, req, asked.path, rule, signal))
     const unowned = !rule && checkModel ? await checkBody(call, req, bodies, signal) : undefined
     signal.throwIfAborted()

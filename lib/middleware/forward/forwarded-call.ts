@@ -211,13 +211,13 @@ export class ForwardedCall {
     const lineId = exchange.target.line.id
     if (named) await owned?.read(lineId, named)
     const location = await owned?.readLocation(lineId, response.headers.location)
-    if (location !== undefined) this.#res.setHeader('location', location)
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left) exchange.complete()
     // A head that is charged goes out although the line has broken off meanwhile, as if it did so a moment later.
     const isCut = exchange.hasFailed && this.#call.servedBy !== null
     if (exchange.end && !isCut) return
+    if (location !== undefined) this.#res.setHeader('location', location)
     this.#writeHead(status, response, mode === 'whole', body)
     const read = searched ?? event?.bytes
     if (read && read.length > 0) this.#res.write(read)

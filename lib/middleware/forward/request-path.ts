@@ -1,3 +1,5 @@
+import type { Request } from 'express'
+
 /** The prefix of an endpoint's path, wherever the gateway is mounted. */
 const VERSION_PREFIX = /^.*?\/(?:v1|api\/v3)(?=\/)/i
 
@@ -22,6 +24,15 @@ export function relayPath(url: string): string | undefined {
   const path = query < 0 ? url : url.slice(0, query)
   if (path.split('/').some(isUnsafe)) return undefined
   return path.replace(VERSION_PREFIX, '') + (query < 0 ? '' : url.slice(query))
+}
+
+/**
+ * Returns the address that the caller used, without the path that is passed on: up to `/v1` or `/api/v3`.
+ *
+ * @param path what {@link relayPath} returned for it.
+ */
+export function addressBefore(path: string, { protocol, host, originalUrl }: Request): string {
+  return `${protocol}://${host}${originalUrl.slice(0, -path.length)}`
 }
 
 /** Returns the query of a path. */

@@ -129,9 +129,10 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
   return found
 }
 
-/** Returns the kind of resource that a field of a form names, such as `file_ids[]`; undefined for any other field. */
+/** Returns the kind of resource that a field of a form names, such as `file_ids[]` or `file_ids[0]`; undefined for any other field. */
 export function kindOfField(name: string): string | undefined {
-  const parts = partsOfField(name)
+  // A number is a place in a list.
+  const parts = partsOfField(name).filter((part) => !/^\d+$/.test(part))
   const last = parts.at(-1) ?? ''
   if (parts.length > 1 && last.toLowerCase() === 'id') return kindOfHolder(parts.at(-2) ?? '')
   return kindOfMember(last)
@@ -292,6 +293,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'custom',
   'customer',
   'end_user',
+  'group',
   'model',
   'parent_tool_use',
   'part',

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { z } from 'zod'
-import { baseAddressOf, callOf, type OpenCall } from '../../../core/call/index.ts'
+import { callOf, type OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { readQuery } from '../../../core/json-api/index.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
@@ -38,8 +38,10 @@ export class VideoContent {
 
   /** Returns a signed address of a video, on the host that the caller used. */
   addressOf(req: Request, { id }: VideoTask): string {
-    const { publicOrigin, signer } = this.#deps
-    return `${baseAddressOf(req, publicOrigin)}/v1/videos/${id}/content?${signer.queryFor(id, Date.now())}`
+    const { publicOrigin = `${req.protocol}://${req.host}`, signer } = this.#deps
+    // The path before the protocols' own paths is where the gateway is mounted.
+    const prefix = callOf(req).path.replace(/\/(?:api\/v3|v1)\/.*$/i, '')
+    return `${publicOrigin.replace(/\/$/, '')}${prefix}/v1/videos/${id}/content?${signer.queryFor(id, Date.now())}`
   }
 
   /** Sends a video to a caller of its account. */

@@ -155,7 +155,7 @@ export class StrictForm {
         throw unreadable(`The head of a part has a line "${other.slice(0, 100)}".`)
     const isModel = this.#rules.checkModel !== undefined && isModelField(name)
     const isContent = isFile && FILE_FIELD.test(name) && !isModel
-    const isJson = (!isFile && /json/i.test(type)) || name === SESSION
+    const isJson = (!isFile && /json/i.test(type)) || isSession(name, this.#rules)
     return {
       name,
       isModel,
@@ -250,6 +250,11 @@ export interface FieldRules {
 /** The field with which a call of Realtime begins. It names no stored session: it must be an object, the new one's settings. */
 const SESSION = 'session'
 
+/** Whether a field must hold the settings of a session. */
+function isSession(name: string, { ownedOnly }: FieldRules): boolean {
+  return ownedOnly && name === SESSION
+}
+
 const MAX_NAME_LENGTH = 200
 /** A name that all upstreams read alike: `a`, `a[b]`, `a[]`. */
 const NAME = /^[\w.$:@-]+(?:\[[\w.$:@-]*\])*$/
@@ -291,7 +296,8 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
   const { checkModel, ownedOnly } = rules
   const text = value.toString()
   if (checkModel && isModelField(name)) checkModel(text)
-  if (!isJson && name !== SESSION && !(mayBeJson(text) && MEMBER.test(text))) return
+  const mustBeJson = isJson || isSession(name, rules)
+  if (!mustBeJson && !(mayBeJson(text) && MEMBER.test(text))) return
   const member = partsOfField(name).findLast((part) => !/^\d+$/.test(part)) ?? name
   let json: unknown
   try {
@@ -301,10 +307,10 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
     throw new GatewayError('invalid_request', {
       param: name,
       message:
-        'A field of the form begins as JSON and cannot be read. Send valid JSON, or the request as JSON.',
+        'A field of the form must be JSON, or begins as JSON, and cannot be read. Send valid JSON, or the request as JSON.',
     })
   }
-  if (name === SESSION && !isJsonObject(json) && ownedOnly) throw notInForms(name)
+  if (isSession(name, rules) && !isJsonObject(json)) throw notInForms(name)
   if (checkModel) checkModels({ [member]: json }, checkModel)
   if (ownedOnly && namesResource(member, json)) throw notInForms(name)
 }

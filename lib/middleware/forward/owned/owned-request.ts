@@ -19,7 +19,7 @@ export interface OwnedRule extends BodyRules {
   readonly resources: UpstreamResources
   readonly declared: DeclaredCollection | undefined
   readonly refusedFiles: RefusedFiles
-  /** The address of the gateway, up to `/v1`. */
+  /** The address that paths such as `/files` follow, as the caller used it. */
   readonly address: string
 }
 
@@ -141,11 +141,22 @@ export class OwnedRequest {
    * @throws {GatewayError} `internal_error` if the store did not confirm the record.
    */
   async readLocation(line: string, location: string | undefined): Promise<string | undefined> {
-    const made = location !== undefined && this.createsResource ? resourceAt(location) : undefined
+    const made = location !== undefined && this.createsResource ? this.#resourceAt(location) : undefined
     if (made?.id === undefined || !made.whole || made.kind !== this.#resource?.kind) return undefined
     const { kind, id, collection } = made
     await this.#rule.resources.remember(this.#call, line, [{ kind, id }])
-    return `${this.#rule.address}/v1/${collection}/${encodeURIComponent(id)}`
+    return `${this.#rule.address}/${collection}/${encodeURIComponent(id)}`
+  }
+
+  /** Returns what an address of the line is about; undefined for any other text. */
+  #resourceAt(location: string): PathResource | undefined {
+    const path = URL.parse(location, 'http://line')?.pathname.replace(/^.*?\/v1(?=\/)/, '')
+    try {
+      return path === undefined ? undefined : resourceOfPath(path, this.#rule.declared)
+    } catch {
+      // It has an escape that cannot be read, or an empty segment.
+      return undefined
+    }
   }
 
   /** Returns an answer that was read as its caller gets it. */
@@ -181,15 +192,6 @@ export class OwnedRequest {
     // A path below a resource may return the text of a caller: a file's content, or an item.
     const namesMore = namesFiles(kind) || namesResults(kind)
     return id !== undefined && namesMore && (whole === true || this.#method === 'POST')
-  }
-}
-
-function resourceAt(location: string): PathResource | undefined {
-  try {
-    return resourceOfPath(new URL(location, 'http://line').pathname.replace(/^.*?\/v1(?=\/)/, ''))
-  } catch {
-    // It is no address.
-    return undefined
   }
 }
 

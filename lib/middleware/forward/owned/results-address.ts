@@ -5,11 +5,15 @@ export function namesResults(kind: string): boolean {
   return kind === 'message_batch'
 }
 
-/** Returns the answer about a batch of messages with the address of its results at the gateway. */
+/**
+ * Returns the answer about a batch of messages with the address of its results at the gateway.
+ *
+ * @param base the address of the gateway that `/messages` follows.
+ */
 export function withOwnResults(json: JsonObject, base: string): JsonObject {
   const { id, results_url: results } = json
   if (typeof id !== 'string' || typeof results !== 'string') return json
-  return { ...json, results_url: `${base}/v1/messages/batches/${encodeURIComponent(id)}/results` }
+  return { ...json, results_url: `${base}/messages/batches/${encodeURIComponent(id)}/results` }
 }
 
 /** Returns the bytes of such an answer. */
