@@ -19,6 +19,7 @@ const REQUEST = ['invalid_request', 'none', false] as const
 const FILTERED = ['content_filtered', 'none', false] as const
 const OURS = ['upstream_error', 'line', true] as const
 const MODEL = ['upstream_error', 'model', true] as const
+const ELSEWHERE = ['upstream_error', 'none', true] as const
 const BUSY = ['upstream_overloaded', 'model', true] as const
 const LIMITED = ['upstream_rate_limited', 'none', true] as const
 
@@ -85,7 +86,7 @@ export const TABLE: readonly FaultRow[] = [
         code: 'OperationNotSupported',
       },
     ),
-    ...MODEL,
+    ...ELSEWHERE,
   ],
   ['a model that lacks a feature', 400, says('This model does not support image input'), ...REQUEST],
   ...[
@@ -210,6 +211,15 @@ export const TABLE: readonly FaultRow[] = [
       ...LIMITED,
       {},
       2000,
+    ],
+  ),
+  ...[400, 403].map(
+    (status): FaultRow => [
+      'our access to one model, as Bedrock does',
+      status,
+      says("You don't have access to the model with the specified model ID."),
+      ...MODEL,
+      { 'x-amzn-errortype': 'AccessDeniedException' },
     ],
   ),
   ...['AccessDeniedException', 'NotAuthorized', 'IncompleteSignature', 'RequestExpired'].map(

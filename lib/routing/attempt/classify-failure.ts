@@ -183,6 +183,7 @@ function classifyByStatus(status: number, error: UpstreamError, detail: string):
     const code = status === 503 || status === 529 ? 'upstream_overloaded' : 'upstream_error'
     return { ...passing, code, fault: 'model' }
   }
+  if (deniesModel(error)) return { ...passing, code: 'upstream_error', fault: 'model' }
   switch (status) {
     case 401:
       return { ...passing, code: 'upstream_error', fault: 'line' }
@@ -206,6 +207,9 @@ function classifyByStatus(status: number, error: UpstreamError, detail: string):
     case 400:
     case 413:
     case 422:
+      // Azure's: the model serves other endpoints.
+      if (status === 400 && error.code === 'OperationNotSupported')
+        return { ...passing, code: 'upstream_error', fault: null }
       if (status === 400 && saysModelUnknown(error))
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
@@ -257,6 +261,11 @@ function refusesUs({ param, message }: UpstreamError): boolean {
   return param === undefined && (ACCOUNT_REFUSED.test(message) || PLACE_REFUSED.test(message))
 }
 
+/** Whether Bedrock denies our account a model. Access is granted for each. */
+function deniesModel({ type, message }: UpstreamError): boolean {
+  return type === 'AccessDeniedException' && /\baccess to the model\b/i.test(message)
+}
+
 /** Whether an error judges what the request says. One about our account may name a policy, too. */
 function judgesContent({ type, code, message }: UpstreamError): boolean {
   if (namesPolicy({ type, code }) || POLICY_TEXT.test(`${type} ${code}`.replaceAll('_', ' '))) return true
@@ -280,7 +289,7 @@ function namesOwnResource(error: UpstreamError): boolean {
 }
 
 const UNKNOWN_MODEL_CODES =
-  /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound|OperationNotSupported)$/i
+  /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound)$/i
 const UNKNOWN_MODEL_TEXT =
   /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bmodel identifier is invalid\b|\bon-demand throughput isn['’]t supported|\bmodel doesn['’]t support on-demand throughput|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
 

@@ -91,7 +91,7 @@ export class LineSharing {
    * @throws {StoreAway} if the store does not answer; lines stay as they are.
    */
   refresh(): Promise<void> {
-    return this.#polling.now()
+    return this.#polling.runNow()
   }
 
   close(): void {
@@ -137,7 +137,7 @@ export class LineSharing {
     if (this.#polling.closed || this.#soon) return
     this.#soon = setImmediate(() => {
       this.#soon = undefined
-      this.#polling.now().catch(() => {})
+      this.#polling.runNow().catch(() => {})
     })
   }
 

@@ -79,7 +79,7 @@ export class LineSwitches {
    * @throws {StoreAway} if the store does not answer; lines stay as they are.
    */
   refresh(): Promise<void> {
-    return this.#polling.now()
+    return this.#polling.runNow()
   }
 
   close(): void {
