@@ -100,7 +100,8 @@ export function passThrough(rules: LoadedConfig['passThrough'], options: PassThr
         next()
       },
       limit,
-      billingGuard({ pool, ...(budgets && { budgets }), reserve: () => most }),
+      // What is free needs no ledger.
+      ...(most > 0n ? [billingGuard({ pool, ...(budgets && { budgets }), reserve: () => most })] : []),
       forward({
         catalog,
         rule,

@@ -27,7 +27,7 @@ import { LeasePool, type ReserveClaim, type ReserveRefusal } from '../../ledger/
 import { Reservation } from '../../ledger/pool/reservation.ts'
 import { BilledCall } from './billed-call.ts'
 import { refuseUnpaid } from './billed-part.ts'
-import { WorstCase } from './cost.ts'
+import { isFreeOn, WorstCase } from './cost.ts'
 
 /** Options of {@link billingGuard}. */
 export interface BillingGuardOptions {
@@ -118,8 +118,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
       return
     }
     const keyId = key ? key(req, call) : (principal?.keyId ?? null)
-    // A handler of yours may charge what was not reserved.
-    const settles = amount > 0n || Boolean(options.reserve) || Boolean(call.idempotency?.claim)
+    const settles = amount > 0n || Boolean(call.idempotency?.claim) || !isFree(call)
     const claim = { account: payer, key: keyId, amount, ...(!settles && { settles }) }
     const held = pool.reserve(budgets?.count ? { ...claim, budgets: budgetsOf(call, claim) } : claim)
     if (held instanceof Promise) beginLater(call, held, res, next)
@@ -127,6 +126,11 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
   }
 
   return Object.assign(guard, { refuseEarly })
+
+  /** Whether a call is never charged. An app with its own `reserve` may charge what was not reserved. */
+  function isFree(call: OpenCall): boolean {
+    return catalogOf !== undefined && call.request !== null && isFreeOn(catalogOf(call), call.request)
+  }
 
   /**
    * If the wallet seemed empty at the last report, asks the ledger again. Without any report yet, asks only if the caller

@@ -145,6 +145,23 @@ export class WorstCase {
   }
 }
 
+/**
+ * Whether nothing that a call can use has a price, at any line of its model and its fallbacks. A model without lines may be served,
+ * and charged, by a handler.
+ */
+export function isFreeOn(catalog: Catalog, { model, fallbacks }: CallRequest): boolean {
+  return [model, ...fallbacks].every((each) => {
+    const lines = catalog.linesOf(each.id)
+    return lines.length > 0 && lines.every((line) => hasNoPrice(priceOn(each, line)))
+  })
+}
+
+function hasNoPrice(price: Price): boolean {
+  return [price, ...(price.tiers ?? [])].every((each: Partial<UnitPrices>) =>
+    UNITS.every((unit) => !each[unit]),
+  )
+}
+
 /** Returns the largest cost of a call's pieces, in millionths of nano-units. */
 function piecesCost(highest: HighestPrices, { operation, units }: CallRequest): bigint {
   const unit = PIECES[operation.priceUnit]

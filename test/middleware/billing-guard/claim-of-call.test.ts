@@ -161,27 +161,52 @@ describe('the money for a call', () => {
     )
   })
 
-  it('is none for a free call, which needs no charge but with an Idempotency-Key or a handler that charges', async (t) => {
-    const { catalog } = loadConfig(configWith({ models: [{ id: 'chat', kind: 'chat' }] }))
-    const model = catalog.models.get('chat')
-    const request = {
-      operation: chatCompletions,
-      model,
-      fallbacks: [],
-      estimatedInputTokens: 4,
-      answers: 1,
-      webSearches: 0,
+  it('is none for a free call, which needs no charge unless something may charge it', async (t) => {
+    const line = {
+      id: 'l',
+      provider: 'p',
+      protocol: 'openai',
+      baseUrl: 'http://127.0.0.1:1/v1',
+      apiKey: 'k',
+      models: { chat: 'c' },
     }
-    const settles = async (options: BillingGuardOptions, members: object) => {
-      const { run, claims } = await guarded(t, options, undefined, { principal: ACME, request, ...members })
+    const pricedAt = (price: object) => {
+      const models = [
+        { id: 'chat', kind: 'chat', price },
+        { id: 'unserved', kind: 'chat' },
+      ]
+      return loadConfig(configWith({ models, lines: [line] })).catalog
+    }
+    const free = pricedAt({})
+    const settles = async (options: BillingGuardOptions, members: object = {}, model = 'chat') => {
+      const { catalog = free } = options
+      const request = {
+        operation: chatCompletions,
+        model: (catalog as typeof free).models.get(model),
+        fallbacks: [],
+        estimatedInputTokens: 4,
+        answers: 1,
+        webSearches: 0,
+        body: { json: {}, raw: Buffer.alloc(0) },
+      }
+      const call = { principal: ACME, request, ...members }
+      const { run, claims } = await guarded(t, options, undefined, call)
       run()
       assert.equal(claims[0]?.amount, 0n)
       return claims[0].settles ?? true
     }
-    assert.equal(await settles({ catalog }, {}), false)
-    assert.equal(await settles({ catalog }, { idempotency: { claim: null } }), false)
-    assert.equal(await settles({ catalog }, { idempotency: { claim: {} } }), true)
-    assert.equal(await settles({ reserve: () => 0n }, {}), true)
+    assert.equal(await settles({ catalog: free }), false)
+    assert.equal(await settles({ catalog: free }, { idempotency: { claim: null } }), false)
+    assert.equal(await settles({ catalog: free }, { idempotency: { claim: {} } }), true)
+    assert.equal(await settles({ reserve: () => 0n }), true)
+    assert.equal(await settles({ catalog: free }, {}, 'unserved'), true, 'a handler may charge it')
+    for (const price of [
+      { perWebSearch: '0.01' },
+      { cachedInputPerMillion: '0.1' },
+      { tiers: [{ aboveInputTokens: 1000, inputPerMillion: '1' }] },
+      { tiers: [{ serviceTier: 'priority', outputPerMillion: '1' }] },
+    ])
+      assert.equal(await settles({ catalog: pricedAt(price) }), true, JSON.stringify(price))
   })
 
   it('is held for five minutes where nothing else is said, for a handler that goes on', async (t) => {
