@@ -36,7 +36,7 @@ redis.call('PEXPIRE', KEYS[1], math.max(lease, redis.call('PTTL', KEYS[1])))
 return answers`
 
 /** How soon slots are given back again that Redis refused to take back, in milliseconds. */
-const AGAIN_MS = 500
+const AGAIN_MS = 1000
 
 /** A maximum for slots that are taken in any case. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
@@ -74,6 +74,8 @@ export class RedisSlots implements SlotStore {
   readonly #known = new MemorySlots()
   /** The slots that calls wait for: a renewal leaves them alone. */
   readonly #awaited = new MemorySlots()
+  /** The slots that are being given back: Redis has been asked, and has not answered. */
+  readonly #leaving = new MemorySlots()
   /** The releases that are under way. */
   readonly #releasing = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
@@ -169,15 +171,17 @@ export class RedisSlots implements SlotStore {
 
   /** Resolves when Redis has the slots that were given back, or does not answer. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#giveBackAgain()
     await Promise.all(this.#releasing)
-    this.#isClosed = true
+    clearInterval(this.#timer)
+    clearTimeout(this.#again)
   }
 
   #giveBackAgain(): void {
+    const others = [this.#held, this.#awaited, this.#leaving]
     for (const [key, ids] of this.#known.byKey())
-      for (const id of ids)
-        if (!this.#held.has(key, id) && !this.#awaited.has(key, id)) void this.#giveBack(key, id)
+      for (const id of ids) if (!others.some((slots) => slots.has(key, id))) void this.#giveBack(key, id)
   }
 
   /**
@@ -188,14 +192,18 @@ export class RedisSlots implements SlotStore {
     const { guard, timeoutMs } = this.#options
     this.#keepRenewing()
     if (guard.away) return Promise.resolve()
-    const removed = this.#removing.ask(key, id).then(
-      () => this.#known.release(key, id),
-      (error: unknown) => {
-        // What is there instead has no slots.
-        if (error instanceof BrokenRecord) this.#known.release(key, id)
-        else this.#giveBackSoon()
-      },
-    )
+    this.#leaving.hold(key, id)
+    const removed = this.#removing
+      .ask(key, id)
+      .then(
+        () => this.#known.release(key, id),
+        (error: unknown) => {
+          // Foreign contents of a key hold no slots.
+          if (error instanceof BrokenRecord) this.#known.release(key, id)
+          else this.#giveBackSoon()
+        },
+      )
+      .finally(() => this.#leaving.release(key, id))
     const releasing = within(timeoutMs, removed, ignore).finally(() => this.#releasing.delete(releasing))
     this.#releasing.add(releasing)
     return releasing
