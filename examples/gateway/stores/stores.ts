@@ -202,9 +202,9 @@ async function storesOf(
       isSqlite ? open(1, { readOnly: true, atFirstQuery: true }) : undefined,
       open(2, { readOnly: true }),
       // SQLite writes one thing at a time, and is soonest done when all that is written waits in one line. In Postgres the end of
-      // every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
-      // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
-      // operation of this process has waited, before the ledger counts as away, and that twice would.
+      // every answer waits for the commit of its charge, which so waits for no claim and no batch of the log, nor long for rows
+      // that an operator has locked. It may wait for two in turn, for the first of which another operation of this process has
+      // waited, before the ledger counts as away, and that twice would.
       isSqlite ? undefined : open(6, { lockTimeoutMs: 150 }),
       // A claim whose record somebody has locked ends before the store counts as away.
       isSqlite ? undefined : open(5, { lockTimeoutMs: 100 }),
@@ -222,7 +222,7 @@ async function storesOf(
   const retention = retentionOf(db, config, logger)
   const ledger = new SqlLedger(money, { checks })
   await logRestored(ledger, logger)
-  // A handle with several tasks has the name of the first.
+  // A handle with several tasks has the name of the last.
   const handles = new Map([
     [large, 'answers'],
     [claims, 'claims'],

@@ -4,7 +4,7 @@
  *
  * @example
  * const pruning = new BackgroundLoop(async () => {
- *   if ((await store.prune(500)) === 500) pruning.next(50)
+ *   if ((await store.prune(500)) === 500) pruning.runIn(50)
  * }, 600_000)
  */
 export class BackgroundLoop {
@@ -21,7 +21,7 @@ export class BackgroundLoop {
   constructor(work: () => Promise<void>, everyMs: number, firstMs = everyMs) {
     this.#work = work
     this.#everyMs = everyMs
-    this.next(firstMs)
+    this.runIn(firstMs)
   }
 
   get closed(): boolean {
@@ -29,14 +29,14 @@ export class BackgroundLoop {
   }
 
   /** Runs the work now, or once more after a run that has begun before; also if it is closed. Rejects as the work does. */
-  async now(): Promise<void> {
+  async runNow(): Promise<void> {
     // A run that has begun before may not see the latest change.
     if (this.#running) await this.#running.catch(() => {})
     this.#running ??= this.#run()
     return this.#running
   }
 
-  /** Does the same, unless it is closed by then. Never rejects. */
+  /** Runs the work as {@link runNow} does, unless the loop is closed by then. Never rejects. */
   async wake(): Promise<void> {
     if (this.#running) await this.#running.catch(() => {})
     if (this.#closed) return
@@ -45,7 +45,7 @@ export class BackgroundLoop {
   }
 
   /** Sets the time until the next run, in milliseconds. The work may do so as well. */
-  next(ms: number): void {
+  runIn(ms: number): void {
     clearTimeout(this.#timer)
     if (!this.#closed) this.#timer = setTimeout(() => void this.wake(), ms).unref()
   }
@@ -57,14 +57,12 @@ export class BackgroundLoop {
     await this.#running?.catch(() => {})
   }
 
-  async #run(): Promise<void> {
+  #run(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    try {
-      await this.#work()
-    } finally {
+    return new Promise<void>((resolve) => resolve(this.#work())).finally(() => {
       this.#running = undefined
-      if (!this.#timer) this.next(this.#everyMs)
-    }
+      if (!this.#timer) this.runIn(this.#everyMs)
+    })
   }
 }

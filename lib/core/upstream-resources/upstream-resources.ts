@@ -243,7 +243,7 @@ export class UpstreamResources {
   async #prune(): Promise<void> {
     // The guard has logged the outage; the next round tries again.
     const pruned = await this.#guard.run(() => this.#store.prune(Date.now(), BATCH_SIZE)).catch(() => 0)
-    if (pruned === BATCH_SIZE) this.#pruning.next(BATCH_PAUSE_MS)
+    if (pruned === BATCH_SIZE) this.#pruning.runIn(BATCH_PAUSE_MS)
   }
 }
 

@@ -90,7 +90,7 @@ export class Budgets {
    * @throws {StoreAway} if the store does not answer; budgets stay as they are.
    */
   refresh(): Promise<void> {
-    return this.#polling.now()
+    return this.#polling.runNow()
   }
 
   /** Returns the budgets that a call counts against, in the periods that are running at a time. */

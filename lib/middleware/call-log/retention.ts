@@ -36,7 +36,7 @@ export class Retention {
   keepFor(keepEntriesMs: number): void {
     if (keepEntriesMs === this.#keepEntriesMs) return
     this.#keepEntriesMs = keepEntriesMs
-    this.#pruning.next(PAUSE_MS)
+    this.#pruning.runIn(PAUSE_MS)
   }
 
   stop(): void {
@@ -48,7 +48,7 @@ export class Retention {
     try {
       const pruned = await store.prune(Date.now() - this.#keepEntriesMs, BATCH_SIZE)
       this.#failing = false
-      if (pruned === BATCH_SIZE) this.#pruning.next(PAUSE_MS)
+      if (pruned === BATCH_SIZE) this.#pruning.runIn(PAUSE_MS)
     } catch (error) {
       if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')
       this.#failing = true

@@ -52,13 +52,13 @@ describe('work that is repeated in the background', () => {
 
   it('runs sooner where that is asked for, also during a run', async (t) => {
     const { loop, runs, pass } = looping(t, 500)
-    loop.next(20)
+    loop.runIn(20)
     assert.deepEqual([await pass(19), await pass(1)], [0, 1])
-    loop.next(20)
+    loop.runIn(20)
     runs[0]?.resolve()
     await turn()
     assert.deepEqual([await pass(19), await pass(1)], [1, 2])
-    loop.next(20)
+    loop.runIn(20)
     assert.equal(await pass(20), 2, 'one run at a time')
     runs[1]?.resolve()
     await turn()
@@ -68,9 +68,9 @@ describe('work that is repeated in the background', () => {
   it('runs at once where that is asked for, after the run that has begun before', async (t) => {
     const { loop, runs } = looping(t)
     let done = 0
-    const first = loop.now().then(() => done++)
+    const first = loop.runNow().then(() => done++)
     await turn()
-    const others = [loop.now(), loop.now()].map((run) => run.then(() => done++))
+    const others = [loop.runNow(), loop.runNow()].map((run) => run.then(() => done++))
     await turn()
     assert.equal(runs.length, 1)
     runs[0]?.resolve()
@@ -84,9 +84,9 @@ describe('work that is repeated in the background', () => {
 
   it('reports a failure to the one who asked for the run, and to no later one', async (t) => {
     const { loop, runs } = looping(t)
-    const failed = assert.rejects(loop.now(), /away/)
+    const failed = assert.rejects(loop.runNow(), /away/)
     await turn()
-    const next = loop.now()
+    const next = loop.runNow()
     runs[0]?.reject(new Error('away'))
     await failed
     await turn()
@@ -107,10 +107,10 @@ describe('work that is repeated in the background', () => {
     assert.deepEqual([loop.closed, isClosed], [true, false])
     runs[0]?.reject(new Error('away'))
     await Promise.all([closing, later])
-    loop.next(10)
+    loop.runIn(10)
     await loop.wake()
     assert.equal(await pass(10_000), 1)
-    const asked = loop.now()
+    const asked = loop.runNow()
     runs[1]?.resolve()
     await asked
     assert.equal(await pass(10_000), 2, 'only one that is asked for')

@@ -129,8 +129,8 @@ export class TaskSettler {
     }
     // If more tasks may be due, continue as soon as a poll has ended.
     if (started === 0 || started < free) return
-    if (this.#polls.size === 0) this.#rounds.next(0)
-    else void Promise.race(this.#polls).then(() => this.#rounds.next(0))
+    if (this.#polls.size === 0) this.#rounds.runIn(0)
+    else void Promise.race(this.#polls).then(() => this.#rounds.runIn(0))
   }
 
   async #pollDue(limit: number): Promise<number> {

@@ -232,7 +232,7 @@ export class SqlRetention {
   keepFor(times: RetentionTimes): void {
     if (times.calls === this.#times.calls && times.charges === this.#times.charges) return
     this.#times = times
-    this.#runs.next(PAUSE_MS)
+    this.#runs.runIn(PAUSE_MS)
   }
 
   /**
@@ -241,8 +241,10 @@ export class SqlRetention {
    * @throws an error of the archive or the database. Work done by then stays.
    */
   run(): Promise<RetentionRun> {
-    this.#runs.next(INTERVAL_MS)
-    return this.#runInTurn()
+    const run = this.#runInTurn()
+    const again = (): void => this.#runs.runIn(INTERVAL_MS)
+    run.then(again, again)
+    return run
   }
 
   /** Ends after the present page. */

@@ -53,14 +53,14 @@ export class SqlUsageCounter {
     this.#logger = quietLogger(options.logger)
     this.#keepFineRowsMs = options.keepFineRowsMs ?? MONTHS_25
     this.#counting = new BackgroundLoop(() => this.#run(), HOUR_MS)
-    this.#counted = this.#counting.now()
+    this.#counted = this.#counting.runNow()
   }
 
   /** Keeps the usage of single users and tags for another time, in milliseconds, from now on. */
   keepFor(keepFineRowsMs: number): void {
     if (keepFineRowsMs === this.#keepFineRowsMs) return
     this.#keepFineRowsMs = keepFineRowsMs
-    this.#counted = this.#counting.now()
+    this.#counted = this.#counting.runNow()
   }
 
   /** Resolves when all calls that were not counted at the start are counted, or could not be. */
