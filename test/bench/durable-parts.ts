@@ -20,7 +20,7 @@ export async function durableParts(
   const db = await openDatabase(url)
   await seedAccountsAndKeys(db, config)
   const lookUps = await openDatabase(url, { readOnly: true, poolSize: 2 })
-  const money = url.startsWith('sqlite:') ? db : await openDatabase(url, { poolSize: 4 })
+  const money = await openDatabase(url, { poolSize: 4 })
   const pool = new LeasePool({ ledger: new SqlLedger(money) })
   return {
     keys: new SqlKeyDirectory(lookUps),

@@ -190,7 +190,7 @@ async function storesOf(
       .onConflict((conflict) => conflict.columns(['kind', 'id']).doUpdateSet({ seeded_at }))
       .execute()
   }
-  const [searches, reports, checksOfSqlite, lookUps, moneyOfPostgres, claimsOfPostgres, largeOfPostgres] =
+  const [searches, reports, checksOfSqlite, lookUps, money, claimsOfPostgres, largeOfPostgres] =
     // The first has migrated the database. A database that is far away takes seconds for each.
     await Promise.all([
       // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
@@ -201,20 +201,19 @@ async function storesOf(
       // A check of the ledger takes minutes. In Postgres it has one of the two connections for searches.
       isSqlite ? open(1, { readOnly: true, atFirstQuery: true }) : undefined,
       open(2, { readOnly: true }),
-      // SQLite writes one thing at a time, and is soonest done when all that is written waits in one line. In Postgres the end of
-      // every answer waits for the commit of its charge, which so waits for no claim and no batch of the log, nor long for rows
-      // that an operator has locked. It may wait for two in turn, for the first of which another operation of this process has
-      // waited, before the ledger counts as away, and that twice would.
-      isSqlite ? undefined : open(6, { lockTimeoutMs: 150 }),
+      // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
+      // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
+      // operation of this process has waited, before the ledger counts as away, and that twice would.
+      open(6, { lockTimeoutMs: 150 }),
       // A claim whose record somebody has locked ends before the store counts as away.
       isSqlite ? undefined : open(5, { lockTimeoutMs: 100 }),
+      // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
       isSqlite ? undefined : open(2),
       seed(config),
       // A known config has nothing to add, and a database that cannot be written must not look usable.
       write(),
     ])
   const checks = checksOfSqlite ?? searches
-  const money = moneyOfPostgres ?? db
   const claims = claimsOfPostgres ?? db
   const large = largeOfPostgres ?? money
   // The usage counter waits no longer for locked rows either: it counts those of other accounts meanwhile.
