@@ -100,7 +100,7 @@ export function passThrough(rules: LoadedConfig['passThrough'], options: PassThr
         next()
       },
       limit,
-      // What is free needs no ledger.
+      // A free request needs no ledger.
       ...(most > 0n ? [billingGuard({ pool, ...(budgets && { budgets }), reserve: () => most })] : []),
       forward({
         catalog,

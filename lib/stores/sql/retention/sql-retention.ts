@@ -241,9 +241,10 @@ export class SqlRetention {
    * @throws an error of the archive or the database. Work done by then stays.
    */
   run(): Promise<RetentionRun> {
+    const later = (): void => this.#runs.runIn(INTERVAL_MS)
+    later()
     const run = this.#runInTurn()
-    const again = (): void => this.#runs.runIn(INTERVAL_MS)
-    run.then(again, again)
+    run.then(later, later)
     return run
   }
 
