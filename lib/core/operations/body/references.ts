@@ -131,19 +131,21 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
 
 /** Returns the kind of resource that a field of a form names, such as `file_ids[]` or `file_ids[0]`; undefined for any other field. */
 export function kindOfField(name: string): string | undefined {
-  // A number is a place in a list.
-  const parts = partsOfField(name).filter((part) => !/^\d+$/.test(part))
+  const parts = partsOfField(name)
   const last = parts.at(-1) ?? ''
   if (parts.length > 1 && last.toLowerCase() === 'id') return kindOfHolder(parts.at(-2) ?? '')
   return kindOfMember(last)
 }
 
-/** Returns the names in the name of a field: `session` and `model` of `session[model]`. Some upstreams end it at an empty byte. */
+/**
+ * Returns the names in the name of a field: `sessions` and `model` of `sessions[0][model]`. A number is a place in a list. Some
+ * upstreams end a name at an empty byte.
+ */
 export function partsOfField(name: string): readonly string[] {
   return name
     .replace(/\0.*/s, '')
     .split(/[[\].\s]+/)
-    .filter((part) => part !== '')
+    .filter((part) => !/^\d*$/.test(part))
 }
 
 /** Whether a member may name something: by its name, or by an `id` in its value. */

@@ -296,9 +296,9 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
   const { checkModel, ownedOnly } = rules
   const text = value.toString()
   if (checkModel && isModelField(name)) checkModel(text)
-  const mustBeJson = isJson || isSession(name, rules)
-  if (!mustBeJson && !(mayBeJson(text) && MEMBER.test(text))) return
-  const member = partsOfField(name).findLast((part) => !/^\d+$/.test(part)) ?? name
+  const holdsSession = isSession(name, rules)
+  if (!isJson && !holdsSession && !(mayBeJson(text) && MEMBER.test(text))) return
+  const member = partsOfField(name).at(-1) ?? name
   let json: unknown
   try {
     json = parseUnambiguous(value)
@@ -310,7 +310,7 @@ export function checkValue(name: string, value: Buffer, rules: FieldRules, isJso
         'A field of the form must be JSON, or begins as JSON, and cannot be read. Send valid JSON, or the request as JSON.',
     })
   }
-  if (isSession(name, rules) && !isJsonObject(json)) throw notInForms(name)
+  if (holdsSession && !isJsonObject(json)) throw notInForms(name)
   if (checkModel) checkModels({ [member]: json }, checkModel)
   if (ownedOnly && namesResource(member, json)) throw notInForms(name)
 }

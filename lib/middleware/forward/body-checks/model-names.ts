@@ -52,7 +52,7 @@ function knownNames(principal: Principal, candidates: readonly Candidate[]): Rea
 
 /** Whether a field of a form or of a query names a model, and no data of the caller's, as `metadata[model]` does. */
 export function isModelField(field: string): boolean {
-  const parts = partsOfField(field).filter((part) => !/^\d+$/.test(part))
+  const parts = partsOfField(field)
   return MODEL.test(parts.join('.')) && !parts.some((part) => isData(part, undefined, {}))
 }
 

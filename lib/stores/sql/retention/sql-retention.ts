@@ -241,7 +241,11 @@ export class SqlRetention {
    * @throws an error of the archive or the database. Work done by then stays.
    */
   run(): Promise<RetentionRun> {
-    const later = (): void => this.#runs.runIn(INTERVAL_MS)
+    const times = this.#times
+    const later = (): void => {
+      // New times are soon to be used.
+      if (times === this.#times) this.#runs.runIn(INTERVAL_MS)
+    }
     later()
     const run = this.#runInTurn()
     run.then(later, later)
