@@ -36,7 +36,10 @@ export function reasoningFormOf(request: JsonObject): ReasoningForm {
 
 /** Whether a request is a chat with members that lines other than routers refuse. */
 export function hasRouterMembers(operation: Operation, json: JsonObject): boolean {
-  return operation === chatCompletions && (speaksOpenRouter(json) || marksCache(json))
+  return (
+    operation === chatCompletions &&
+    (speaksOpenRouter(json) || json.session_id !== undefined || marksCache(json))
+  )
 }
 
 /** Whether a chat says what to cache, in one of the places that {@link withoutCacheControl} looks at. */
@@ -69,7 +72,7 @@ export function takesCacheControl(upstreamModel: string): boolean {
 
 /** Returns a chat for lines that are no routers: the effort has OpenAI's form, and what they refuse is left out. */
 export function chatWithoutRouterMembers(json: JsonObject, context: RequestContext): JsonObject {
-  const { reasoning, usage, ...others } = json
+  const { reasoning, usage, session_id: _, ...others } = json
   const rest = takesCacheControl(context.upstreamModel) ? others : withoutCacheControl(others)
   const asked = isJsonObject(reasoning) ? askedEffort(json, context.defaultMaxTokens) : undefined
   const hasFunctions = objectsIn(json.tools).length > 0

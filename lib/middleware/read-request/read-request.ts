@@ -159,7 +159,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       constraint,
       provider: given?.provider,
       unsupported: policy === undefined ? undefined : givenPolicy(policy),
-      references: referencesIn(body.json),
+      references: referencesIn(body.json).filter(({ kind }) => kind !== UNKEPT),
     }
     if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
     const models = [model, ...fallbacks]
@@ -167,6 +167,9 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     requireWindow(known, models, facts)
   }
 }
+
+/** No endpoint of models keeps sessions: OpenRouter groups calls by the `session_id` that their caller made up. */
+const UNKEPT = 'session'
 
 /** Returns what the header `X-Gateway-Unsupported` asks for. */
 function givenPolicy(header: string | string[]): UnsupportedPolicy {

@@ -74,6 +74,11 @@ describe('a chat in the words of OpenRouter, on a line that is no router,', () =
     )
   })
 
+  it('has no name of the session, by which OpenRouter groups calls', () => {
+    assert.equal('session_id' in plain({ session_id: 'run-7' }), false)
+    assert.equal(hasRouterMembers(chatCompletions, { session_id: 'run-7' }), true)
+  })
+
   const cached = {
     cache_control: MARK,
     messages: [

@@ -150,6 +150,7 @@ describe('a reference in the body of a JSON endpoint', () => {
           ...base,
           ...conversation,
           tools,
+          session_id: 'of-its-own',
           metadata: { user_id: 'u', file_id: 'mine' },
         }),
       )
