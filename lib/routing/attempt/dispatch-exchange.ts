@@ -124,6 +124,14 @@ export class DispatchExchange extends Exchange implements ConnectionAware {
     return this.#body
   }
 
+  /**
+   * Ends the reading of `body` before its end. A loop that is left without this ends it with an error, whose stack takes as long
+   * as a dozen events.
+   */
+  leaveBody(): void {
+    this.#body?.destroy()
+  }
+
   /** Whether the line has the whole request, as far as is known. */
   get isRequestSent(): boolean {
     if (this.status !== null) return true

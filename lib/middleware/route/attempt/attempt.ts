@@ -286,7 +286,10 @@ async function relay(
     const end = relay.push(piece)
     const refusal = await passOn(attempt)
     if (refusal) return refusal
-    if (end) return relayed(attempt, end)
+    if (end) {
+      exchange.leaveBody()
+      return relayed(attempt, end)
+    }
   }
   if (exchange.isAbandoned) return abandoned(attempt)
   return exchange.failure ? brokenStream(attempt, exchange.failure) : finishRelay(attempt, relay)
