@@ -59,6 +59,7 @@ export const HARMLESS_MEMBERS: MemberRules = {
   metadata: dropped('labels for the upstream’s own records'),
   user: dropped('a label for the upstream’s own records'),
   safety_identifier: dropped('a label for the upstream’s own records'),
+  session_id: dropped('a label for the upstream’s own records'),
   prompt_cache_key: dropped('affects the cost only'),
   prompt_cache_options: dropped('affects the cost only'),
   prompt_cache_retention: dropped('affects the cost only'),
