@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Exchange } from '../../support/exchange.ts'
+import { watchHeldUp } from '../../support/held-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
 import { farDatabase } from './far-database.ts'
@@ -31,6 +32,7 @@ interface Seen {
 }
 
 async function goThrough(t: TestContext): Promise<void> {
+  const heldUpMs = watchHeldUp(t)
   const { near, far, server } = await farDatabase(t, NEAR_MS)
   const { served, start } = await paidGateways(t, far, CONFIG, (res) => chatAnswer(res), {
     LOG_LEVEL: 'fatal',
@@ -63,7 +65,8 @@ async function goThrough(t: TestContext): Promise<void> {
   const refused = seen.filter(({ answer }) => answer.status !== 200)
   for (const { answer } of refused) assert.ok(answer.status === 503 || answer.status === 500, answer.text)
   const mayBeRefused = ({ sentAt }: Seen) =>
-    (sentAt > slowAt - CROSSES_MS && sentAt < slowAt + LEARNS_MS) || Math.abs(sentAt - nearAt) < CROSSES_MS
+    (sentAt > slowAt - CROSSES_MS && sentAt < slowAt + LEARNS_MS + heldUpMs()) ||
+    Math.abs(sentAt - nearAt) < CROSSES_MS
   const late = refused.filter((call) => !mayBeRefused(call))
   assert.deepEqual(
     late.map(({ text, answer, sentAt }) => [text, answer.errorCode, Math.round(sentAt - slowAt)]),
