@@ -28,6 +28,13 @@ export {
   withLateCharge,
 } from './call-log-entry.ts'
 export {
+  type AccountLimits,
+  accountLimitsOf,
+  type KeyLimits,
+  keyLimitsOf,
+  type Partly,
+} from './caller-limits.ts'
+export {
   filterAnswer,
   holdEnd,
   holdLastByte,

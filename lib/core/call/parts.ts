@@ -10,17 +10,7 @@ import type {
   Usage,
 } from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
-
-/** Requests per minute, input tokens per minute; null = unlimited. */
-export interface KeyLimits {
-  readonly rpm: number | null
-  readonly tpm: number | null
-}
-
-/** The limits of an account. Concurrency has a limit per account only. */
-export interface AccountLimits extends KeyLimits {
-  readonly concurrency: number | null
-}
+import type { AccountLimits, KeyLimits } from './caller-limits.ts'
 
 /** The account and the key of the caller, with their limits and permissions. Written by `authenticate`. */
 export interface Principal {

@@ -13,5 +13,11 @@ export const time = z.iso.datetime()
 /** An amount of money in an answer, as `formatAmount` writes it. */
 export const amount = z.string().describe('A decimal string.')
 
-/** A limit in an answer; null means unlimited. */
-export const limit = z.int().nullable()
+/** null means unlimited. */
+const limit = z.int().nullable()
+
+/** The limits of a key in an answer. */
+export const keyLimits = z.object({ rpm: limit, tpm: limit })
+
+/** The limits of an account in an answer. */
+export const accountLimits = keyLimits.extend({ concurrency: limit })

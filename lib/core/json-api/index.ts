@@ -1,5 +1,5 @@
 export { type AccountOption, accountOf, anAccount } from './account-scope.ts'
-export { amount, isoTime, limit, time } from './answer-members.ts'
+export { accountLimits, amount, isoTime, keyLimits, time } from './answer-members.ts'
 export {
   type Answer,
   type AnswerOf,

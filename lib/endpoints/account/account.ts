@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { callOf, type Principal } from '../../core/call/index.ts'
 import {
   type AnswerOf,
+  accountLimits,
   amount,
   answersWith,
   endpointFor,
-  limit,
+  keyLimits,
   newRouter,
   serveEndpoints,
 } from '../../core/json-api/index.ts'
@@ -32,8 +33,8 @@ const ownAccount = z.strictObject({
   object: z.literal('account'),
   prepaid: z.boolean(),
   ...funds,
-  limits: z.object({ rpm: limit, tpm: limit, concurrency: limit }),
-  key: z.strictObject({ id: z.string(), limits: z.strictObject({ rpm: limit, tpm: limit }) }),
+  limits: accountLimits,
+  key: z.strictObject({ id: z.string(), limits: keyLimits }),
 })
 export type OwnAccountAnswer = AnswerOf<typeof ownAccount>
 
@@ -51,15 +52,16 @@ export const ACCOUNT_ENDPOINTS = [
     path: '/account',
     summary: 'Balance and limits of the account of this key',
     answers: answersWith('OwnAccount', ownAccount),
-    async handle(_request, { ledger, principal: { accountId, keyId, accountLimits, keyLimits } }) {
+    async handle(_request, { ledger, principal }) {
+      const { accountId, keyId } = principal
       const [wallet] = await ledger.wallets([`account:${accountId}`])
       return {
         id: accountId,
         object: 'account' as const,
         prepaid: wallet?.limited ?? false,
         ...describeFunds(wallet),
-        limits: accountLimits,
-        key: { id: keyId, limits: keyLimits },
+        limits: principal.accountLimits,
+        key: { id: keyId, limits: principal.keyLimits },
       }
     },
   }),

@@ -1,14 +1,14 @@
 import type { Request } from 'express'
 import { z } from 'zod'
-import { callOf } from '../../core/call/index.ts'
+import { accountLimitsOf, callOf } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
 import {
   type AnswerOf,
+  accountLimits,
   amount,
   answersWith,
   endpointFor,
   isoTime,
-  limit,
   listOf,
   listPage,
   orNotFound,
@@ -67,7 +67,7 @@ const account = z.strictObject({
   status: z.enum(ACCOUNT_STATUSES),
   prepaid: z.boolean(),
   ...funds,
-  limits: z.object({ rpm: limit, tpm: limit, concurrency: limit }),
+  limits: accountLimits,
   regions: names,
   line_regions: names,
   warnings,
@@ -224,7 +224,7 @@ async function makeDeposit(
 const DEFAULT_SETTINGS: AccountSettings = {
   name: null,
   prepaid: true,
-  limits: { rpm: null, tpm: null, concurrency: null },
+  limits: accountLimitsOf(),
   regions: null,
   lineRegions: null,
   status: 'active',
@@ -232,11 +232,10 @@ const DEFAULT_SETTINGS: AccountSettings = {
 
 /** Returns settings in which the members of a body, also those of its limits, are replaced. */
 function revised(settings: AccountSettings, change: z.output<typeof accountPatch>): AccountSettings {
-  const { limits = {}, name = settings.name, prepaid = settings.prepaid, status = settings.status } = change
-  const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
-  const { concurrency = settings.limits.concurrency } = limits
+  const { name = settings.name, prepaid = settings.prepaid, status = settings.status } = change
   const { regions = settings.regions, line_regions: lineRegions = settings.lineRegions } = change
-  return { name, prepaid, limits: { rpm, tpm, concurrency }, regions, lineRegions, status }
+  const limits = accountLimitsOf({ ...settings.limits, ...change.limits })
+  return { name, prepaid, limits, regions, lineRegions, status }
 }
 
 async function describe(account: Account, parts: AccountParts): Promise<AccountAnswer> {

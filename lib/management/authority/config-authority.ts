@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type AccountLimits, type KeyLimits, newRequestId } from '../../core/call/index.ts'
+import {
+  type AccountLimits,
+  accountLimitsOf,
+  type KeyLimits,
+  keyLimitsOf,
+  newRequestId,
+  type Partly,
+} from '../../core/call/index.ts'
 import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../core/catalog/index.ts'
 import type { ChangeOrigin } from '../../core/change-log/index.ts'
 import { ConfigEntries, type EntryList } from '../../core/config/index.ts'
 import type { AccountSettings, AccountStore } from '../accounts/account-store.ts'
 import type { KeySettings, KeyStore } from '../keys/key-store.ts'
-
-type Optional<T> = { readonly [Member in keyof T]?: T[Member] | undefined }
 
 /** An account of a config. */
 export interface ConfigAccount {
@@ -15,7 +20,7 @@ export interface ConfigAccount {
   readonly name?: string | undefined
   /** The initial balance. Absent: postpaid. */
   readonly balance?: string | undefined
-  readonly limits?: Optional<AccountLimits> | undefined
+  readonly limits?: Partly<AccountLimits> | undefined
   readonly regions?: readonly string[] | undefined
   readonly lineRegions?: readonly string[] | undefined
 }
@@ -33,7 +38,7 @@ export interface ConfigKey {
   readonly quota?: string | undefined
   readonly allowIps?: readonly string[] | undefined
   readonly allowModels?: readonly string[] | undefined
-  readonly limits?: Optional<KeyLimits> | undefined
+  readonly limits?: Partly<KeyLimits> | undefined
 }
 
 /** The part of a config that is also in the database. */
@@ -337,11 +342,10 @@ function origin(): ChangeOrigin {
 
 /** Returns the settings of an account as a config gives them. An account that it names is active. */
 export function accountSettingsOf(account: ConfigAccount): AccountSettings {
-  const { rpm = null, tpm = null, concurrency = null } = account.limits ?? {}
   return {
     name: account.name ?? null,
     prepaid: account.balance !== undefined,
-    limits: { rpm, tpm, concurrency },
+    limits: accountLimitsOf(account.limits),
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
     status: 'active',
@@ -350,7 +354,6 @@ export function accountSettingsOf(account: ConfigAccount): AccountSettings {
 
 /** Returns the settings of a key as a config gives them. */
 export function keySettingsOf(key: ConfigKey): KeySettings & { readonly account: string } {
-  const { rpm = null, tpm = null } = key.limits ?? {}
   return {
     account: key.account,
     name: key.name ?? null,
@@ -361,7 +364,7 @@ export function keySettingsOf(key: ConfigKey): KeySettings & { readonly account:
     quota: key.quota === undefined ? null : parseAmount(key.quota),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
-    limits: { rpm, tpm },
+    limits: keyLimitsOf(key.limits),
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { callOf } from '../../core/call/index.ts'
+import { callOf, keyLimitsOf } from '../../core/call/index.ts'
 import { formatAmount, hashSecret, isAddressOrBlock, parseAmount, tagsOf } from '../../core/catalog/index.ts'
 import { keyMembers } from '../../core/config/index.ts'
 import {
@@ -10,7 +10,7 @@ import {
   answersWith,
   endpointFor,
   isoTime,
-  limit,
+  keyLimits,
   listOf,
   listPage,
   orNotFound,
@@ -81,7 +81,7 @@ const key = z.strictObject({
   available: amount.nullable(),
   allow_ips: names,
   allow_models: names,
-  limits: z.object({ rpm: limit, tpm: limit }),
+  limits: keyLimits,
   warnings,
   previous_secret_expires_at: time.nullable().describe('null: only the current secret is valid.'),
   last_used_at: time.nullable().describe('To about a minute; null: never.'),
@@ -209,7 +209,7 @@ const DEFAULT_SETTINGS: KeySettings = {
   quota: null,
   allowIps: null,
   allowModels: null,
-  limits: { rpm: null, tpm: null },
+  limits: keyLimitsOf(),
 }
 
 const SECRET_BYTES = 32
@@ -222,12 +222,12 @@ function newSecret(): string {
 function revised(settings: KeySettings, body: z.output<typeof keyPatch>): KeySettings {
   const { name = settings.name, note = settings.note } = body
   const tags = body.tags === undefined ? settings.tags : tagsOf(Object.entries(body.tags))
-  const { enabled = settings.enabled, limits = {} } = body
-  const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
+  const { enabled = settings.enabled } = body
+  const limits = keyLimitsOf({ ...settings.limits, ...body.limits })
   const { allow_ips: allowIps = settings.allowIps, allow_models: allowModels = settings.allowModels } = body
   const expiresAt = body.expires_at === undefined ? settings.expiresAt : timeOf(body.expires_at)
   const quota = body.quota === undefined ? settings.quota : amountOf(body.quota)
-  return { name, note, tags, enabled, expiresAt, quota, allowIps, allowModels, limits: { rpm, tpm } }
+  return { name, note, tags, enabled, expiresAt, quota, allowIps, allowModels, limits }
 }
 
 function timeOf(text: string | null): number | null {

@@ -1,3 +1,4 @@
+import { accountLimitsOf, keyLimitsOf } from '../../core/call/index.ts'
 import { hashSecret, tagsOf } from '../../core/catalog/index.ts'
 import type { AccountRecord, KeyDirectory, KeyRecord, KeySeed } from '../../core/key-directory/index.ts'
 import { aListOf, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
@@ -67,10 +68,9 @@ export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
 }
 
 function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
-  const { rpm = null, tpm = null, concurrency = null } = account.limits ?? {}
   return {
     id: account.id,
-    limits: { rpm, tpm, concurrency },
+    limits: accountLimitsOf(account.limits),
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
     suspended: false,
@@ -78,7 +78,6 @@ function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
 }
 
 function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyRecord {
-  const { rpm = null, tpm = null } = key.limits ?? {}
   return {
     id: key.id,
     account,
@@ -86,7 +85,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
     expiresAt: key.expiresAt === undefined ? null : parseExpiry(key.id, key.expiresAt),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
-    limits: { rpm, tpm },
+    limits: keyLimitsOf(key.limits),
     ...(key.tags && { tags: tagsOf(Object.entries(key.tags)) }),
   }
 }

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { z } from 'zod'
-import { callOf, type OpenCall } from '../../../core/call/index.ts'
+import { accountLimitsOf, callOf, keyLimitsOf, type OpenCall } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { readQuery } from '../../../core/json-api/index.ts'
 import type { VideoTask } from '../../../ledger/tasks/task.ts'
@@ -129,8 +129,8 @@ function attribute(call: OpenCall, { account, key }: VideoTask): void {
   call.principal = {
     accountId: account,
     keyId: key ?? '',
-    accountLimits: { rpm: null, tpm: null, concurrency: null },
-    keyLimits: { rpm: null, tpm: null },
+    accountLimits: accountLimitsOf(),
+    keyLimits: keyLimitsOf(),
     lineRegions: undefined,
     mayUseModel: () => false,
   }
