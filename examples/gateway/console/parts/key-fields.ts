@@ -2,7 +2,7 @@ import type { Child } from '../element.ts'
 import { localTime } from '../format.ts'
 import type { Key } from '../keys.ts'
 import { facts } from './facts.ts'
-import { field, pairsText } from './form.ts'
+import { type Filled, field, namesIn, numberIn, pairsIn, pairsText } from './form.ts'
 
 /** Shows the settings of a key to users who may not change them. */
 export function keyFacts({
@@ -61,4 +61,19 @@ export function keyFields(key?: Key): Child {
       attributes: { value: key?.allow_ips?.join(' ') },
     }),
   ]
+}
+
+/** Returns the settings of a form as a request body; empty fields remove a restriction. */
+export function keySettingsIn(filled: Filled): object {
+  const { quota = '', expires_at: expires = '', allow_models: models = '', allow_ips: ips = '' } = filled
+  return {
+    name: filled.name || null,
+    note: filled.note || null,
+    tags: pairsIn(filled.tags),
+    quota: quota === '' ? null : quota,
+    expires_at: expires === '' ? null : new Date(expires).toISOString(),
+    allow_models: namesIn(models),
+    allow_ips: namesIn(ips),
+    limits: { rpm: numberIn(filled.rpm), tpm: numberIn(filled.tpm) },
+  }
 }
