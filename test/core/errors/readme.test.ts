@@ -41,7 +41,3 @@ it('the table of the README is that of the code', () => {
 it('the protocols that share a column word their errors alike', () => {
   for (const code of ERROR_CODE_NAMES) assert.equal(typeOf('ark', code), typeOf('openai', code), code)
 })
-
-it('the README says how many codes there are', () => {
-  assert.match(readme, new RegExp(`\\b${ERROR_CODE_NAMES.length} codes\\b`))
-})

@@ -4,8 +4,7 @@ import { ERROR_CODE_NAMES, ERROR_CODES, GatewayError, isErrorCode } from '../../
 import { SPEC_CODES } from './spec-codes.ts'
 
 describe('error table', () => {
-  it('holds the 34 codes of the specification, the one for operators, and no other', () => {
-    assert.equal(SPEC_CODES.length, 35)
+  it('holds the codes of the specification, the one for operators, and no other', () => {
     assert.deepEqual([...ERROR_CODE_NAMES].sort(), SPEC_CODES.map(([code]) => code).sort())
   })
 
