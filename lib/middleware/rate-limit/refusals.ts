@@ -57,8 +57,9 @@ function note(call: OpenCall, limit: Limit, windowMs: number, waitMs: number): v
 
 const MINUTE_MS = 60_000
 
-/** Returns the name that a level has for a limit: only those of a minute are `rpm` and `tpm`. */
+/** The names that a level has for limits of windows that are not a minute. */
+const PER_WINDOW = { rpm: 'requests', tpm: 'tokens', concurrency: 'concurrency' } as const
+
 function kindOf({ kind }: Limit, windowMs: number): LimitRefusal['kind'] {
-  if (kind === 'concurrency' || windowMs === MINUTE_MS) return kind
-  return kind === 'rpm' ? 'requests' : 'tokens'
+  return windowMs === MINUTE_MS ? kind : PER_WINDOW[kind]
 }
