@@ -11,7 +11,7 @@ export type OfRequest<T> = T | ((req: Request, call: Call) => T | Promise<T>)
 /** A limit. Null, undefined and Infinity mean no limit. */
 export type LimitValue = number | null | undefined
 
-type Subjected = string | null | undefined
+type Subject = string | null | undefined
 
 /** Names the functions of the options in errors. */
 export const OPTION_FUNCTION = 'rateLimit: a function of its options'
@@ -24,7 +24,7 @@ export interface LimitLevel {
    * Returns the subject of a request, such as its user's id, or a promise of it. The level does not apply if it is null or
    * undefined.
    */
-  by: (req: Request, call: Call) => Subjected | Promise<Subjected>
+  by: (req: Request, call: Call) => Subject | Promise<Subject>
   /** Requests per window. Defaults to no limit. */
   requests?: OfRequest<LimitValue>
   /** Tokens per window, as the option `tokens` counts them. Defaults to no limit. */

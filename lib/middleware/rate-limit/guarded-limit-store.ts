@@ -80,11 +80,10 @@ async function startedBy<T>(run: () => T): Promise<Awaited<T>> {
  */
 function verdictIn(answer: unknown, { charges, slots }: Demand): Verdict {
   const { refusedBy, waitMs, counts } = (answer ?? {}) as Partial<Verdict>
-  const refusing = refusedBy && [...charges, ...slots].find(({ key }) => key === refusedBy.key)
+  const refusing = [...charges, ...slots].find(({ key }) => key === refusedBy?.key)
   const isCounted = Array.isArray(counts) && counts.length === charges.length && counts.every(isCount)
-  if (refusing === refusedBy || refusing) {
-    if (isAmount(waitMs) && isCounted) return { refusedBy: refusing, waitMs, counts }
-  }
+  if ((refusing || !refusedBy) && isAmount(waitMs) && isCounted)
+    return { refusedBy: refusing, waitMs, counts }
   throw new TypeError('rateLimit: the answer of the store is no verdict: see LimitStore')
 }
 

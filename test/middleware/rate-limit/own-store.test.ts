@@ -141,6 +141,14 @@ for (const [what, answer] of Object.entries<AnsweringStore['answer']>({
   })
 }
 
+it('a store that answers null for the limit that refused admits the request', async (t) => {
+  const store = new AnsweringStore()
+  const app = await limitedApp(t, { keyRpm: 5, concurrency: 1, store })
+  store.answer = (verdict) => ({ ...verdict, refusedBy: null })
+  assert.deepEqual([(await app.ask()).status, (await app.ask()).status], [200, 200])
+  assert.equal(app.handled, 2)
+})
+
 it('a limit that a store names by its key alone is told as the request has it', async (t) => {
   const store = new AnsweringStore()
   for (const kind of ['rpm', 'concurrency'] as const) {
