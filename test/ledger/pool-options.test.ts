@@ -93,7 +93,7 @@ describe('the options of a pool', () => {
     refused({ onStoreError: 'drop' }, /"onStoreError" must be "hold" or "deliver"/)
     for (const maxQueueBytes of [0, Number.NaN])
       refused({ maxQueueBytes }, /"maxQueueBytes" must be at least 1/)
-    for (const missing of ['now', 'wall', 'after'])
+    for (const missing of ['now', 'wall', 'after', 'limit'])
       refused({ clock: { ...systemClock, [missing]: undefined } }, /"clock" must be a clock/)
     for (const name of ['admissionMs', 'stallMs', 'confirmMs']) {
       for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])

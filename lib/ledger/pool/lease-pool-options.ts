@@ -57,7 +57,7 @@ const RULES: OptionRules<LeasePoolOptions> = {
   confirmMs: aTime,
   maxQueueBytes: aNumber('at least 1', 1),
   onStoreChange: aFunction(),
-  clock: anObjectWith('a clock', 'now', 'wall', 'after'),
+  clock: anObjectWith('a clock', 'now', 'wall', 'after', 'limit'),
 }
 
 /** @throws TypeError if an option is invalid. */
