@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
-import { TopUpPolicy } from '../../lib/ledger/pool/held-lease.ts'
+import { TopUpPolicy } from '../../lib/ledger/pool/top-up-policy.ts'
 
 const NOTHING = { free: 0n, granted: 0n }
 

@@ -3,7 +3,8 @@ import { MAX_AMOUNT } from '../../core/catalog/money.ts'
 import type { Draw, LeaseAnswer, LeaseChange, WalletState } from '../ledger.ts'
 import { keyWallet, NO_FUNDS, type WalletId } from '../wallet.ts'
 import { type Clock, type Moment, momentOf } from './clock.ts'
-import { HeldLease, TopUpPolicy } from './held-lease.ts'
+import { HeldLease } from './held-lease.ts'
+import { TopUpPolicy } from './top-up-policy.ts'
 
 /**
  * How long a report that a wallet is not limited may be used, in milliseconds; a wallet in use is asked about sooner.
