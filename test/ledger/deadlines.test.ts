@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Awaited, Deadlines, earliest } from '../../lib/ledger/settling/deadlines.ts'
+import { Deadlines, earliest, type WithDeadline } from '../../lib/ledger/settling/deadlines.ts'
 import { StallWatch } from '../../lib/ledger/settling/stall-watch.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
-interface Thing extends Awaited<Thing> {
+interface Thing extends WithDeadline<Thing> {
   readonly name: string | number
 }
 

@@ -60,8 +60,6 @@ export class Budgets {
   readonly #logger: Logger
   readonly #guard: StoreGuard
   readonly #index = new BudgetIndex()
-  /** How many there are. */
-  count = 0
   /** The calls that budgets have refused, by the narrowest member of their scope. */
   readonly refusals = { account: 0, key: 0, user: 0, tag: 0 }
   /** The periods whose refusals are noted. */
@@ -82,6 +80,11 @@ export class Budgets {
       timeoutMs: STORE_TIMEOUT_MS,
     })
     this.#polling = new BackgroundLoop(() => this.#read(), pollMs)
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return this.#index.size
   }
 
   /**
@@ -133,7 +136,6 @@ export class Budgets {
         else this.#set(budget)
       }
       this.#version = changes.version
-      this.count = this.#index.size
       more = changes.more ?? false
     }
   }

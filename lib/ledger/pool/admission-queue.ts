@@ -1,13 +1,13 @@
 import type { BudgetPeriod } from '../budgets/budget.ts'
 import { type Payer, payersOf } from '../payers.ts'
-import type { Awaited, Deadlines } from '../settling/deadlines.ts'
+import type { Deadlines, WithDeadline } from '../settling/deadlines.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 import { type BudgetLease, Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
 /** A call that waits for money. */
-export interface Waiter extends Awaited<Waiter> {
+export interface Waiter extends WithDeadline<Waiter> {
   readonly key: WalletLease | undefined
   readonly budgets: readonly BudgetLease[]
   readonly amount: bigint

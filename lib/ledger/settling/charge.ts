@@ -5,7 +5,7 @@ import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
 import { type WalletId, walletsOf } from '../wallet.ts'
 import type { Bill, ChargeOutcome, SettleOutcome } from './bill.ts'
-import type { Awaited } from './deadlines.ts'
+import type { WithDeadline } from './deadlines.ts'
 
 const PLAIN_BYTES = 2048
 const NO_WALLETS: readonly WalletId[] = []
@@ -27,7 +27,7 @@ export interface ChargeDeps {
  * One call's charge on its way into the ledger, and its void if it is revoked. It is itself the settlement that the
  * ledger gets and the element of the queue. Expensive members are computed when the ledger reads them.
  */
-export class Charge implements Settlement, Awaited<Charge> {
+export class Charge implements Settlement, WithDeadline<Charge> {
   kind: Settlement['kind'] = 'charge'
   readonly requestId: string
   readonly account: string
@@ -56,7 +56,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** Whether it has been logged as set aside. */
   isLogged = false
   result: SettlementResult | undefined
-  deadline: Awaited<Charge>['deadline']
+  deadline: WithDeadline<Charge>['deadline']
   /** Resolves the promise of the waiting call. */
   confirm: ((outcome: SettleOutcome) => void) | undefined
   #bill: Bill

@@ -7,7 +7,7 @@ interface Deadline<T> {
 }
 
 /** An item with a deadline. */
-export interface Awaited<T> {
+export interface WithDeadline<T> {
   deadline: Deadline<T> | undefined
 }
 
@@ -20,7 +20,7 @@ const DROPPED_AT_ONCE = 256
  * The items are in an array instead of a Map: a Map that thousands of items enter and leave is rebuilt again and again,
  * and V8 keeps the items of each old table until a full collection.
  */
-export class Deadlines<T extends Awaited<T>> {
+export class Deadlines<T extends WithDeadline<T>> {
   readonly #clock: Clock
   readonly #ms: () => number
   readonly #onDue: (what: T) => void

@@ -28,7 +28,6 @@ interface LockedAccount {
 
 /** The accounts whose charges cannot be written while others are, each with a lane of its own. */
 export class LockedAccounts {
-  accounts = 0
   readonly #deps: LockedAccountsDeps
   readonly #locked = new Map<string, LockedAccount>()
   /** Lanes whose turn it is not yet. */
@@ -37,6 +36,10 @@ export class LockedAccounts {
 
   constructor(deps: LockedAccountsDeps) {
     this.#deps = deps
+  }
+
+  get accounts(): number {
+    return this.#locked.size
   }
 
   /** The number of charges that are not settled, without those set aside. */
@@ -154,7 +157,6 @@ export class LockedAccounts {
     })
     const held = { lane, since: clock.now(), isLogged: false }
     this.#locked.set(account, held)
-    this.accounts = this.#locked.size
     return held
   }
 
@@ -195,7 +197,6 @@ export class LockedAccounts {
     const held = this.#locked.get(account)
     if (!held || held.lane.size > 0 || held.lane.waiting.setAside > 0) return
     this.#locked.delete(account)
-    this.accounts = this.#locked.size
     if (!held.isLogged) return
     const forMs = Math.round(this.#deps.clock.now() - held.since)
     this.#deps.logger.warn({ account, forMs }, 'the charges of an account are written again')

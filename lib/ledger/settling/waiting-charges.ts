@@ -85,24 +85,18 @@ export class WaitingCharges {
    * @param without accounts whose charges stay. Defaults to none.
    */
   take(now: number, without: ReadonlySet<string> = NONE): readonly Charge[] {
-    if (without.size > 0) return this.#takeOthers(without)
+    if (without.size > 0) return this.#takeOf(this.#queue.filter(({ account }) => !without.has(account)))
     const suspect = this.#suspects[0]
     // Suspects take turns with the others: whether others are settled shows which charge is at fault.
     this.#suspectsTurn = !this.#suspectsTurn || this.#queue.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
-    if (this.#queue.length > 0) {
-      return this.#takeOf(this.#queue)
-    }
+    if (this.#queue.length > 0) return this.#takeOf(this.#queue)
     for (const charge of this.#setAside) {
       if (charge.retryAt > now) continue
       this.#setAside.delete(charge)
       return [charge]
     }
     return []
-  }
-
-  #takeOthers(without: ReadonlySet<string>): readonly Charge[] {
-    return this.#takeOf(this.#queue.filter(({ account }) => !without.has(account)))
   }
 
   /** Takes as many of some of the line as go together: all, or the first of each account, the second of each, and so on. */

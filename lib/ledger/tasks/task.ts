@@ -1,7 +1,7 @@
 import type { IdempotencyClaim, LateCharge } from '../../core/call/index.ts'
 import type { Price, Tags } from '../../core/catalog/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
-import type { BudgetPeriod } from '../index.ts'
+import type { BudgetPeriod } from '../budgets/budget.ts'
 
 /**
  * The state of a task, the same for all protocols. A task never goes back to an earlier state. The states of the last
