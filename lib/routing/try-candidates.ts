@@ -8,7 +8,7 @@ import type {
 import type { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
 import type { AttemptEnd, Failure } from './attempt/failure.ts'
-import { type Candidate, type CandidateList, isFreeMove } from './candidates/candidate.ts'
+import type { Candidate, CandidateList } from './candidates/candidate.ts'
 import {
   type FilteredRequest,
   filterCandidates,
@@ -206,4 +206,17 @@ export async function tryModel<End extends AttemptEnd>(
     const error = noCandidateError(candidates, removed, account, untranslatable, asked.request)
     return { error, failures, elsewhere, restMs }
   }
+}
+
+/**
+ * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
+ * to a line that is not known to fail. This adds no requests, and keeps healthy lines in use.
+ */
+function isFreeMove(
+  [first, ...others]: readonly Failure[],
+  { state, modelState, rest }: Candidate,
+  account: string,
+): boolean {
+  if (!first?.refusedWithoutWork || others.length > 0 || rest.recovering) return false
+  return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
 }

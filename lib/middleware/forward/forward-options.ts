@@ -20,7 +20,8 @@ import {
   required,
 } from '../../core/options/index.ts'
 import { someUpstreamResources, type UpstreamResources } from '../../core/upstream-resources/index.ts'
-import { type Candidate, type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
+import type { Candidate, CandidateList } from '../../routing/candidates/candidate.ts'
+import { RetryBudget } from '../../routing/candidates/retry-budget.ts'
 import {
   ROUTING_RULES,
   type RoutingOptions,
@@ -152,7 +153,7 @@ export function validateForward(options: ForwardOptions) {
     let found = known.get(current)
     if (!found) {
       const candidates = candidatesOf(current, rule, lines, terms.price)
-      const all = { candidates, budget: retries, translations: [] }
+      const all = { candidates, budget: retries }
       found = { all, lookUps: forLookUps(all, rule.path ?? '') }
       known.set(current, found)
     }

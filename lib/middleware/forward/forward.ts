@@ -6,7 +6,8 @@ import { GatewayError } from '../../core/errors/index.ts'
 import { setNoStore } from '../../core/json-api/no-store.ts'
 import { constraintOf, givenConstraint } from '../../core/operations/body/provider-constraint.ts'
 import { checkOptions } from '../../core/options/index.ts'
-import { type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
+import type { CandidateList } from '../../routing/candidates/candidate.ts'
+import { RetryBudget } from '../../routing/candidates/retry-budget.ts'
 import { ROUTING_RULES, type RoutingSettings } from '../../routing/candidates/routing-options.ts'
 import { STRATEGIES } from '../../routing/candidates/strategies.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
@@ -20,7 +21,7 @@ import { CallAborter, type Forwarding, type ForwardTerms } from './forwarding.ts
 import { BatchLines } from './owned/batch-files.ts'
 import type { OwnList } from './owned/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './owned/owned-request.ts'
-import { addressBefore, queryOf, relayPath, takesRawBytes } from './request-path.ts'
+import { addressBefore, isRead, queryOf, relayPath, takesRawBytes } from './request-path.ts'
 
 /** A request of a rule, which has a price. */
 type Asked = Omit<Forwarding, 'headers'> & { readonly terms: ForwardTerms }
@@ -121,7 +122,7 @@ export function forward(options: ForwardOptions): RequestHandler {
 
   async function serve(call: OpenCall, req: Request, res: Response, asked: Asked) {
     const { all, lookUps } = listFor(call)
-    const lines = SAFE_METHODS.has(req.method) && !upgradeOf(req) ? lookUps : all
+    const lines = isRead(req.method) && !upgradeOf(req) ? lookUps : all
     const { signal } = asked.aborter
     const leave = (): void => asked.aborter.end(new GatewayError('client_closed_request'))
     // Not every connection that ends within a body ends the request, too.
@@ -177,7 +178,7 @@ export function forwardTo(
   return function forwardTo(req, res, { line, path, headers = {} }) {
     const call = callOf(req)
     call.routing ??= newTrace(settings)
-    const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
+    const list = { candidates: [candidateOf(line, lines)], budget }
     const aborter = new CallAborter(call, SESSION_MS)
     const forwarding = { path, headers, terms: null, aborter }
     return holding(call, () => tryLines(call, req, res, forwarding, list, settings)).finally(() =>
@@ -231,8 +232,6 @@ function failureHandler(call: OpenCall, next: NextFunction): (error: unknown) =>
 const WITHHELD =
   'forward: a request was refused whose answer is a credential of the upstream; with "secrets": true in the pass-through rule, callers get it, and reach the provider past the gateway'
 
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
-
 function acceptedPath(req: Request, methods: ReadonlySet<string>): string {
   const path = methods.has(req.method) ? relayPath(req.originalUrl) : undefined
   if (path === undefined) throw new GatewayError('not_found')
@@ -249,7 +248,7 @@ function acceptedPath(req: Request, methods: ReadonlySet<string>): string {
 
 /** Refuses an Idempotency-Key: without the body, a repetition looks like any other request. */
 function refuseKeyed(req: Request): void {
-  if (SAFE_METHODS.has(req.method) || req.headers['idempotency-key'] === undefined) return
+  if (isRead(req.method) || req.headers['idempotency-key'] === undefined) return
   throw new GatewayError('invalid_request', {
     param: 'Idempotency-Key',
     message: 'This path is passed on unread and cannot be run once by key. Send it without Idempotency-Key.',

@@ -9,12 +9,11 @@ import {
 } from '../../core/catalog/index.ts'
 import { servesNatively } from '../../core/operations/by-path.ts'
 import type { Operation } from '../../core/operations/operation.ts'
-import type { Failure } from '../attempt/failure.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
 import type { LineState, ModelState } from '../lines/line-state.ts'
-import { RecentCounts } from '../lines/recent-counts.ts'
 import type { Rest } from '../lines/rest.ts'
 import { missingEndpoint } from './endpoint-fit.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 /** A line that may serve a call. Strategies order candidates. */
 export interface Candidate {
@@ -110,38 +109,4 @@ export class CandidateTable {
       missing: missingEndpoint(line, operation),
     }
   }
-}
-
-const WINDOW_SECONDS = 10
-/** Retries per second that are always allowed. */
-const FREE_PER_SECOND = 10
-/** Beyond those, the largest share of retries among the calls of the window. */
-const MAX_SHARE = 0.2
-
-/** Limits retries, so that an outage of all lines does not multiply the requests. It counts all calls, and marks retries. */
-export class RetryBudget extends RecentCounts {
-  constructor() {
-    super(1000, WINDOW_SECONDS)
-  }
-
-  /** Takes one retry from the budget; returns false if none is left. */
-  takeRetry(): boolean {
-    const { all: calls, marked: retries } = this.totals
-    if (this.markedNow >= FREE_PER_SECOND && retries + 1 > MAX_SHARE * calls) return false
-    this.count(0, 1)
-    return true
-  }
-}
-
-/**
- * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
- * to a line that is not known to fail. This adds no requests, and keeps healthy lines in use.
- */
-export function isFreeMove(
-  [first, ...others]: readonly Failure[],
-  { state, modelState, rest }: Candidate,
-  account: string,
-): boolean {
-  if (!first?.refusedWithoutWork || others.length > 0 || rest.recovering) return false
-  return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Call, CallRequest, OpenCall } from '../../core/call/index.ts'
 import { type Line, priceAt } from '../../core/catalog/index.ts'
 import { tierIn } from '../../core/catalog/service-tier.ts'
+import type { ProviderConstraint } from '../../core/operations/index.ts'
 import { checkedFunction } from '../../core/options/index.ts'
 import type { Candidate } from './candidate.ts'
 import { names } from './filters.ts'
@@ -93,6 +94,7 @@ export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
   price,
   affinity,
 }
+
 const CANDIDATES = { be: 'an array of the candidates that it was given', accepts: Array.isArray }
 
 /** Returns a strategy of the app that orders a list of its own, and returns nothing but what was in it. */
@@ -113,7 +115,7 @@ export function orderCandidates(
   candidates: readonly Candidate[],
   strategy: Strategy,
   call: OpenCall,
-  constraint = call.request?.constraint,
+  constraint: ProviderConstraint | undefined,
 ): readonly Candidate[] {
   if (!constraint) return strategy(candidates, call)
   const ordered = (constraint.sort ? SORTS[constraint.sort] : strategy)(candidates, call)

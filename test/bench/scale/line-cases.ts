@@ -45,7 +45,7 @@ function choosing(
       for (let i = 0; i < AT_ONCE; i++) {
         const { candidates } = table.of(catalog, request.model, request.operation)
         const kept = filterCandidates(candidates, call, { request }, [])
-        const ordered = orderCandidates(kept, STRATEGIES[strategy], call)
+        const ordered = orderCandidates(kept, STRATEGIES[strategy], call, request.constraint)
         if (ordered.length !== (which === 'alone' ? 1 : lines)) throw new Error('lines are missing')
       }
     },

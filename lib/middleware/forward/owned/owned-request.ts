@@ -6,7 +6,7 @@ import { type Reference, referencesInQuery } from '../../../core/operations/body
 import { isEventStream } from '../../../core/protocols/index.ts'
 import type { CreatedResource, UpstreamResources } from '../../../core/upstream-resources/index.ts'
 import { type BodyRules, type CheckedBody, checkBody } from '../body-checks/body.ts'
-import { queryOf } from '../request-path.ts'
+import { isRead, queryOf } from '../request-path.ts'
 import { filesToRun, type RefusedFiles } from './batch-files.ts'
 import { isCursor } from './list-query.ts'
 import { filesNamedBy, namesFiles, resourcesMadeBy } from './made-resources.ts'
@@ -193,10 +193,6 @@ export class OwnedRequest {
     const namesMore = namesFiles(kind) || namesResults(kind)
     return id !== undefined && namesMore && (whole === true || this.#method === 'POST')
   }
-}
-
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 /** About how many bytes of a conversation's JSON are a token. */
