@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Failure, goneFromLine } from './failure.ts'
 import { redactUpstreamText } from './redact-upstream-text.ts'
-import { contextReason, reasonOf } from './refusal-reason.ts'
+import { contextReasonOf, reasonOf } from './refusal-reason.ts'
 import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { cappedWait, retryAfterOf } from './upstream-retry-after.ts'
 
@@ -214,7 +214,7 @@ function classifyByStatus(status: number, error: UpstreamError, detail: string):
         return { ...passing, code: 'upstream_error', fault: 'model' }
       if (status === 400 && refusesUs(error)) return { ...passing, code: 'upstream_error', fault: 'line' }
       if (UNKNOWN_MEMBER.test(error.message)) return invalid
-      if (exceedsContext(error)) return { ...final, code: 'context_too_long', reason: contextReason(error) }
+      if (exceedsContext(error)) return { ...final, code: 'context_too_long', reason: contextReasonOf(error) }
       if (namesPolicy(error) || POLICY_TEXT.test(error.message)) return { ...final, code: 'content_filtered' }
       return status === 413
         ? { ...final, code: 'request_too_large', reason: reasonOf(error) }

@@ -147,6 +147,11 @@ export interface FailedEnd {
   readonly lineFault: boolean
 }
 
+/** The end of an attempt that failed, after which no other line is tried. */
+export function failedEnd(failure: Failure, lineFault = failure.fault !== null): FailedEnd {
+  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault }
+}
+
 /** How an attempt ended: `served` with an answer, `abandoned` because nobody waits for it, or `failed`. */
 export type AttemptEnd =
   | { readonly kind: 'served' }

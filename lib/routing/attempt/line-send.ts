@@ -8,7 +8,7 @@ import type { Transport } from '../lines/upstream-pool.ts'
 import { failureOfError, failureOfStatus, statusOfError } from './classify-failure.ts'
 import { DispatchExchange } from './dispatch-exchange.ts'
 import type { ExchangeTarget } from './exchange.ts'
-import { type AttemptEnd, type Failure, malformed, timedOut } from './failure.ts'
+import { type AttemptEnd, type Failure, failedEnd, malformed, timedOut } from './failure.ts'
 import { errorInPlaceOf } from './upstream-error.ts'
 import { pathOn } from './upstream-path.ts'
 import { lineHeaders } from './upstream-request.ts'
@@ -75,11 +75,11 @@ function answered(status: number, headers: IncomingHttpHeaders, body: Buffer): R
 function refused(status: number, { unknownPath: _, ...failure }: Failure, body: Buffer): Received {
   // Most refusals of a request about a task are not the line's fault.
   const lineFault = status >= 500 || status === 429
-  return { end: failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
+  return { end: failedEnd(failure, lineFault), result: { kind: 'refused', status, failure, body } }
 }
 
 function brokenOff({ connected: sent }: DispatchExchange, failure: Failure): Received {
-  return { end: failed(failure, failure.fault !== null), result: { kind: 'failed', failure, sent } }
+  return { end: failedEnd(failure), result: { kind: 'failed', failure, sent } }
 }
 
 /** Handles an aborted signal: the sender's timeout ran out, or the sender no longer waits. */
@@ -94,10 +94,6 @@ function unanswered({ connected: sent, startedAt }: DispatchExchange, { reason }
 /** Whether an answer is about no task: a task that failed has an error, too. */
 function withoutId(json: unknown): boolean {
   return !isJsonObject(json) || json.id === undefined
-}
-
-function failed(failure: Failure, lineFault: boolean) {
-  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault } as const
 }
 
 /** Sends every request over a new connection, for requests that must not be sent twice. */

@@ -81,7 +81,7 @@ const CONTEXT_FIGURES: readonly RegExp[] = [
 ]
 
 /** Returns the reason for a context that is too long at the upstream. Its figures are known only if it names them. */
-export function contextReason({ message, counted }: UpstreamError): ErrorReason {
+export function contextReasonOf({ message, counted }: UpstreamError): ErrorReason {
   if (counted) return { kind: 'context', numbers: counted }
   for (const text of CONTEXT_FIGURES) {
     const { input, output, total, limit } = text.exec(message)?.groups ?? {}

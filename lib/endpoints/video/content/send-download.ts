@@ -8,7 +8,7 @@ import {
   DispatchExchange,
   type RedirectedRequest,
 } from '../../../routing/attempt/dispatch-exchange.ts'
-import { type AttemptEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { type AttemptEnd, type Failure, failedEnd, malformed } from '../../../routing/attempt/failure.ts'
 import { cappedWait, retryAfterOf } from '../../../routing/attempt/upstream-retry-after.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
@@ -83,7 +83,7 @@ export async function sendDownload(
     if (head) exchange.noteProgress()
     const refusal = head && refusalOf(head)
     const broken = head && !refusal ? await relay(exchange, head, req, res, signal) : undefined
-    end = refusal ? failed(refusal) : endOf(exchange, broken)
+    end = refusal ? failedEnd(refusal, false) : endOf(exchange, broken)
     // Nothing of the download outlives its call.
     exchange.conclude(end)
     note(exchange.recordOf(end))
@@ -123,7 +123,7 @@ async function relay(
 
 /** @param broken why the answer could not be sent. */
 function endOf({ failure, isAbandoned, isRunning }: DispatchExchange, broken: Error | undefined): AttemptEnd {
-  if (failure) return failed(failure)
+  if (failure) return failedEnd(failure, false)
   return isAbandoned || (broken && isRunning) ? { kind: 'abandoned' } : { kind: 'served' }
 }
 
@@ -140,10 +140,6 @@ function writeHead(res: Response, { status, headers }: AnswerHead): void {
   if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
   setNoStore(res)
   res.setHeader('x-content-type-options', 'nosniff')
-}
-
-function failed(failure: Failure): AttemptEnd {
-  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault: false }
 }
 
 /** Returns why an answer is not passed on; undefined if it is. */

@@ -6,7 +6,7 @@ import { type Reference, referencesIn } from '../../../core/operations/body/refe
 import { MAX_BYTES_AT_ONCE, nextTurn } from '../../../core/timing/index.ts'
 import { Lately, type UpstreamResources } from '../../../core/upstream-resources/index.ts'
 import { DispatchExchange } from '../../../routing/attempt/dispatch-exchange.ts'
-import { type AttemptEnd, type FailedEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { type AttemptEnd, failedEnd, malformed } from '../../../routing/attempt/failure.ts'
 import { pathOn } from '../../../routing/attempt/upstream-path.ts'
 import { lineHeaders } from '../../../routing/attempt/upstream-request.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
@@ -104,12 +104,12 @@ export class BatchLines {
     const head = await exchange.send(({ status }) => (status === 200 ? undefined : error))
     if (head && head.status !== 200) {
       if (exchange.isAbandoned) return { kind: 'abandoned' }
-      if (exchange.failure) return failed(exchange.failure)
-      return failed(failureOfRelayed(head.status, head.headers, parseJson(error.take().toString())))
+      if (exchange.failure) return failedEnd(exchange.failure)
+      return failedEnd(failureOfRelayed(head.status, head.headers, parseJson(error.take().toString())))
     }
     if (head) for await (const piece of exchange.body) await this.#take(piece, held)
     if (exchange.isAbandoned) return { kind: 'abandoned' }
-    if (!head || exchange.failure) return failed(exchange.failure ?? malformed('no answer'))
+    if (!head || exchange.failure) return failedEnd(exchange.failure ?? malformed('no answer'))
     await this.#end()
     return { kind: 'served' }
   }
@@ -188,10 +188,6 @@ export class BatchLines {
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
-}
-
-function failed(failure: Failure): FailedEnd {
-  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault: failure.fault !== null }
 }
 
 /** Short, because a key may be allowed to use more models. */

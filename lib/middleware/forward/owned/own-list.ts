@@ -7,7 +7,7 @@ import {
   type UpstreamResource,
   type UpstreamResources,
 } from '../../../core/upstream-resources/index.ts'
-import { type AttemptEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { type AttemptEnd, type Failure, failedEnd, malformed } from '../../../routing/attempt/failure.ts'
 import { sendToLine } from '../../../routing/attempt/line-send.ts'
 import type { Candidate, CandidateList } from '../../../routing/candidates/candidate.ts'
 import type { RoutingSettings } from '../../../routing/candidates/routing-options.ts'
@@ -275,8 +275,7 @@ export async function lookUp(
   const found = asked.map(({ resource }) => resource)
   if (!failure) return { kind: 'served', record, found }
   if (signal.aborted) return { kind: 'abandoned', failure, record, found }
-  const lineFault = failure.fault !== null
-  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault, record, found }
+  return { ...failedEnd(failure), record, found }
 }
 
 async function ask(candidate: Candidate, request: LineRequest, signal: AbortSignal) {
