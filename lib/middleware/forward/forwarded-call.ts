@@ -14,8 +14,7 @@ import { holdsSecret, mayHoldSecret, readBegin } from './answer-secrets.ts'
 import { PaidMinutes, settleAtPrice } from './charges.ts'
 import type { Forwarding } from './forwarding.ts'
 import { agentOf } from './line-agent.ts'
-import type { UpstreamTarget } from './proxied-exchange.ts'
-import { type Opening, ProxiedExchange, relayAnswer } from './proxied-exchange.ts'
+import { type Opening, ProxiedExchange, relayAnswer, type UpstreamTarget } from './proxied-exchange.ts'
 import {
   answerHeaders,
   describeNone,

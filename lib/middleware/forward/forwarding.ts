@@ -38,14 +38,9 @@ export class CallAborter {
     call.keyWatch?.follow(call, this.end)
   }
 
-  /** Aborted when the call must end. */
+  /** Aborted, with the error, when the call must end. */
   get signal(): AbortSignal {
     return this.#controller.signal
-  }
-
-  /** Why the call must end; undefined as long as it may go on. */
-  get error(): GatewayError | undefined {
-    return this.signal.aborted ? (this.signal.reason as GatewayError) : undefined
   }
 
   readonly end = (error: GatewayError): void => {

@@ -42,7 +42,7 @@ export async function readAnswer(
   return undefined
 }
 
-/** The begin of a stream of events that was read before it is sent. */
+/** The beginning of a stream of events that was read before it is sent. */
 export interface FirstEvent {
   readonly bytes: Buffer
   readonly data: Buffer

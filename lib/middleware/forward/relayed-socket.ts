@@ -139,7 +139,7 @@ export class RelayedSocket implements UpgradedSession {
 
 /**
  * Watches a socket that nobody reads yet, and closes it when its caller ends it. What the caller has said by then is read, since
- * an end shows only behind it, and is put back for who reads the socket next.
+ * an end shows only behind it, and is put back for the next reader.
  *
  * @returns a function that ends the watch.
  */

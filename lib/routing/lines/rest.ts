@@ -12,7 +12,7 @@ export class Rest {
   /** The length of the last rest that the upstream did not ask for; 0 if there was an answer since. */
   #unsaidMs = 0
 
-  /** Called when a rest begins, with its length if the upstream did not say one, else 0. */
+  /** Called after each 429, with the length of the last rest that the upstream did not ask for, or 0. */
   onRest: ((unsaidMs: number) => void) | undefined
   /** Called when the rest was ended. */
   onLift: (() => void) | undefined

@@ -3,7 +3,7 @@ import { type buildConnector, Client, type Dispatcher } from 'undici'
 
 export { buildConnector, Pool } from 'undici'
 
-/** The begin of the head of an interim answer. */
+/** The beginning of the head of an interim answer. */
 const INTERIM = 'HTTP/1.1 1'
 /** The first digit of the status in the bytes of a head. */
 const STATUS_AT = INTERIM.length - 1
@@ -85,7 +85,7 @@ class WatchedSocket {
   readonly #socket: Socket
   /** Whether the next bytes belong to the head of an answer, or of an interim one. */
   #atHead = false
-  /** The begin of a head, as long as it is unknown whether that is interim. */
+  /** The beginning of a head, as long as it is unknown whether it is interim. */
   #head: Buffer | undefined
 
   constructor(socket: Socket) {

@@ -73,8 +73,8 @@ export class StreamRelay {
 
   /**
    * @param terminator the protocol's last event, which is added if an upstream omits it.
-   * @param headers those of the answer, which may say how long a 429 lasts.
    * @param translated the translated events, if the caller speaks another protocol than the line.
+   * @param headers those of the answer, which may say how long a 429 lasts.
    * @param ids makes the ids of tool calls unique, if nothing is translated and the caller needs them so.
    */
   constructor(
