@@ -29,7 +29,9 @@ export class AwsSigner implements LineSigner {
         hostname,
         ...(port !== '' && { port: Number(port) }),
         path: pathname,
-        query: Object.fromEntries(searchParams),
+        query: Object.fromEntries(
+          Array.from(searchParams.keys(), (name) => [name, searchParams.getAll(name)]),
+        ),
         headers: { host, ...(headers['content-type'] && { 'content-type': headers['content-type'] }) },
         ...(body && { body }),
       })
@@ -49,7 +51,7 @@ interface AwsRequest {
   readonly hostname: string
   readonly port?: number
   readonly path: string
-  readonly query: Record<string, string>
+  readonly query: Record<string, string[]>
   readonly headers: Record<string, string>
   readonly body?: Uint8Array
 }
