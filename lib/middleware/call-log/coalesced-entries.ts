@@ -23,7 +23,7 @@ const MAX_SUBJECTS = 10_000
  * A writer of entries in front of another one, which keeps calls that cost nothing from filling the log:
  *
  * - look-ups, such as a client that polls: one entry a minute for each key and kind of path;
- * - refused and failed calls: 100 for each key and error at once, then five a second;
+ * - calls that were refused, or failed before an upstream was asked: 100 for each key and error at once, then five a second;
  * - free calls that succeed, such as counts of tokens: the same for each key;
  * - calls without a valid key: 50 for each error at once, then one a second, for all senders together.
  *
@@ -147,10 +147,12 @@ function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
 
 /** Returns how many entries such calls may have; undefined if each has its own. */
 function allowanceOf(entry: CallLogEntry): Allowance | undefined {
-  const { key, method, path, status, outcome, error_code: code, billing } = entry
+  const { key, method, path, status, outcome, error_code: code, billing, routing } = entry
   if (billing !== null && billing.charged !== null && billing.charged !== '0') return undefined
   if (key !== null && outcome === 'completed' && status === 200 && isRead(method) && !billing?.charged)
     return { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 }
+  // A caller looks up each such call by its request id, to see what the lines did.
+  if (outcome !== 'completed' && routing && routing.attempts.length > 0) return undefined
   const share = shareOfEntry(entry)
   if (share && hasUsed(share)) return undefined
   const alike = `${outcome} ${code ?? status} ${share !== undefined}`

@@ -93,7 +93,7 @@ describe('entries', () => {
     }
   })
 
-  it('of failed calls that were charged are never shared, and those that cost nothing are', (t) => {
+  it('of failed calls that were charged are never shared, and those that cost nothing and asked no upstream are', (t) => {
     for (const [charged, most] of [
       ['0.5', 150],
       ['0', 100],
@@ -106,6 +106,16 @@ describe('entries', () => {
       assert.equal(written.length, most, `${charged}`)
       t.mock.timers.reset()
       t.mock.restoreAll()
+    }
+  })
+
+  it('of calls that failed at an upstream are never shared, so that each trace is found by its request id', (t) => {
+    const routing = { attempts: [{ line: 'a' }] } as unknown as CallLogEntry['routing']
+    for (const outcome of ['failed', 'interrupted'] as const) {
+      const { entries, written } = shared(t)
+      for (let i = 0; i < 150; i++) entries.add(entry({ ...refusal('upstream_error'), outcome, routing }))
+      assert.equal(written.length, 150, outcome)
+      t.mock.timers.reset()
     }
   })
 
