@@ -19,6 +19,13 @@ import { concludeClaim, detachBill } from './detach-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
 
+/** The message to a caller whose answer is held back as a whole. The upstream has run the call. */
+const WITHHELD =
+  'Billing is temporarily unavailable; the answer is withheld and not charged. Retry with backoff.'
+/** The message to a caller who has received a part of the answer. */
+const CUT =
+  'The charge could not be confirmed in time, so the answer ends early. Its part that was sent is charged: look the call up by its request id before you send it again.'
+
 /**
  * A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge, and the
  * call's `billing`.
@@ -210,8 +217,9 @@ export class BilledCall implements Bill, PartsOf {
   #holdBack(): void {
     const call = this.#call
     if (call.left) return
-    const error = call.refuse('billing_unavailable')
-    if (!this.#res.headersSent) {
+    const { headersSent } = this.#res
+    const error = call.refuse('billing_unavailable', { message: headersSent ? CUT : WITHHELD })
+    if (!headersSent) {
       this.charged = null
       // Otherwise the caller could read the unpaid answer in the call log.
       call.idempotency?.discard()

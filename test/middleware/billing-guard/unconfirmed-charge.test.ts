@@ -6,6 +6,14 @@ import { billedCall, COST, ENDING, sent } from './billed-calls.ts'
 
 const unavailable = (error: unknown) => error instanceof GatewayError && error.code === 'billing_unavailable'
 
+/** Checks what a refusal says. None may say that nothing was run: the upstream has answered. */
+const saying = (words: RegExp) => (error: unknown) => {
+  assert.ok(unavailable(error))
+  assert.match((error as GatewayError).message, words)
+  assert.doesNotMatch((error as GatewayError).message, /nothing was run/)
+  return true
+}
+
 describe('a charge that nobody confirms', () => {
   for (const later of [false, true]) {
     const unconfirmed = () => (later ? Promise.resolve('unconfirmed' as const) : 'unconfirmed')
@@ -14,7 +22,7 @@ describe('a charge that nobody confirms', () => {
     it(`keeps an answer back, and is undone, ${later ? 'told later' : 'told at once'}`, async () => {
       const { call, billed, log, entries, used } = billedCall({ outcome: unconfirmed(), claim: {} })
       used()
-      await assert.rejects(settled(billed), unavailable)
+      await assert.rejects(settled(billed), saying(/withheld and not charged\. Retry/))
       assert.deepEqual(log, [`settle ${COST}`, 'discard', 'revoke'])
       assert.deepEqual([call.billing?.charged, entries], [null, [null]])
     })
@@ -23,7 +31,7 @@ describe('a charge that nobody confirms', () => {
       const { call, billed, log, used, res } = billedCall({ outcome: unconfirmed() })
       used()
       sent(res)
-      await assert.rejects(settled(billed), unavailable)
+      await assert.rejects(settled(billed), saying(/is charged: look the call up/))
       assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
     })
 
