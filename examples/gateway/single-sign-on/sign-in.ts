@@ -131,13 +131,19 @@ function cookieOptions(req: Request) {
   return { httpOnly: true, sameSite: 'lax', secure: req.secure, path: '/' } as const
 }
 
-/** Whether the provider could not be asked; all else is what it said. */
+/** The codes of errors that say nothing about who signs in: no answer came, or one that is no JSON. */
+const NO_ANSWER = new Set(['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'])
+
+/**
+ * Whether the provider could not be asked, or failed; all else is what it said. Its failures must not count as wrong tokens:
+ * they would slow down those who share an address.
+ */
 function isAway(error: unknown): boolean {
+  if (error instanceof Response) return error.status >= 500
   if (!(error instanceof Error)) return false
-  if (error instanceof ProviderUnavailable) return true
+  if (error instanceof ProviderUnavailable || error.message === 'fetch failed') return true
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'OAUTH_TIMEOUT' || error.message === 'fetch failed') return true
-  return isAway(error.cause)
+  return NO_ANSWER.has(code ?? '') || isAway(error.cause)
 }
 
 const MAX = 8

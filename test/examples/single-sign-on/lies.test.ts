@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AssembledGateway, assembledGateway } from '../../support/assembled-gateway.ts'
@@ -106,6 +107,34 @@ describe('a provider that is away', () => {
     assert.ok(logged.some(({ message }) => message.includes('cannot be reached')))
     provider.hangs = false
     assert.equal(await jar.follow(`${url}/console/sign-in`), `${url}/console`)
+  })
+})
+
+describe('a provider that fails in the middle of a sign-in', () => {
+  const send = (status: number, type: string, body: string) => (res: ServerResponse) =>
+    void res.writeHead(status, { 'content-type': type }).end(body)
+  const failures = {
+    'an error of its own': send(500, 'application/json', '{"error":"server_error"}'),
+    'the page of a proxy': send(502, 'text/html', '<h1>Bad Gateway</h1>'),
+    'a page in place of JSON': send(200, 'text/html', '<h1>Hello</h1>'),
+    'half of an answer': send(200, 'application/json', '{"keys":'),
+    'a broken connection': (res: ServerResponse) => void res.destroy(),
+  }
+
+  it('is away, and its failures are no wrong tokens', async () => {
+    const provider = await startLyingProvider(cleanUp)
+    const { url, logged } = await gatewayWith(provider.issuer)
+    for (const path of ['/token', '/keys'])
+      for (const [name, answer] of Object.entries(failures)) {
+        provider.answers = { [path]: answer }
+        const end = await new BrowserJar().follow(`${url}/console/sign-in`)
+        assert.equal(end, `${url}/console?refused=away`, `${path}: ${name}`)
+      }
+    provider.answers = {}
+    // Only the first wrong token of an address is logged.
+    await fetch(`${url}/admin/session`, { headers: { authorization: 'Bearer wrong' } })
+    assert.ok(logged.some(({ message }) => message.includes('a wrong token was sent')))
+    assert.equal(await new BrowserJar().follow(`${url}/console/sign-in`), `${url}/console`)
   })
 })
 

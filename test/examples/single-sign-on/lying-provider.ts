@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { CleanUp } from '../../support/clean-up.ts'
 import { until } from '../../support/until.ts'
@@ -26,6 +26,8 @@ export interface LyingProvider {
   lies: Lies
   /** Whether it takes requests and never answers. */
   hangs: boolean
+  /** Other answers than its own, by path. */
+  answers: Readonly<Record<string, (res: ServerResponse) => void>>
 }
 
 const newKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -38,7 +40,9 @@ export async function startLyingProvider(cleanUp: CleanUp): Promise<LyingProvide
     if (provider.hangs) return
     const { pathname, searchParams } = new URL(req.url ?? '/', issuer)
     const json = (body: object) => res.setHeader('content-type', 'application/json').end(JSON.stringify(body))
-    if (pathname === '/.well-known/openid-configuration') {
+    const answer = provider.answers[pathname]
+    if (answer) answer(res)
+    else if (pathname === '/.well-known/openid-configuration') {
       json({
         issuer: provider.lies.discoveredIssuer ?? issuer,
         authorization_endpoint: `${issuer}/authorize`,
@@ -91,6 +95,6 @@ export async function startLyingProvider(cleanUp: CleanUp): Promise<LyingProvide
     server.close()
   })
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const provider: LyingProvider = { issuer, lies: {}, hangs: false }
+  const provider: LyingProvider = { issuer, lies: {}, hangs: false, answers: {} }
   return provider
 }
