@@ -52,6 +52,7 @@ export async function openLimitStores(
   if (!packages) throw missingPackages('REDIS_URL', 'ioredis')
   const [ioredis, { RedisLimitStore, RedisLineStateStore }] = packages
   const redis = redisClient(ioredis, url)
+  const unfollow = followSentinels(ioredis, url, redis)
   const connection = watchConnection(redis)
   const address = url.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/, '')
   // The store reports when Redis goes away and when it is back; the reason is the connection's.
@@ -79,6 +80,7 @@ export async function openLimitStores(
     async close() {
       isClosed = true
       await limits.close()
+      unfollow()
       redis.disconnect()
     },
   }
@@ -135,6 +137,47 @@ function redisClient(
     sentinelRetryStrategy: retryStrategy,
     name,
   })
+}
+
+/**
+ * Has the client connect anew when a sentinel reports another master. The former one may go on serving for ten seconds, and what
+ * it is told meanwhile is lost. ioredis's own `failoverDetector` would print each try to reach a sentinel that is away.
+ *
+ * @returns a function that ends this.
+ */
+function followSentinels(
+  { Redis }: Pick<typeof Ioredis, 'Redis'>,
+  url: string,
+  redis: Redis | Cluster,
+): () => void {
+  const servers = redisServers(url)
+  if (servers?.kind !== 'sentinel') return () => {}
+  const { tls, user, password, hosts, name } = servers
+  const connectAnew = () => redis.disconnect(true)
+  const sentinels = hosts.map((host) => {
+    const sentinel = new Redis({
+      ...host,
+      ...(user && { username: user }),
+      ...(password && { password }),
+      ...(tls && { tls: {} }),
+      retryStrategy,
+      connectTimeout: OPTIONS.connectTimeout,
+      // It subscribes as soon as the sentinel is there.
+      maxRetriesPerRequest: null,
+    })
+    sentinel.on('error', () => {})
+    sentinel.on('message', (_channel: string, message: string) => {
+      if (!message.startsWith(`${name} `)) return
+      // While a client of ioredis looks for its master, this would end it for good.
+      if (redis.status === 'ready') connectAnew()
+      else redis.once('ready', connectAnew)
+    })
+    sentinel.subscribe('+switch-master').catch(() => {})
+    return sentinel
+  })
+  return () => {
+    for (const sentinel of sentinels) sentinel.disconnect()
+  }
 }
 
 /** How long a start waits for a Redis that neither answers nor refuses, in milliseconds. */

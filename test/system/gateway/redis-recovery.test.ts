@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitStores } from '../../../examples/gateway/stores/limit-stores.ts'
+import { demand, limit } from '../../middleware/rate-limit/demands.ts'
 import { WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
 import { watchedRedis } from './watched-redis.ts'
@@ -28,6 +29,30 @@ describe('limits in a Redis that was away', { skip: WITHOUT_REDIS, timeout: 120_
     await untilAsync(answers, 'the recovery', 15_000)
     assert.equal(limits.state?.away, false)
   })
+
+  it('leave a master that is replaced while it serves, before sentinels end its connections', async (t) => {
+    const { replica, sentinel, url } = await watchedRedis(t)
+    const limits = await openLimitStores(url, SILENT)
+    t.after(() => limits.close())
+    await limits.ping()
+    const successor = replica.client()
+    const watch = sentinel.client()
+    const failover = () =>
+      watch.call('SENTINEL', 'FAILOVER', 'limits').then(
+        () => true,
+        // It must have heard from the replica first.
+        () => false,
+      )
+    await untilAsync(failover, 'the failover')
+    await untilAsync(async () => `${await successor.call('ROLE')}`.startsWith('master'), 'the promotion')
+    let subject = 0
+    const countsThere = async () => {
+      await Promise.resolve(limits.limits.admit(demand([limit('rpm', `s${++subject}`, 5)]))).catch(() => {})
+      return (await successor.get(`gateway:limits:rpm:key:s${subject}`)) === '1'
+    }
+    await untilAsync(countsThere, 'the successor counts', 6000)
+  })
+
   it('are asked again within a second, however long it was away', async (t) => {
     const tries: number[] = []
     // It takes the connection, and is gone.

@@ -6,6 +6,7 @@ import { untilAsync } from '../../support/until.ts'
 export interface WatchedRedis {
   readonly master: RedisServer
   readonly replica: RedisServer
+  readonly sentinel: RedisServer
   readonly url: string
 }
 
@@ -20,5 +21,5 @@ export async function watchedRedis(t: TestContext): Promise<WatchedRedis> {
   await untilAsync(async () =>
     `${await watch.call('SENTINEL', 'REPLICAS', 'limits')}`.includes(`${replica.port}`),
   )
-  return { master, replica, url: `redis+sentinel://127.0.0.1:${sentinel.port}/limits` }
+  return { master, replica, sentinel, url: `redis+sentinel://127.0.0.1:${sentinel.port}/limits` }
 }
