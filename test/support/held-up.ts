@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { TestContext } from 'node:test'
 import { machine } from '../../lib/core/timing/index.ts'
 
-/** What a gateway lets stores take, on a machine that is not busy. */
+/** The time that a gateway gives its stores, on a machine that is not busy. */
 const STORES_TAKE_MS = 1000
 const EVERY_MS = 100
 
