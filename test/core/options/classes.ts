@@ -104,7 +104,7 @@ export const CLASSES: Record<string, Optional> = {
       confirmMs: 1,
       maxQueueBytes: 1,
       onStoreChange,
-      clock: { now: () => 0, wall: () => 0, after: () => () => {} },
+      clock: { now: () => 0, wall: () => 0, after: () => () => {}, limit: (ms: number) => ms },
     },
   },
   LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
