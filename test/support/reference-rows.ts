@@ -97,6 +97,9 @@ export const CHATS: readonly Row[] = [
   ['vector_store', 'vectorStoreIds', (id) => ({ vectorStoreIds: [id] })],
   ['file', 'FILE_ID', (id) => ({ FILE_ID: id })],
   ['thread', 'Thread', (id) => ({ Thread: id })],
+  // A `session_id` of the chat itself is a label.
+  ['session', 'session', (id) => ({ session: { id } })],
+  ['session', 'extra_body.session_id', (id) => ({ extra_body: { session_id: id } })],
 ]
 
 export const AGENTS: readonly Row[] = [

@@ -24,7 +24,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The first call with this Idempotency-Key ran; its page has the answer. Nothing was charged for this call.',
   idempotency_key_reused: 'The Idempotency-Key was used before, for other content.',
   insufficient_balance: 'The balance was too low: see "required" and "available" under Billing.',
-  billing_unavailable: 'The ledger could not be reached. Nothing was sent to a line.',
+  billing_unavailable:
+    'The ledger could not be reached, or did not confirm the charge in time. If there are attempts below, the answer was withheld or cut: see "charged" under Billing.',
   quota_lease_exhausted:
     'This process could get no lease on the account at that time. Nothing was sent to a line.',
   rate_limited: 'A limit was reached: see which one under Limit.',

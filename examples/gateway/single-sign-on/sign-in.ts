@@ -139,9 +139,11 @@ const NO_ANSWER = new Set(['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH
  * they would slow down those who share an address.
  */
 function isAway(error: unknown): boolean {
-  if (error instanceof Response) return error.status >= 500
+  if (error instanceof globalThis.Response)
+    return error.status < 400 || error.status === 429 || error.status >= 500
   if (!(error instanceof Error)) return false
   if (error instanceof ProviderUnavailable || error.message === 'fetch failed') return true
+  if (error.cause instanceof globalThis.Response) return isAway(error.cause)
   const { code } = error as NodeJS.ErrnoException
   return NO_ANSWER.has(code ?? '') || isAway(error.cause)
 }

@@ -162,17 +162,23 @@ function followSentinels(
       ...(tls && { tls: {} }),
       retryStrategy,
       connectTimeout: OPTIONS.connectTimeout,
-      // It subscribes as soon as the sentinel is there.
-      maxRetriesPerRequest: null,
+      // A sentinel whose host is gone says nothing more, and a subscriber sends nothing.
+      keepAlive: 10_000,
+      // Its user may be allowed no INFO, of which ioredis would print a warning.
+      enableReadyCheck: false,
+      autoResubscribe: false,
     })
     sentinel.on('error', () => {})
+    sentinel.on('ready', () => {
+      sentinel.subscribe('+switch-master').catch(() => {})
+    })
+    // Each sentinel reports it, some seconds apart: until all have, the client may be sent to the former master again.
     sentinel.on('message', (_channel: string, message: string) => {
       if (!message.startsWith(`${name} `)) return
       // While a client of ioredis looks for its master, this would end it for good.
       if (redis.status === 'ready') connectAnew()
-      else redis.once('ready', connectAnew)
+      else redis.off('ready', connectAnew).once('ready', connectAnew)
     })
-    sentinel.subscribe('+switch-master').catch(() => {})
     return sentinel
   })
   return () => {

@@ -10,10 +10,10 @@ export interface AccountLimits extends KeyLimits {
 }
 
 /** Limits of which some may be absent. */
-export type Partly<Limits> = { readonly [Name in keyof Limits]?: Limits[Name] | undefined }
+export type PartialLimits<Limits> = { readonly [Name in keyof Limits]?: Limits[Name] | undefined }
 
 /** Returns all limits of a key. An absent one is unlimited. */
-export function keyLimitsOf({ rpm = null, tpm = null }: Partly<KeyLimits> = {}): KeyLimits {
+export function keyLimitsOf({ rpm = null, tpm = null }: PartialLimits<KeyLimits> = {}): KeyLimits {
   return { rpm, tpm }
 }
 
@@ -21,6 +21,6 @@ export function keyLimitsOf({ rpm = null, tpm = null }: Partly<KeyLimits> = {}):
 export function accountLimitsOf({
   concurrency = null,
   ...limits
-}: Partly<AccountLimits> = {}): AccountLimits {
+}: PartialLimits<AccountLimits> = {}): AccountLimits {
   return { ...keyLimitsOf(limits), concurrency }
 }

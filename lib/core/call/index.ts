@@ -32,7 +32,7 @@ export {
   accountLimitsOf,
   type KeyLimits,
   keyLimitsOf,
-  type Partly,
+  type PartialLimits,
 } from './caller-limits.ts'
 export {
   filterAnswer,

@@ -6,7 +6,7 @@ import {
   type KeyLimits,
   keyLimitsOf,
   newRequestId,
-  type Partly,
+  type PartialLimits,
 } from '../../core/call/index.ts'
 import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../core/catalog/index.ts'
 import type { ChangeOrigin } from '../../core/change-log/index.ts'
@@ -20,7 +20,7 @@ export interface ConfigAccount {
   readonly name?: string | undefined
   /** The initial balance. Absent: postpaid. */
   readonly balance?: string | undefined
-  readonly limits?: Partly<AccountLimits> | undefined
+  readonly limits?: PartialLimits<AccountLimits> | undefined
   readonly regions?: readonly string[] | undefined
   readonly lineRegions?: readonly string[] | undefined
 }
@@ -38,7 +38,7 @@ export interface ConfigKey {
   readonly quota?: string | undefined
   readonly allowIps?: readonly string[] | undefined
   readonly allowModels?: readonly string[] | undefined
-  readonly limits?: Partly<KeyLimits> | undefined
+  readonly limits?: PartialLimits<KeyLimits> | undefined
 }
 
 /** The part of a config that is also in the database. */

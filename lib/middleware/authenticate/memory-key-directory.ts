@@ -70,7 +70,7 @@ export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
 function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
   return {
     id: account.id,
-    limits: accountLimitsOf(account.limits),
+    limits: accountLimitsOf(account.limits ?? {}),
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
     suspended: false,
@@ -85,7 +85,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
     expiresAt: key.expiresAt === undefined ? null : parseExpiry(key.id, key.expiresAt),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
-    limits: keyLimitsOf(key.limits),
+    limits: keyLimitsOf(key.limits ?? {}),
     ...(key.tags && { tags: tagsOf(Object.entries(key.tags)) }),
   }
 }

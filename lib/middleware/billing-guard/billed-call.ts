@@ -24,7 +24,7 @@ const WITHHELD =
   'Billing is temporarily unavailable; the answer is withheld and not charged. Retry with backoff.'
 /** The message to a caller who has received a part of the answer. */
 const CUT =
-  'The charge could not be confirmed in time, so the answer ends early. Its part that was sent is charged: look the call up by its request id before you send it again.'
+  'The answer ends early, because it could not be settled in time. The call is charged: look it up by its request id before you send it again.'
 
 /**
  * A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge, and the

@@ -53,6 +53,10 @@ export function refuseUnpaid(
   return call.refuse(refused, budget && budgets?.refusal(refused, budget))
 }
 
+/** The message to a caller whose session ends although it has money. */
+const UNCONFIRMED =
+  'The charge of a part could not be confirmed in time, so the session ends. Its parts until now are charged.'
+
 class BilledPart implements Bill, HeldPart {
   readonly requestId: string
   readonly amount: bigint
@@ -93,7 +97,7 @@ class BilledPart implements Bill, HeldPart {
     if (this.cost !== null) bill.cost = (bill.cost ?? 0n) + this.cost
     const outcome = await this.#held.settle(this)
     const isLost = outcome === 'unconfirmed' && this.#held.onStoreError === 'hold'
-    return isLost ? this.#call.refuse('billing_unavailable') : undefined
+    return isLost ? this.#call.refuse('billing_unavailable', { message: UNCONFIRMED }) : undefined
   }
 
   release(): void {

@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
+import type { ErrorCode } from '../../core/errors/index.ts'
 import { shareOfEntry, type UsageShare } from '../../core/usage/index.ts'
 
 /** How many entries a subject may have: `burst` at once, and one more each `everyMs`. */
@@ -23,7 +24,7 @@ const MAX_SUBJECTS = 10_000
  * A writer of entries in front of another one, which keeps calls that cost nothing from filling the log:
  *
  * - look-ups, such as a client that polls: one entry a minute for each key and kind of path;
- * - calls that were refused, or failed before an upstream was asked: 100 for each key and error at once, then five a second;
+ * - refused and failed calls, but for those that lines failed: 100 for each key and error at once, then five a second;
  * - free calls that succeed, such as counts of tokens: the same for each key;
  * - calls without a valid key: 50 for each error at once, then one a second, for all senders together.
  *
@@ -145,6 +146,16 @@ function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
   return repeats === 0 ? entry : { ...entry, repeats }
 }
 
+/** The codes of calls that lines failed. Whatever callers can provoke for nothing is not among them. */
+const FAULTS_OF_LINES: ReadonlySet<ErrorCode> = new Set([
+  'all_candidates_failed',
+  'empty_completion',
+  'upstream_error',
+  'upstream_overloaded',
+  'upstream_rate_limited',
+  'upstream_timeout',
+])
+
 /** Returns how many entries such calls may have; undefined if each has its own. */
 function allowanceOf(entry: CallLogEntry): Allowance | undefined {
   const { key, method, path, status, outcome, error_code: code, billing, routing } = entry
@@ -152,7 +163,8 @@ function allowanceOf(entry: CallLogEntry): Allowance | undefined {
   if (key !== null && outcome === 'completed' && status === 200 && isRead(method) && !billing?.charged)
     return { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 }
   // A caller looks up each such call by its request id, to see what the lines did.
-  if (outcome !== 'completed' && routing && routing.attempts.length > 0) return undefined
+  if (key !== null && code && FAULTS_OF_LINES.has(code) && routing && routing.attempts.length > 0)
+    return undefined
   const share = shareOfEntry(entry)
   if (share && hasUsed(share)) return undefined
   const alike = `${outcome} ${code ?? status} ${share !== undefined}`

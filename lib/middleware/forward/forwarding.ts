@@ -38,7 +38,7 @@ export class CallAborter {
     call.keyWatch?.follow(call, this.end)
   }
 
-  /** Aborted, with the error, when the call must end. */
+  /** Aborted when the call must end. Its reason is the error that says why. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }

@@ -11,6 +11,7 @@ import type { Catalog, Feature, Model, UnsupportedPolicy } from '../../core/cata
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import { bodyFault } from '../../core/operations/body/body-schema.ts'
 import { constraintOf, givenConstraint } from '../../core/operations/body/provider-constraint.ts'
+import type { Reference } from '../../core/operations/body/references.ts'
 import {
   contextReason,
   OPERATIONS,
@@ -159,7 +160,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       constraint,
       provider: given?.provider,
       unsupported: policy === undefined ? undefined : givenPolicy(policy),
-      references: referencesIn(body.json).filter(({ kind }) => kind !== UNKEPT),
+      references: referencesIn(body.json).filter((named) => !isLabel(named)),
     }
     if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
     const models = [model, ...fallbacks]
@@ -168,8 +169,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 }
 
-/** No endpoint of models keeps sessions: OpenRouter groups calls by the `session_id` that their caller made up. */
-const UNKEPT = 'session'
+/** Whether a reference is the `session_id` by which OpenRouter groups calls, which their caller makes up. */
+function isLabel({ kind, place }: Reference): boolean {
+  return kind === 'session' && place() === 'session_id'
+}
 
 /** Returns what the header `X-Gateway-Unsupported` asks for. */
 function givenPolicy(header: string | string[]): UnsupportedPolicy {

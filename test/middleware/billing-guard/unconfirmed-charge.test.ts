@@ -31,7 +31,7 @@ describe('a charge that nobody confirms', () => {
       const { call, billed, log, used, res } = billedCall({ outcome: unconfirmed() })
       used()
       sent(res)
-      await assert.rejects(settled(billed), saying(/is charged: look the call up/))
+      await assert.rejects(settled(billed), saying(/is charged: look it up/))
       assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
     })
 

@@ -109,12 +109,19 @@ describe('entries', () => {
     }
   })
 
-  it('of calls that failed at an upstream are never shared, so that each trace is found by its request id', (t) => {
+  it('of calls that lines failed are never shared, so that each trace is found by its request id', (t) => {
     const routing = { attempts: [{ line: 'a' }] } as unknown as CallLogEntry['routing']
-    for (const outcome of ['failed', 'interrupted'] as const) {
+    for (const [outcome, code, key, most] of [
+      ['failed', 'upstream_error', 'k', 150],
+      ['interrupted', 'upstream_timeout', 'k', 150],
+      // A caller can provoke these for nothing.
+      ['failed', 'invalid_request', 'k', 100],
+      ['interrupted', 'client_closed_request', 'k', 100],
+      ['failed', 'upstream_error', null, 50],
+    ] as const) {
       const { entries, written } = shared(t)
-      for (let i = 0; i < 150; i++) entries.add(entry({ ...refusal('upstream_error'), outcome, routing }))
-      assert.equal(written.length, 150, outcome)
+      for (let i = 0; i < 150; i++) entries.add(entry({ ...refusal(code), outcome, routing, key }))
+      assert.equal(written.length, most, `${outcome} ${code} ${key}`)
       t.mock.timers.reset()
     }
   })

@@ -141,7 +141,7 @@ for (const [what, answer] of Object.entries<AnsweringStore['answer']>({
   })
 }
 
-it('a store that answers null for the limit that refused admits the request', async (t) => {
+it('a store that returns null for `refusedBy` admits the request', async (t) => {
   const store = new AnsweringStore()
   const app = await limitedApp(t, { keyRpm: 5, concurrency: 1, store })
   store.answer = (verdict) => ({ ...verdict, refusedBy: null })
