@@ -116,6 +116,9 @@ describe('a provider that fails in the middle of a sign-in', () => {
   const failures = {
     'an error of its own': send(500, 'application/json', '{"error":"server_error"}'),
     'the page of a proxy': send(502, 'text/html', '<h1>Bad Gateway</h1>'),
+    'a limit of its own': send(429, 'application/json', '{"errorCode":"E0000047"}'),
+    'a page of maintenance': (res: ServerResponse) =>
+      void res.writeHead(302, { location: 'https://status.example/' }).end(),
     'a page in place of JSON': send(200, 'text/html', '<h1>Hello</h1>'),
     'half of an answer': send(200, 'application/json', '{"keys":'),
     'a broken connection': (res: ServerResponse) => void res.destroy(),
@@ -135,6 +138,13 @@ describe('a provider that fails in the middle of a sign-in', () => {
     await fetch(`${url}/admin/session`, { headers: { authorization: 'Bearer wrong' } })
     assert.ok(logged.some(({ message }) => message.includes('a wrong token was sent')))
     assert.equal(await new BrowserJar().follow(`${url}/console/sign-in`), `${url}/console`)
+  })
+
+  it('is not away if it refuses what the browser brought, in whatever form', async () => {
+    const provider = await startLyingProvider(cleanUp)
+    const { url } = await gatewayWith(provider.issuer)
+    provider.answers = { '/token': send(400, 'text/html', '<h1>Bad Request</h1>') }
+    assert.equal(await new BrowserJar().follow(`${url}/console/sign-in`), `${url}/console?refused=failed`)
   })
 })
 
