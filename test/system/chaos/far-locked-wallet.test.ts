@@ -16,8 +16,6 @@ const LOCKED = 'account-0'
 const OTHERS = Array.from({ length: 19 }, (_, i) => `account-${i + 1}`)
 const EVERY_MS = 5
 const LOCKED_MS = 3000
-/** A machine that adds more to a measured time is busy with something else. */
-const BUSY_MS = 500
 
 interface Charged {
   readonly account: string
@@ -99,16 +97,13 @@ describe('a wallet that somebody has locked in a Postgres far away', { skip: WIT
     await operator.end()
     all.push(...(await whileLocked))
     const beside = all.slice(-LOCKED_MS / EVERY_MS).filter(({ account }) => account !== LOCKED)
-    const refused = beside.filter(({ outcome }) => outcome !== 'confirmed')
-    // On a busy machine commits of others wait for so long, too, that nothing more is admitted for a moment.
-    if (heldUp() < BUSY_MS) assert.deepEqual(refused, [])
-    else assert.ok(refused.length < beside.length / 2, `${refused.length} of ${beside.length} were refused`)
+    assert.deepEqual(new Set(beside.map(({ outcome }) => outcome)), new Set(['confirmed']))
     const waited = beside.map(({ ms }) => ms).sort((one, other) => one - other)
     const [median, longest] = [waited[Math.floor(waited.length / 2)] as number, waited.at(-1) as number]
     t.diagnostic(`of others: median ${Math.round(median)} ms, longest ${Math.round(longest)} ms`)
     assert.ok(median <= 2 * ROUND_TRIP_MS + heldUp(), `median ${median} ms`)
     assert.ok(longest <= 8 * ROUND_TRIP_MS + 2 * heldUp(), `longest ${longest} ms`)
-    if (refused.length === 0) assert.equal(pool.stats.outages, 0)
+    assert.equal(pool.stats.outages, 0)
 
     await until(() => pool.stats.queued === 0, 'all charges')
     all.push(await charge(LOCKED))

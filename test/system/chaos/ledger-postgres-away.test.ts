@@ -15,8 +15,6 @@ import {
 } from './ledger-load.ts'
 
 const AWAY_MS = 8000
-/** A machine that adds more to a measured time is busy with something else. */
-const BUSY_MS = 500
 
 const OUTAGES = [
   {
@@ -68,9 +66,7 @@ async function goThrough(t: TestContext, { leave, comeBack }: (typeof OUTAGES)[n
   )
   assertRightlyRefused(seen)
   const during = seen.filter(({ at }) => at > away && at < back)
-  assert.ok(during.some(({ end }) => end === 'refused'))
-  // On a busy machine perhaps no stream is under way when it leaves.
-  assert.ok(heldUpMs() > BUSY_MS || during.some(({ end }) => end === 'broken'))
+  assert.ok(during.some(({ end }) => end === 'broken') && during.some(({ end }) => end === 'refused'))
   // Nothing can be charged, so nothing has an end, but for what was on its way.
   assert.deepEqual(
     during.filter(({ end, at }) => end === 'whole' && at > away + 500),
