@@ -6,7 +6,7 @@ import type { StoreReading } from 'express-model-gateway/telemetry'
 import type * as Ioredis from 'ioredis'
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import { loadOptional, missingPackages } from '../config/packages.ts'
-import { redisServers } from '../config/redis-url.ts'
+import { type RedisServers, redisServers } from '../config/redis-url.ts'
 import { errorText } from '../errors.ts'
 import { serverLog } from '../telemetry/server-log.ts'
 
@@ -120,12 +120,7 @@ function redisClient(
   const servers = redisServers(url)
   if (!servers) return new Redis(url, OPTIONS)
   const { kind, tls, user, password, hosts, name } = servers
-  const options = {
-    ...OPTIONS,
-    ...(user && { username: user }),
-    ...(password && { password }),
-    ...(tls && { tls: {} }),
-  }
+  const options = { ...OPTIONS, ...accessTo(servers) }
   if (kind === 'cluster')
     return new Cluster([...hosts], { redisOptions: options, clusterRetryStrategy: retryStrategy })
   return new Redis({
@@ -152,14 +147,12 @@ function followSentinels(
 ): () => void {
   const servers = redisServers(url)
   if (servers?.kind !== 'sentinel') return () => {}
-  const { tls, user, password, hosts, name } = servers
+  const { hosts, name } = servers
   const connectAnew = () => redis.disconnect(true)
   const sentinels = hosts.map((host) => {
     const sentinel = new Redis({
       ...host,
-      ...(user && { username: user }),
-      ...(password && { password }),
-      ...(tls && { tls: {} }),
+      ...accessTo(servers),
       retryStrategy,
       connectTimeout: OPTIONS.connectTimeout,
       // A sentinel whose host is gone says nothing more, and a subscriber sends nothing.
@@ -182,7 +175,17 @@ function followSentinels(
     return sentinel
   })
   return () => {
+    redis.off('ready', connectAnew)
     for (const sentinel of sentinels) sentinel.disconnect()
+  }
+}
+
+/** Returns the login and the TLS that a server wants. */
+function accessTo({ user, password, tls }: RedisServers) {
+  return {
+    ...(user && { username: user }),
+    ...(password && { password }),
+    ...(tls && { tls: {} }),
   }
 }
 
