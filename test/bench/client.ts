@@ -1,4 +1,4 @@
-import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { temporaryFolder } from '../stores/sql/support/temporary-database.ts'
 import { clientLoad } from '../system/chaos/client-load.ts'
 
 /*

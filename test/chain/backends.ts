@@ -4,7 +4,7 @@ import { type IdempotencyStore, MemoryIdempotencyStore } from '../../lib/middlew
 import { type LimitStore, MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../lib/stores/sql/index.ts'
-import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../stores/sql/support/temporary-database.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import type { Mode } from '../support/exchange.ts'
 import { STORE_TIMEOUT_MS } from '../support/limited-gateway.ts'

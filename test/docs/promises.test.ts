@@ -12,7 +12,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     'core/json/json-bounds',
   ],
   'Bodies are bounded': [
-    'routing/content-encodings',
+    'routing/attempt/content-encodings',
     'core/memory/body-collector',
     'chain/refused-before-the-body',
     'middleware/error-envelope/end-while-uploading',
@@ -36,9 +36,9 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     'middleware/call-log/coalesced-entries',
   ],
   'One account harms no other': [
-    'routing/circuit-scenarios',
-    'routing/fault-table',
-    'routing/resting-line',
+    'routing/lines/circuit-scenarios',
+    'routing/attempt/fault-table',
+    'routing/lines/resting-line',
     'contracts/limit-wait',
     'system/chaos/large-kept-answers',
     'system/chaos/locked-rows',
@@ -53,7 +53,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
   ],
   'Secrets stay secret': [
     'middleware/forward/upstream-credentials',
-    'routing/redact-upstream-text',
+    'routing/attempt/redact-upstream-text',
     'system/hardening/secrets',
     'system/hardening/key-lookups',
     'management/operators/wrong-tokens',
@@ -66,9 +66,12 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     'system/hardening/paths-and-heads',
     'system/hardening/log-injection',
   ],
-  'Sessions end with their key': ['system/hardening/key-end', 'endpoints/video/content-key-end'],
+  'Sessions end with their key': ['system/hardening/key-end', 'endpoints/video/content/content-key-end'],
   'Downloads stay outside your network': ['core/public-address/public-address'],
-  'Nothing runs twice unseen': ['routing/kept-alive-death', 'middleware/idempotency/lost-own-handler'],
+  'Nothing runs twice unseen': [
+    'routing/attempt/kept-alive-death',
+    'middleware/idempotency/lost-own-handler',
+  ],
   'A store that fails costs one call': [
     'system/hardening/own-stores',
     'system/hardening/own-stores-behind',

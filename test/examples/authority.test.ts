@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../stores/sql/support/temporary-database.ts'
 import { createGateway } from '../support/any-config.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { cleaningUp } from '../support/clean-up.ts'

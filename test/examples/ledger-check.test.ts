@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { sql } from 'kysely'
 import { openDurableStores } from '../../examples/gateway/stores/stores.ts'
-import { databaseUrl } from '../stores/sql/temporary-database.ts'
+import { databaseUrl } from '../stores/sql/support/temporary-database.ts'
 import { loadConfig } from '../support/any-config.ts'
 
 const SILENT = { info() {}, warn() {}, error() {} }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import { LedgerWorld, type Step } from './ledger-world.ts'
+import { LedgerWorld, type Step } from './support/ledger-world.ts'
 
 const at = fc.nat(2)
 const steps: fc.Arbitrary<Step> = fc.oneof(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
-import { ledgerOf, units } from './faulty-ledger.ts'
-import { PoolProcess } from './pool-process.ts'
+import { ledgerOf, units } from './support/faulty-ledger.ts'
+import { PoolProcess } from './support/pool-process.ts'
 
 it('a call can be charged as much as brings its account below zero by what it holds, and no more', async () => {
   const process = new PoolProcess(ledgerOf('10'))

@@ -25,8 +25,8 @@ import {
   SqlTaskStore,
   seedAccountsAndKeys,
 } from '../../lib/stores/sql/index.ts'
-import { postgresUrl } from '../stores/sql/postgres-database.ts'
-import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
+import { postgresUrl } from '../stores/sql/support/postgres-database.ts'
+import { temporaryDatabase } from '../stores/sql/support/temporary-database.ts'
 import { type ErrorEnvelope, jsonOf } from '../support/answer-bodies.ts'
 import { serveApp } from '../support/app-server.ts'
 import { cleaningUp } from '../support/clean-up.ts'

@@ -3,7 +3,7 @@ import { LeasePool, MemoryLedger } from '../../../lib/ledger/index.ts'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
 import { KeyCache } from '../../../lib/middleware/authenticate/key-cache.ts'
 import { memoryKeyDirectory } from '../../../lib/middleware/authenticate/memory-key-directory.ts'
-import { VirtualClock } from '../../ledger/virtual-clock.ts'
+import { VirtualClock } from '../../ledger/support/virtual-clock.ts'
 import type { ScaleCase } from './rounds.ts'
 import { accountOf, keyOf, secretHashOf } from './rows.ts'
 

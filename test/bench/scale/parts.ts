@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { StrategyName } from '../../../lib/middleware/route/index.ts'
-import { turns } from '../../ledger/virtual-clock.ts'
+import { turns } from '../../ledger/support/virtual-clock.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { DATABASE_CASES, openSide } from './database-cases.ts'
 import { type FilledDatabases, postgresDatabases, sqliteDatabases } from './filled-databases.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import { SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { ticketStoreContract } from '../../contracts/ticket-store.ts'
-import { onEachDatabase } from '../../stores/sql/on-each-database.ts'
+import { onEachDatabase } from '../../stores/sql/support/on-each-database.ts'
 
 ticketStoreContract('memory', async () => {
   const tickets = new MemoryTicketStore()

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { accountWallet, keyWallet } from '../../../lib/ledger/index.ts'
 import { assertSound, charge, fresh, take } from '../../contracts/ledger-money.ts'
 import { created, intentOf, NOON, payer } from '../../contracts/task-samples.ts'
-import { TASK_BACKENDS } from './task-backends.ts'
+import { TASK_BACKENDS } from './support/task-backends.ts'
 
 const WORKERS = 8
 const ROUNDS = 6

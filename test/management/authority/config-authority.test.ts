@@ -19,8 +19,8 @@ import {
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-money.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 
 interface Stores {
   readonly accounts: AccountStore

@@ -17,8 +17,8 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { charge, take } from '../../contracts/ledger-money.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 import { until } from '../../support/until.ts'
 import { startReceiver } from '../webhooks/receivers.ts'
 

@@ -9,8 +9,8 @@ import {
 import { newWebhookSecret } from '../../../lib/management/webhooks/webhook-request.ts'
 import { openDatabase, SqlWebhookOutbox, SqlWebhookStore } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-store.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { PATIENT } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { PATIENT } from '../../stores/sql/support/temporary-database.ts'
 import { until, untilAsync } from '../../support/until.ts'
 import { numbersOf, startReceiver } from './receivers.ts'
 

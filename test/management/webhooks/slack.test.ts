@@ -6,7 +6,7 @@ import { it, type TestContext } from 'node:test'
 import { newEvent, type WebhookEventType } from '../../../lib/management/webhooks/index.ts'
 import { WEBHOOK_EVENTS } from '../../../lib/management/webhooks/webhook-event.ts'
 import { SqlWebhookOutbox } from '../../../lib/stores/sql/index.ts'
-import { databaseUrl, open } from '../../stores/sql/temporary-database.ts'
+import { databaseUrl, open } from '../../stores/sql/support/temporary-database.ts'
 import { assembledGateway } from '../../support/assembled-gateway.ts'
 import { until } from '../../support/until.ts'
 

@@ -2,8 +2,8 @@ import { SqlChangeLog, SqlWebhookOutbox, SqlWebhookStore } from '../../../lib/st
 import { webhookAnnouncementsContract } from '../../contracts/webhook-announcements.ts'
 import { webhookDeliveriesContract } from '../../contracts/webhook-deliveries.ts'
 import { webhooksContract } from '../../contracts/webhooks.ts'
-import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { emptiedDatabase } from '../../stores/sql/support/emptied-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)

@@ -11,8 +11,8 @@ import {
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
 import { originOf } from '../../contracts/account-store.ts'
-import { emptiedDatabase } from '../../stores/sql/emptied-database.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { emptiedDatabase } from '../../stores/sql/support/emptied-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 import { untilAsync } from '../../support/until.ts'
 
 const DAY_MS = 86_400_000

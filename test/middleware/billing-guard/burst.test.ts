@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
-import { ledgerOf, units } from '../../ledger/faulty-ledger.ts'
-import { PoolProcess, tally } from '../../ledger/pool-process.ts'
-import { turns } from '../../ledger/virtual-clock.ts'
+import { ledgerOf, units } from '../../ledger/support/faulty-ledger.ts'
+import { PoolProcess, tally } from '../../ledger/support/pool-process.ts'
+import { turns } from '../../ledger/support/virtual-clock.ts'
 
 const ONE = units(1)
 

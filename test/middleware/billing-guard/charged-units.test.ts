@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { PER_TOKEN, TOKENS, times, UNIT_ROWS } from '../../ledger/unit-rows.ts'
+import { PER_TOKEN, TOKENS, times, UNIT_ROWS } from '../../ledger/support/unit-rows.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { completionAnswer } from '../../support/endpoints.ts'
 import { readExchange } from '../../support/exchange.ts'

@@ -6,8 +6,8 @@ import { type ChargeItem, type HeldPart, openCall } from '../../../lib/core/call
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { holdPart, type PartsOf, refuseUnpaid } from '../../../lib/middleware/billing-guard/billed-part.ts'
-import { ledgerOf, units } from '../../ledger/faulty-ledger.ts'
-import { PoolProcess, type PoolProcessOptions } from '../../ledger/pool-process.ts'
+import { ledgerOf, units } from '../../ledger/support/faulty-ledger.ts'
+import { PoolProcess, type PoolProcessOptions } from '../../ledger/support/pool-process.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
 const MINUTE = { unit: 'minute', quantity: 1, price: units(2) } as const

@@ -5,8 +5,8 @@ import { beforeEach, describe, it, type TestContext } from 'node:test'
 import type { CallLogEntry } from '../../../lib/core/call/index.ts'
 import { estimateTokens } from '../../../lib/core/operations/metering/token-estimate.ts'
 import type { RouteOptions } from '../../../lib/middleware/route/index.ts'
-import { LateLedger } from '../../ledger/late-ledger.ts'
-import { twoWords, upTo, WORDS } from '../../ledger/two-words.ts'
+import { LateLedger } from '../../ledger/support/late-ledger.ts'
+import { twoWords, upTo, WORDS } from '../../ledger/support/two-words.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {
   bodyOf,

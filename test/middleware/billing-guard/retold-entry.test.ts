@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallLogEntry } from '../../../lib/core/call/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
-import { PoolProcess } from '../../ledger/pool-process.ts'
+import { PoolProcess } from '../../ledger/support/pool-process.ts'
 
 describe('a charge that is handed to the ledger again', () => {
   it('has the log entry of the call as it has ended by then, and is else the same', async () => {

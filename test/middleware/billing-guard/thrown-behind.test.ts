@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { callOf } from '../../../lib/core/call/index.ts'
-import { LateLedger } from '../../ledger/late-ledger.ts'
+import { LateLedger } from '../../ledger/support/late-ledger.ts'
 import { eventually } from '../../support/app-server.ts'
 import { type PaidAppOptions, servePaid } from './paid-app.ts'
 

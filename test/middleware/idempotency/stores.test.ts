@@ -2,7 +2,7 @@ import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/inde
 import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
 import { SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { idempotencyStoreContract } from '../../contracts/idempotency-store.ts'
-import { onEachDatabase } from '../../stores/sql/on-each-database.ts'
+import { onEachDatabase } from '../../stores/sql/support/on-each-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 

@@ -16,8 +16,8 @@ import {
 import { charge } from '../../contracts/ledger-money.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { fastFolder } from '../../support/fast-folder.ts'
-import { BACKENDS } from './postgres-database.ts'
-import { open, PATIENT } from './temporary-database.ts'
+import { BACKENDS } from './support/postgres-database.ts'
+import { open, PATIENT } from './support/temporary-database.ts'
 
 const WITHOUT_TOOLS =
   spawnSync('pg_dump', ['--version']).status === 0 ? false : 'there is no pg_dump on this machine'

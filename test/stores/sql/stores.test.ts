@@ -8,8 +8,8 @@ import {
 import { callStoreContract } from '../../contracts/call-store.ts'
 import { keyDirectoryContract } from '../../contracts/key-directory.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
-import { emptiedDatabase } from './emptied-database.ts'
-import { BACKENDS } from './postgres-database.ts'
+import { emptiedDatabase } from './support/emptied-database.ts'
+import { BACKENDS } from './support/postgres-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 import { clientLoad } from './client-load.ts'
 
 /** `npm run bench:client` makes 10,000. */

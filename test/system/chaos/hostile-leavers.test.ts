@@ -13,7 +13,7 @@ import {
 } from '../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { type BilledGateway, billedGateway } from '../../middleware/billing-guard/billed-gateway.ts'
-import { databaseUrl, open } from '../../stores/sql/temporary-database.ts'
+import { databaseUrl, open } from '../../stores/sql/support/temporary-database.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 import type { Exchange } from '../../support/exchange.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { chatAnswer, chatEvents, stream } from '../../support/scripted-upstream.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { formatAmount, parseAmount } from '../../../lib/core/catalog/index.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { bookedOf, GROUPINGS, refund, sumsBy, unseenCharges, type World } from './month-books.ts'
 import { callOf, type Made, monthWorld, priceOf } from './month-world.ts'

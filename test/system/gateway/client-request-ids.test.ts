@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
 import { chat, lookUp, post, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 

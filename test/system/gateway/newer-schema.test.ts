@@ -8,8 +8,8 @@ import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
 import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { configWith } from '../../core/config/config.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
 import {
   chat,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 import { GATEWAY_COMMAND, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 import { until } from '../../support/until.ts'
 

@@ -10,7 +10,7 @@ import {
   SqlLedger,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
-import { emptyDatabaseUrl } from '../../stores/sql/temporary-database.ts'
+import { emptyDatabaseUrl } from '../../stores/sql/support/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'

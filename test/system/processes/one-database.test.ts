@@ -8,8 +8,8 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { type Database, SqlCallStore } from '../../../lib/stores/sql/index.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 
 const PROGRAM = fileURLToPath(new URL('./database-process.ts', import.meta.url))

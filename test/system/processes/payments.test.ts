@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { databaseUrl } from '../../stores/sql/temporary-database.ts'
+import { databaseUrl } from '../../stores/sql/support/temporary-database.ts'
 import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { emptyPostgresUrl } from '../../stores/sql/postgres-database.ts'
+import { emptyPostgresUrl } from '../../stores/sql/support/postgres-database.ts'
 import {
   chat,
   GATEWAY_COMMAND,

@@ -13,8 +13,8 @@ import {
   SqlRetention,
 } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
-import { BACKENDS } from '../../stores/sql/postgres-database.ts'
-import { open } from '../../stores/sql/temporary-database.ts'
+import { BACKENDS } from '../../stores/sql/support/postgres-database.ts'
+import { open } from '../../stores/sql/support/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 

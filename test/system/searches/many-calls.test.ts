@@ -10,8 +10,8 @@ import { type Database, openDatabase, SqlCallStore } from '../../../lib/stores/s
 import { POSTGRES, SQLITE } from '../../bench/scale/filled-databases.ts'
 import { SEARCHES } from '../../bench/search/cases.ts'
 import { callStatements, eachMs, FIRST_AT, LARGE_ACCOUNT, makeWeeks } from '../../bench/search/rows.ts'
-import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { PATIENT, temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { postgresUrl } from '../../stores/sql/support/postgres-database.ts'
+import { PATIENT, temporaryFolder } from '../../stores/sql/support/temporary-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 

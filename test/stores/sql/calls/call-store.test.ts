@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 

@@ -5,8 +5,8 @@ import { PINNED_UNTIL } from '../../../../lib/core/idempotency/index.ts'
 import { type Database, openDatabase, SqlIdempotencyStore } from '../../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { postgresUrl } from '../postgres-database.ts'
-import { databaseUrl, open, PATIENT } from '../temporary-database.ts'
+import { postgresUrl } from '../support/postgres-database.ts'
+import { databaseUrl, open, PATIENT } from '../support/temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 const RUNS = 6

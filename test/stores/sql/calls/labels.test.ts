@@ -4,8 +4,8 @@ import type { CallLogEntry } from '../../../../lib/middleware/call-log/index.ts'
 import { type Database, SqlCallStore, SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
 import { charge, prepaid } from '../../../contracts/ledger-money.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 

@@ -4,8 +4,8 @@ import type { AttemptSummary } from '../../../../lib/core/call/index.ts'
 import type { CallLogEntry, CallQuery } from '../../../../lib/middleware/call-log/index.ts'
 import { SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
 const CALLS = 1500

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { type Database, SqlCallStore } from '../../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../../contracts/call-store.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const NOON = Date.parse('2026-01-31T12:00:00Z')
 

@@ -10,8 +10,8 @@ import { recordingLogger } from '../../../support/app-server.ts'
 import { farServer } from '../../../support/far-server.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
 import { until, untilAsync } from '../../../support/until.ts'
-import { postgresUrl, sharedPostgres } from '../postgres-database.ts'
-import { databaseUrl, PATIENT } from '../temporary-database.ts'
+import { postgresUrl, sharedPostgres } from '../support/postgres-database.ts'
+import { databaseUrl, PATIENT } from '../support/temporary-database.ts'
 
 async function opened(t: TestContext, url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
   const db = await openDatabase(url, { ...PATIENT, ...options })

@@ -4,8 +4,8 @@ import { openDatabase, SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { figures } from '../../../contracts/ledger-money.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
 import { untilAsync } from '../../../support/until.ts'
-import { postgresUrl } from '../postgres-database.ts'
-import { PATIENT } from '../temporary-database.ts'
+import { postgresUrl } from '../support/postgres-database.ts'
+import { PATIENT } from '../support/temporary-database.ts'
 
 describe('of several servers, one that takes no more writes', { skip: WITHOUT_POSTGRES }, () => {
   it('is left for the next, though it is no standby and its connections stand', async (t) => {

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { type Database, openDatabase, SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { figures } from '../../../contracts/ledger-money.ts'
-import { databaseUrl, open, PATIENT } from '../temporary-database.ts'
+import { databaseUrl, open, PATIENT } from '../support/temporary-database.ts'
 
 /** A database, and the thread that has its file. */
 async function opened(t: TestContext): Promise<{ db: Database; thread: Worker; url: string }> {

@@ -6,8 +6,8 @@ import { openDatabase } from '../../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
 import { until } from '../../../support/until.ts'
-import { BACKENDS, postgresUrl } from '../postgres-database.ts'
-import { open, PATIENT } from '../temporary-database.ts'
+import { BACKENDS, postgresUrl } from '../support/postgres-database.ts'
+import { open, PATIENT } from '../support/temporary-database.ts'
 
 const NAMES = Object.keys(MIGRATIONS)
 const LAST = NAMES.at(-1) as string

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../../../../lib/stores/sql/index.ts'
-import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 /** Columns in their order. `!`: never null; `*`: in the primary key. */
 const TABLES = [

@@ -11,8 +11,8 @@ import {
 } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
 import { UsageTally } from '../../../../lib/stores/sql/usage/usage-tally.ts'
 import { originOf, PREPAID } from '../../../contracts/account-money.ts'
-import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const [ONE, OTHER]: WalletId[] = ['budget:b1:1', 'budget:b2:1'] as const
 

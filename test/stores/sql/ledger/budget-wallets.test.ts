@@ -10,8 +10,8 @@ import {
 } from '../../../../lib/stores/sql/index.ts'
 import { openBudgetWallets } from '../../../../lib/stores/sql/ledger/budget-wallets.ts'
 import { originOf, PREPAID } from '../../../contracts/account-money.ts'
-import { BACKENDS, type Backend } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { BACKENDS, type Backend } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 const DAY_MS = 86_400_000
 const TERMS = { amount: 100n, hard: true, soft: [0.5] }

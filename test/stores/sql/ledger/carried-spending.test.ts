@@ -4,8 +4,8 @@ import type { WalletId } from '../../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { carrySpending } from '../../../../lib/stores/sql/ledger/carry-spending.ts'
 import { charge, voidOf } from '../../../contracts/ledger-money.ts'
-import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const BUDGET: WalletId = 'budget:b1:1'
 

@@ -5,9 +5,9 @@ import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { deposit } from '../../../../lib/stores/sql/ledger/sql-ledger-admin.ts'
 import { assertSound, figures } from '../../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { interrupted } from '../interrupted-database.ts'
-import { postgresUrl } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { interrupted } from '../support/interrupted-database.ts'
+import { postgresUrl } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 /** A deposit that does not fit at first, of which another process does something before that is known. */
 async function world(t: TestContext, meanwhile: (other: SqlLedger) => Promise<unknown>) {

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { accountWallet, MemoryLedger } from '../../../../lib/ledger/index.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { assertSound, charge, draw, figures, leaseOf } from '../../../contracts/ledger-money.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)

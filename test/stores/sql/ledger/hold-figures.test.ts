@@ -6,8 +6,8 @@ import type { BudgetPeriod, WalletId } from '../../../../lib/ledger/index.ts'
 import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { openHold, refusalOf } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
-import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 const HOLDS = 150
 

@@ -9,8 +9,8 @@ import { chargeHold } from '../../../../lib/stores/sql/ledger/sql-ledger-holds.t
 import { UsageTally } from '../../../../lib/stores/sql/usage/usage-tally.ts'
 import { charge, draw, figuresOf, take } from '../../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS, postgresUrl } from '../postgres-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS, postgresUrl } from '../support/postgres-database.ts'
 
 const EDGES = [-MAX_AMOUNT, -MAX_AMOUNT + 1n, -1n, 0n, 1n, MAX_AMOUNT - 1n, MAX_AMOUNT]
 

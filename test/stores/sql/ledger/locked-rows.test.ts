@@ -9,8 +9,8 @@ import {
 } from '../../../../lib/stores/sql/ledger/locked-rows.ts'
 import { charge, draw, prepaid, take, voidOf } from '../../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { postgresUrl } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { postgresUrl } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 const LOCKED = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
 

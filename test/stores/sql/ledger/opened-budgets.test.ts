@@ -10,8 +10,8 @@ import {
 } from '../../../../lib/stores/sql/index.ts'
 import { originOf, PREPAID } from '../../../contracts/account-money.ts'
 import { charge, take } from '../../../contracts/ledger-money.ts'
-import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const DAY_MS = 86_400_000
 const AT = 1_700_000_000_000

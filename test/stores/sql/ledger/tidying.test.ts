@@ -4,9 +4,9 @@ import type { WalletId } from '../../../../lib/ledger/index.ts'
 import { ENDED_KEPT_MS } from '../../../../lib/ledger/lease.ts'
 import { SqlLedger } from '../../../../lib/stores/sql/index.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { type EmptiedDatabase, emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS, postgresUrl } from '../postgres-database.ts'
-import { saveLeases } from '../stored-leases.ts'
+import { type EmptiedDatabase, emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS, postgresUrl } from '../support/postgres-database.ts'
+import { saveLeases } from '../support/stored-leases.ts'
 
 const MINUTE_MS = 60_000
 

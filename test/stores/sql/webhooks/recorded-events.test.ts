@@ -5,8 +5,8 @@ import { writeTogether } from '../../../../lib/stores/sql/driver/write-together.
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { eventRow, RECORD_EVENTS, recordEvents } from '../../../../lib/stores/sql/webhooks/event-rows.ts'
 import { originOf } from '../../../contracts/account-store.ts'
-import { emptiedDatabase } from '../emptied-database.ts'
-import { BACKENDS } from '../postgres-database.ts'
+import { emptiedDatabase } from '../support/emptied-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
 
 const at = Date.now()
 const exhausted = (budget: string, once?: string) =>

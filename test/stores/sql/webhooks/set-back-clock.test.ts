@@ -5,8 +5,8 @@ import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/in
 import { originOf } from '../../../contracts/account-store.ts'
 import { eventOf, NOW } from '../../../contracts/webhook-samples.ts'
 import { WITHOUT_POSTGRES } from '../../../support/postgres-server.ts'
-import { postgresUrl } from '../postgres-database.ts'
-import { open, temporaryDatabase } from '../temporary-database.ts'
+import { postgresUrl } from '../support/postgres-database.ts'
+import { open, temporaryDatabase } from '../support/temporary-database.ts'
 
 const HOUR_MS = 3_600_000
 

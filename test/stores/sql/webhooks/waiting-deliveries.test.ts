@@ -5,8 +5,8 @@ import { newWebhookSecret } from '../../../../lib/management/webhooks/webhook-re
 import { SqlWebhookOutbox, SqlWebhookStore } from '../../../../lib/stores/sql/index.ts'
 import { originOf } from '../../../contracts/account-store.ts'
 import { DAY_MS, eventOf, NOW } from '../../../contracts/webhook-samples.ts'
-import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 async function opened(t: TestContext, url: string) {
   const db = await open(t, url)

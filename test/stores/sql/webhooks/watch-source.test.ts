@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Database, SqlWatchSource, seedAccountsAndKeys } from '../../../../lib/stores/sql/index.ts'
-import { BACKENDS } from '../postgres-database.ts'
-import { open } from '../temporary-database.ts'
+import { BACKENDS } from '../support/postgres-database.ts'
+import { open } from '../support/temporary-database.ts'
 
 const NANOS = 1_000_000_000n
 const NOW = 1_800_000_000_000

@@ -1,8 +1,0 @@
-import { SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { ledgerContract } from '../../contracts/ledger.ts'
-import { onEachDatabase } from './on-each-database.ts'
-
-onEachDatabase(ledgerContract, ({ db, other }) => ({
-  ledgers: [new SqlLedger(db), new SqlLedger(other)] as const,
-  records: { claims: new SqlIdempotencyStore(other), calls: new SqlCallStore(other) },
-}))
