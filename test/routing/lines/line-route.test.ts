@@ -114,7 +114,7 @@ describe('a line behind a proxy', () => {
         proxy.script = script
         const spare = await startUpstream((res) => chatAnswer(res))
         t.after(() => spare.close())
-        const timeouts = { connectMs: 200 }
+        const timeouts = { connectMs: outcome === 'upstream_timeout' ? 200 : 4000 }
         const line = { url: `https://${HOST}`, proxy: proxy.url, tls: { ca: authority.caFile }, timeouts }
         const gateway = await gatewayFor(t, { lines: [line, { url: spare.url }] })
         const began = performance.now()
