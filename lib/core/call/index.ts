@@ -43,6 +43,7 @@ export {
   unfiltered,
   watchHead,
 } from './held-answer.ts'
+export { isRead } from './http-method.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export {

@@ -193,10 +193,11 @@ export class OpenCall implements Call {
     return this.refusal
   }
 
-  /** Adds the request id headers of this call to an error. */
-  stamp(error: GatewayError): GatewayError {
-    for (const name of this.protocol.requestIdHeaders) error.headers[name] = this.id
-    return error
+  /** Adds the request id headers of this call to an error of the gateway. Returns what was thrown. */
+  stamp<Thrown>(thrown: Thrown): Thrown {
+    if (thrown instanceof GatewayError)
+      for (const name of this.protocol.requestIdHeaders) thrown.headers[name] = this.id
+    return thrown
   }
 
   onFail(listener: () => void): void {

@@ -1,4 +1,4 @@
-import { type CallLogEntry, type CallOutcome, lineOf, type OpenCall } from '../call/index.ts'
+import { type CallLogEntry, type CallOutcome, isRead, lineOf, type OpenCall } from '../call/index.ts'
 import { NO_TAGS, parseAmount, type Tags } from '../catalog/index.ts'
 
 /** The dimensions that calls are counted by. A member is null if there is none, or it is not known. */
@@ -283,6 +283,6 @@ export function countsOf(entry: CallLogEntry): readonly (typeof CALL_COUNTS)[num
 /** Whether a call neither runs a model nor is passed on. */
 function isLookUp({ method, billing, request, routing, outcome }: CallLogEntry): boolean {
   if (billing !== null) return false
-  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return true
+  if (isRead(method) || method === 'DELETE') return true
   return outcome === 'completed' && request === null && routing === null
 }

@@ -47,19 +47,18 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
   const { resources, catalog } = options
   const catalogOf = catalogFrom(catalog)
 
-  return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
+  return async function storedResponse(req: Request, _res: Response, next: NextFunction): Promise<void> {
     const call = callOf(req)
     try {
       const id = String(req.params.id ?? '')
       const action = actionOf(req, id)
-      void resources
-        .find(call, [{ kind: 'response', id }])
-        .then(([resource]) => pin(call, action, resource))
-        .catch((error: unknown) => (error instanceof GatewayError ? call.stamp(error) : error))
-        .then(next)
+      const [resource] = await resources.find(call, [{ kind: 'response', id }])
+      pin(call, action, resource)
     } catch (error) {
-      next(error instanceof GatewayError ? call.stamp(error) : error)
+      next(call.stamp(error))
+      return
     }
+    next()
   }
 
   function pin(
@@ -78,7 +77,7 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
         message: 'The response does not run in the background; there is nothing to cancel.',
       })
     }
-    call.request = requestFor(action, catalogOf(call).modelOf(model) ?? removedModel(model))
+    call.request = resourceRequest(action, catalogOf(call).modelOf(model) ?? removedModel(model))
     call.pin = { line: resource.line, holds: 'the response' }
     if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(call, resource, outcome.finish))
   }
@@ -130,7 +129,7 @@ function queryText(query: URLSearchParams, known: ReadonlySet<string>): string {
   return passedOn.size > 0 ? `?${passedOn}` : ''
 }
 
-function requestFor(resource: LineResource, model: Model): CallRequest {
+function resourceRequest(resource: LineResource, model: Model): CallRequest {
   return {
     operation: storedResponses,
     body: { raw: Buffer.alloc(0), json: {} },

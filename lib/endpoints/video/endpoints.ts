@@ -191,7 +191,7 @@ async function held(call: OpenCall, run: () => Promise<void>): Promise<void> {
 /** Returns a handler for the error of a create. If the caller has left, an unexpected error is logged instead. */
 function onFailure(call: OpenCall, next: NextFunction): (error: unknown) => void {
   return (error) => {
-    if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
+    if (!call.left) next(call.stamp(error))
     else if (!(error instanceof GatewayError))
       call.logger.error({ err: error, requestId: call.id }, 'video: a create failed')
   }

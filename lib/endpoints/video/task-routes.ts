@@ -106,7 +106,7 @@ function answering(answer: (req: Request, call: OpenCall) => Promise<object>): R
       setNoStore(res)
       res.json(body)
     } catch (error) {
-      next(error instanceof GatewayError ? call.stamp(error) : error)
+      next(call.stamp(error))
     } finally {
       release()
     }

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { isRead } from '../../core/call/index.ts'
 
 /** A browser takes a cookie of this prefix over TLS only, and from this very host. */
 const HOST_PREFIX = '__Host-'
@@ -23,7 +24,7 @@ function isOwnPage(req: Request): boolean {
   if (site !== undefined) return site === 'same-origin'
   // Without TLS, browsers send no Sec-Fetch-Site, but with each change the origin.
   const { origin } = req.headers
-  if (origin === undefined) return req.method === 'GET' || req.method === 'HEAD'
+  if (origin === undefined) return isRead(req.method)
   return URL.canParse(origin) && new URL(origin).host === req.host
 }
 

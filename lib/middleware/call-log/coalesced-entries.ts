@@ -1,4 +1,4 @@
-import type { CallLogEntry } from '../../core/call/index.ts'
+import { type CallLogEntry, isRead } from '../../core/call/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
 import { shareOfEntry, type UsageShare } from '../../core/usage/index.ts'
 
@@ -132,10 +132,6 @@ function take(subject: Subject, now: number): boolean {
 /** Whether a repetition of the call is answered with its entry. */
 function isRepeatable({ method, outcome, idempotency_key }: CallLogEntry): boolean {
   return !isRead(method) && outcome === 'completed' && idempotency_key !== null
-}
-
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 function withoutLabels(entry: CallLogEntry): CallLogEntry {

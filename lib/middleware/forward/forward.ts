@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { callOf, type OpenCall, readTags, upgradeOf } from '../../core/call/index.ts'
+import { callOf, isRead, type OpenCall, readTags, upgradeOf } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { returnsCredentials } from '../../core/config/credential-path.ts'
 import { GatewayError } from '../../core/errors/index.ts'
@@ -21,7 +21,7 @@ import { CallAborter, type Forwarding, type ForwardTerms } from './forwarding.ts
 import { BatchLines } from './owned/batch-files.ts'
 import type { OwnList } from './owned/own-list.ts'
 import { OwnedRequest, type OwnedRule } from './owned/owned-request.ts'
-import { addressBefore, isRead, queryOf, relayPath, takesRawBytes } from './request-path.ts'
+import { addressBefore, queryOf, relayPath, takesRawBytes } from './request-path.ts'
 
 /** A request of a rule, which has a price. */
 type Asked = Omit<Forwarding, 'headers'> & { readonly terms: ForwardTerms }
@@ -193,7 +193,7 @@ async function holding(call: OpenCall, run: () => Promise<void>): Promise<void> 
   try {
     await run()
   } catch (error) {
-    throw error instanceof GatewayError ? call.stamp(error) : error
+    throw call.stamp(error)
   } finally {
     release()
   }

@@ -35,11 +35,6 @@ export function addressBefore(path: string, { protocol, host, originalUrl }: Req
   return `${protocol}://${host}${originalUrl.slice(0, -path.length)}`
 }
 
-/** Whether a method changes nothing at the line. */
-export function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
 /** Returns the query of a path. */
 export function queryOf(path: string): URLSearchParams {
   return new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?')) : '')

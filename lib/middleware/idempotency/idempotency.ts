@@ -63,7 +63,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       (runs) => {
         if (runs) next()
       },
-      (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+      (error: unknown) => next(call.stamp(error)),
     )
   }
 

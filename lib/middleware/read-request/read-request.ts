@@ -52,7 +52,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const call = callOf(req)
     read(req, call).then(
       () => next(),
-      (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+      (error: unknown) => next(call.stamp(error)),
     )
   }
 

@@ -1,6 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type CallRequest, callOf, type KeptAnswer, type OpenCall } from '../../core/call/index.ts'
-import { GatewayError } from '../../core/errors/index.ts'
 import { checkOptions, required } from '../../core/options/index.ts'
 import {
   type CreatedResource,
@@ -51,7 +50,7 @@ export function references(options: ReferencesOptions): RequestHandler {
     else
       checking.then(
         () => next(),
-        (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+        (error: unknown) => next(call.stamp(error)),
       )
   }
 

@@ -118,7 +118,7 @@ export function route(options: RouteOptions): RequestHandler {
 /** Passes an error on to the app. A caller who has left gets none, so only faults of the gateway are logged then. */
 function refuse(call: OpenCall, next: NextFunction, error: unknown): void {
   try {
-    if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
+    if (!call.left) next(call.stamp(error))
     else if (!(error instanceof GatewayError)) throw error
   } catch (fault) {
     call.logger.error({ err: fault, requestId: call.id }, 'routing failed')
