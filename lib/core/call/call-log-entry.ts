@@ -354,8 +354,8 @@ function routingOf(routing: RoutingTrace, most: number): RoutingSummary {
   const attempts = routing.attempts.map(attemptOf)
   if (eliminated.length === 0 && attempts.length <= 1 && !retryBudgetSpent && !disconnect)
     return { region, strategy, eliminated, attempts }
-  const [tried, triedBytes] = fitting(attempts, Math.min(MAX_ATTEMPTS_BYTES, (most * 2) / 3))
-  const [shown] = fitting(eliminated, most - triedBytes)
+  const [tried, triedBytes] = countFitting(attempts, Math.min(MAX_ATTEMPTS_BYTES, (most * 2) / 3))
+  const [shown] = countFitting(eliminated, most - triedBytes)
   return {
     region,
     strategy,
@@ -369,7 +369,7 @@ function routingOf(routing: RoutingTrace, most: number): RoutingSummary {
 }
 
 /** Returns how many of the first rows have room, and how many bytes they take. */
-function fitting(rows: readonly object[], most: number): [count: number, bytes: number] {
+function countFitting(rows: readonly object[], most: number): [count: number, bytes: number] {
   let bytes = 0
   for (let i = 0; i < rows.length; i++) {
     const next = Buffer.byteLength(JSON.stringify(rows[i]))

@@ -15,7 +15,7 @@ export const anAccount = {
  *
  * @param account defaults to the account that `authenticate` found.
  */
-export function accountOf(
+export function accountFrom(
   account: (req: Request) => string | undefined = (req) => callOf(req).principal?.accountId,
 ): (req: Request) => string {
   return function accountOf(req) {

@@ -1,4 +1,4 @@
-export { type AccountOption, accountOf, anAccount } from './account-scope.ts'
+export { type AccountOption, accountFrom, anAccount } from './account-scope.ts'
 export { accountLimits, amount, isoTime, keyLimits, time } from './answer-members.ts'
 export {
   type Answer,
@@ -14,7 +14,7 @@ export {
   serveEndpoints,
 } from './endpoint.ts'
 export { jsonBody } from './json-body.ts'
-export { accountPageQuery, fitting, listOf, listPage, pageById, pageMembers, pageQuery } from './lists.ts'
+export { accountPageQuery, fittingRows, listOf, listPage, pageById, pageMembers, pageQuery } from './lists.ts'
 export { noStore, setNoStore } from './no-store.ts'
 export { queryTime, readQuery, readTaggedQuery } from './query.ts'
 export { newRouter } from './router.ts'

@@ -67,7 +67,7 @@ interface ListPage<Row> {
 const MAX_PAGE_BYTES = 1024 * 1024
 
 /** Describes rows, as many from the first on as a page has bytes for. */
-export function fitting<T, Row extends object>(rows: readonly T[], describe: (row: T) => Row): Row[] {
+export function fittingRows<T, Row extends object>(rows: readonly T[], describe: (row: T) => Row): Row[] {
   const data: Row[] = []
   let bytes = 0
   for (const row of rows) {
@@ -91,7 +91,7 @@ export function listPage<T extends { readonly id: string }, Row extends object>(
   describe: (row: T) => Row,
   reached?: string,
 ): ListPage<Row> {
-  const data = fitting(found.slice(0, limit), describe)
+  const data = fittingRows(found.slice(0, limit), describe)
   const last = data.length < found.length ? found[data.length - 1]?.id : reached
   return { object: 'list', data, next_cursor: last === undefined ? null : cursorAfter(last) }
 }

@@ -1,4 +1,4 @@
-export { Gathered } from './gathered.ts'
+export { Batcher } from './batcher.ts'
 export {
   type Count,
   type Demand,

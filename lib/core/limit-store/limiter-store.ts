@@ -9,7 +9,7 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { StoreGuard } from '../store-guard/index.ts'
-import { Gathered } from './gathered.ts'
+import { Batcher } from './batcher.ts'
 import {
   type Count,
   type Demand,
@@ -295,7 +295,7 @@ function onlyLimiter(limiter: RateLimiterAbstract): (windowMs: number) => RateLi
 
 /** Returns a function that consumes from a limiter, for requests about a busy key together. */
 function consumeTogether(limiter: RateLimiterAbstract): OpenLimiter['consume'] {
-  const together = new Gathered<number, Consumed>((key, costs) => consumeAll(limiter, key, costs))
+  const together = new Batcher<number, Consumed>((key, costs) => consumeAll(limiter, key, costs))
   return (key, cost) => together.ask(key, cost)
 }
 

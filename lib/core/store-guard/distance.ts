@@ -1,4 +1,4 @@
-/** The shortest answer is looked for so long, in milliseconds. */
+/** How long the time of an answer counts at least, in milliseconds. */
 const WINDOW_MS = 15_000
 /** A store that takes longer is not far away, but slow. */
 const FARTHEST_MS = 500
@@ -28,7 +28,7 @@ export class Distance {
   }
 
   /** Forgets shorter answers, because the store has become slow. */
-  becomes(ms: number): void {
+  reset(ms: number): void {
     this.#since = this.#now()
     this.#least = ms
     this.#leastBefore = Number.POSITIVE_INFINITY

@@ -30,9 +30,9 @@ export class BrokenRecord extends Error {
  * slice passes, so that the delay of this process does not count as the store's.
  */
 const SLICES = 10
-/** How often an operation may take what the store takes at the least. */
+/** How many times as long as the shortest answer an operation may take. */
 const DISTANCES = 5
-/** A part of a store is back when no operation has been late for so long, in milliseconds. */
+/** How long no operation must have been late until a part of the store counts as back, in milliseconds. */
 const PART_IS_BACK_MS = 60_000
 
 /** Ends an operation that has no answer yet: it has failed, or is late. */
@@ -210,7 +210,7 @@ export class StoreGuard {
       const askedAt = performance.now()
       const fail: GiveUp = (error, isLate = false) => {
         if (!this.#running.delete(fail)) return
-        this.#letGo()
+        this.#unrefIfIdle()
         // While others get answers, a late operation does not mean that the store is away.
         const answers =
           error instanceof BrokenRecord || (error instanceof StoreAway && this.#answeredAt >= askedAt)
@@ -221,10 +221,10 @@ export class StoreGuard {
       const succeed = (answer: T): void => {
         if (!this.#running.delete(fail)) {
           // A store that has become slow would otherwise stay away: its next answer would be late as well.
-          if (this.away) this.#distance.becomes(performance.now() - askedAt)
+          if (this.away) this.#distance.reset(performance.now() - askedAt)
           return
         }
-        this.#letGo()
+        this.#unrefIfIdle()
         this.#answeredAt = performance.now()
         this.#distance.answered(this.#answeredAt - askedAt)
         this.#back()
@@ -242,7 +242,7 @@ export class StoreGuard {
   }
 
   /** The slice goes on for the operations to come, but keeps no process alive for them. */
-  #letGo(): void {
+  #unrefIfIdle(): void {
     if (this.#running.size === 0) this.#timer?.unref()
   }
 

@@ -1,4 +1,4 @@
-import { Lately } from './lately.ts'
+import { RecentValues } from './recent-values.ts'
 import type { UpstreamResource } from './resource-store.ts'
 
 const KNOWN_MS = 10 * 60_000
@@ -10,7 +10,7 @@ type Name = Pick<UpstreamResource, 'account' | 'kind' | 'id'>
  * does not ask for all of them again, and those that were deleted, as places in lists that are being paged through.
  */
 export class DeletedResources {
-  readonly #gone = new Lately<UpstreamResource>(KNOWN_MS)
+  readonly #gone = new RecentValues<UpstreamResource>(KNOWN_MS)
 
   find(resource: Name): UpstreamResource | undefined {
     return this.#gone.find(resource.account, nameOf(resource))

@@ -1,5 +1,5 @@
-export { Lately } from './lately.ts'
 export { MemoryResourceStore, type MemoryResourceStoreOptions } from './memory-resource-store.ts'
+export { RecentValues } from './recent-values.ts'
 export {
   ownResource,
   type ResourceName,

@@ -5,7 +5,7 @@ import type { CallStore } from '../../core/call-store/index.ts'
 import type { Tags } from '../../core/catalog/index.ts'
 import {
   type AccountOption,
-  accountOf,
+  accountFrom,
   anAccount,
   answersWith,
   endpointFor,
@@ -129,8 +129,8 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
   const { account } = options
   const store = boundedStore('call log', options.store)
   if (account === 'all') return serveEndpoints(newRouter(), ALL_CALL_ENDPOINTS, () => ({ store }))
-  const ownerOf = accountOf(account)
-  return serveEndpoints(newRouter(), CALL_ENDPOINTS, (req) => ({ store, account: ownerOf(req) }))
+  const accountOf = accountFrom(account)
+  return serveEndpoints(newRouter(), CALL_ENDPOINTS, (req) => ({ store, account: accountOf(req) }))
 }
 
 /** Callers do not see the operator's cost of a call. */

@@ -3,7 +3,7 @@ import type { Request, Router } from 'express'
 import { z } from 'zod'
 import { type CallLogEntry, callOf, isRequestId } from '../../core/call/index.ts'
 import {
-  accountOf,
+  accountFrom,
   answersWith,
   endpointFor,
   newRouter,
@@ -46,7 +46,7 @@ export const TICKET_ENDPOINTS = [
     }),
     answers: answersWith('Ticket', ticket, 201),
     async handle({ req, body: { request_id: requestId, message } }, parts) {
-      const entry = await entryOf(requestId, parts)
+      const entry = await waitForEntry(requestId, parts)
       if (entry?.account !== parts.account)
         throw callOf(req).refuse('not_found', {
           message:
@@ -108,16 +108,16 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
     entryWithinMs: aNumber('a number of milliseconds from 0 up', 0),
   })
   const { entryWithinMs = 1500 } = options
-  const ownerOf = accountOf(options.account)
+  const accountOf = accountFrom(options.account)
   const store = boundedStore('tickets', options.store)
   const calls = boundedStore('call log', options.calls)
   return serveEndpoints(newRouter(), TICKET_ENDPOINTS, (req) => {
-    return { store, calls, entryWithinMs, account: ownerOf(req) }
+    return { store, calls, entryWithinMs, account: accountOf(req) }
   })
 }
 
 /** Waits for the entry of a call, because callers report a failed call right after its end. */
-async function entryOf(
+async function waitForEntry(
   requestId: string,
   { calls, entryWithinMs }: TicketParts,
 ): Promise<CallLogEntry | undefined> {

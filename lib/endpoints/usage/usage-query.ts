@@ -115,7 +115,7 @@ function monthOf(time: number): number {
 }
 
 /** Returns the cursor of the rows behind one. */
-export function cursorAfter({ groups }: UsageRow): string {
+export function cursorOf({ groups }: UsageRow): string {
   return Buffer.from(JSON.stringify(groups)).toString('base64url')
 }
 

@@ -2,7 +2,7 @@ import type { Response, Router } from 'express'
 import { callOf, operatorOf } from '../../core/call/index.ts'
 import {
   type AccountOption,
-  accountOf,
+  accountFrom,
   anAccount,
   type EndpointRequest,
   endpointFor,
@@ -14,7 +14,7 @@ import {
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { type UsageStore, UsageSums } from '../../core/usage/index.ts'
-import { allUsageQuery, askedUsage, cursorAfter, type GivenQuery, ownUsageQuery } from './usage-query.ts'
+import { allUsageQuery, askedUsage, cursorOf, type GivenQuery, ownUsageQuery } from './usage-query.ts'
 import { csvOf, describeUsage, USAGE_ANSWERS, type UsageAnswer } from './usage-rows.ts'
 
 /** Options of {@link usageRoutes}. */
@@ -51,8 +51,8 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
   const { account } = options
   const parts = { store, turns: new ReadTurns() }
   if (account === 'all') return serveEndpoints(newRouter(), ALL_USAGE_ENDPOINTS, () => parts)
-  const ownerOf = accountOf(account)
-  return serveEndpoints(newRouter(), USAGE_ENDPOINTS, (req) => ({ ...parts, account: ownerOf(req) }))
+  const accountOf = accountFrom(account)
+  return serveEndpoints(newRouter(), USAGE_ENDPOINTS, (req) => ({ ...parts, account: accountOf(req) }))
 }
 
 interface UsageParts {
@@ -121,7 +121,7 @@ async function showUsage(
   const found = await store.read({ ...asked, tags, limit: limit + 1 }).finally(() => turns.end(reader))
   const rows = found.slice(0, limit)
   const last = found.length > limit ? rows.at(-1) : undefined
-  const next = last ? cursorAfter(last) : null
+  const next = last ? cursorOf(last) : null
   const data = rows.map((row) => describeUsage(row, groupBy, withCost))
   if (given.format === 'json')
     return { object: 'list', from: isoTime(from), to: isoTime(to), data, next_cursor: next }

@@ -1,14 +1,14 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import { callOf, type OpenCall } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { fitting, newRouter, readQuery, refuseUnknown, setNoStore } from '../../core/json-api/index.ts'
+import { fittingRows, newRouter, readQuery, refuseUnknown, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoTask } from '../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../ledger/tasks/task-store.ts'
 import type { VideoContent } from './content/video-content.ts'
 import { statesOf, toVideoTask } from './protocols/ark-task.ts'
 import { taskList, videoList } from './protocols/list-query.ts'
 import { toVideo, toVideoList } from './protocols/openai-video.ts'
-import { storedFor } from './tasks/store-wait.ts'
+import { storeAnswerFor } from './tasks/store-wait.ts'
 import type { TaskService } from './tasks/task-service.ts'
 
 /** The parts that the routes work with. */
@@ -36,7 +36,7 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
   function list(req: Request, call: OpenCall): Promise<object> {
     const account = call.principal?.accountId
     if (account === undefined) throw call.refuse('missing_credential')
-    return storedFor(call, isArk(call) ? listTasks(req, account) : listVideos(req, account))
+    return storeAnswerFor(call, isArk(call) ? listTasks(req, account) : listVideos(req, account))
   }
 
   async function listVideos(req: Request, account: string): Promise<object> {
@@ -59,7 +59,7 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
     }
     const page = { order: 'newest', limit, skip: (number - 1) * limit } as const
     const [found, total] = await Promise.all([tasks.list(narrowed, page), tasks.count(narrowed)])
-    const items = fitting(found, (task) => bodyOf(req, task))
+    const items = fittingRows(found, (task) => bodyOf(req, task))
     // A caller who asks for pages by number would never see what is left out.
     if (items.length < found.length) throw tooLarge()
     return { items, total }

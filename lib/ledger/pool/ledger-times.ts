@@ -35,7 +35,7 @@ export class LedgerTimes {
   /** Records how long the ledger took for an operation. */
   answered(ms: number): void {
     // Of a ledger that has become slow, every answer is late. It is no outage.
-    if (ms > this.lateMs) this.#distance.becomes(ms)
+    if (ms > this.lateMs) this.#distance.reset(ms)
     else this.#distance.answered(ms)
   }
 

@@ -1,5 +1,5 @@
 import { type Logger, quietLogger } from '../../core/call/index.ts'
-import { Gathered, LimiterStore, NEVER_REACHED } from '../../core/limit-store/index.ts'
+import { Batcher, LimiterStore, NEVER_REACHED } from '../../core/limit-store/index.ts'
 import { aFunction, aLogger, aWholeNumber, checkOptions, someMilliseconds } from '../../core/options/index.ts'
 import { BrokenRecord, StoreGuard } from '../../core/store-guard/index.ts'
 import { askSafely } from './cluster-asking.ts'
@@ -66,7 +66,7 @@ export class RedisLimitStore extends LimiterStore {
       },
     })
     const faultOf = brokenKeys(logger)
-    const left = new Gathered(async (key, asked) => {
+    const left = new Batcher(async (key, asked) => {
       const ms = await redis.pttl(`${prefix}:${key}`)
       return asked.map(() => ms)
     })

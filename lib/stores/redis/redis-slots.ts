@@ -1,4 +1,4 @@
-import { Gathered, MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
+import { Batcher, MemorySlots, type SlotStore } from '../../core/limit-store/index.ts'
 import { BrokenRecord, type StoreGuard } from '../../core/store-guard/index.ts'
 import { within } from '../../core/timing/index.ts'
 import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
@@ -66,8 +66,8 @@ export interface RedisSlotsOptions {
 export class RedisSlots implements SlotStore {
   readonly #options: RedisSlotsOptions
   readonly #take: RedisScript
-  readonly #taking: Gathered<Asked, boolean>
-  readonly #removing: Gathered<string, void>
+  readonly #taking: Batcher<Asked, boolean>
+  readonly #removing: Batcher<string, void>
   /** The slots of the calls that run in this process. */
   readonly #held = new MemorySlots()
   /** The slots that Redis has, or may have. */
@@ -87,8 +87,8 @@ export class RedisSlots implements SlotStore {
     this.#options = options
     const { redis, slotLeaseMs } = options
     this.#take = redisScript(redis, 'gatewayTakeSlots', TAKE)
-    this.#taking = new Gathered((key, asked) => this.#takeOf(key, slotLeaseMs, asked))
-    this.#removing = new Gathered(async (key, ids) => {
+    this.#taking = new Batcher((key, asked) => this.#takeOf(key, slotLeaseMs, asked))
+    this.#removing = new Batcher(async (key, ids) => {
       await this.#inKey(this.#keyOf(key), (name) => redis.zrem(name, ...ids))
       return ids.map(ignore)
     })

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { z } from 'zod'
 import { callOf } from '../../../lib/core/call/index.ts'
 import {
-  accountOf,
+  accountFrom,
   anAccount,
   answersWith,
   endpointFor,
@@ -105,12 +105,12 @@ before(async () => {
       '/new',
       serveEndpoints(newRouter(), ENDPOINTS, () => ({ account: 'none' })),
     )
-    const ofCaller = accountOf()
+    const ofCaller = accountFrom()
     app.use(
       '/own',
       serveEndpoints(newRouter(), ENDPOINTS, (req) => ({ account: ofCaller(req) })),
     )
-    const ofHeader = accountOf((req) => req.get('x-other'))
+    const ofHeader = accountFrom((req) => req.get('x-other'))
     app.use(
       '/of',
       serveEndpoints(newRouter(), ENDPOINTS, (req) => ({ account: ofHeader(req) })),

@@ -10,12 +10,12 @@ function measured() {
     distance.answered(ms)
     return distance.ms
   }
-  const becomes = (ms: number, after = 0) => {
+  const reset = (ms: number, after = 0) => {
     now += after
-    distance.becomes(ms)
+    distance.reset(ms)
     return distance.ms
   }
-  return { distance, answered, becomes }
+  return { distance, answered, reset }
 }
 
 describe('the distance of a store', () => {
@@ -41,10 +41,10 @@ describe('the distance of a store', () => {
   })
 
   it('is what a store that has become slow has taken, whatever came before', () => {
-    const { answered, becomes } = measured()
+    const { answered, reset } = measured()
     answered(10)
     answered(20, 15_000)
-    assert.equal(becomes(200, 10_000), 200)
+    assert.equal(reset(200, 10_000), 200)
     assert.deepEqual([answered(210, 14_999), answered(220, 1)], [200, 200])
     assert.equal(answered(230, 15_000), 220)
   })

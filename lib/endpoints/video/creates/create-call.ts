@@ -16,7 +16,7 @@ import {
 } from '../../../ledger/tasks/task.ts'
 import { mostItCosts } from '../../../ledger/tasks/task-cost.ts'
 import type { LineAccess } from '../../../routing/line-access.ts'
-import { framingOf, sizeOf } from '../lines/frame-size.ts'
+import { DEFAULT_SIZE, framingOf, sizeOf } from '../lines/frame-size.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
 import type { VideoCreate } from '../lines/video-create.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
@@ -151,9 +151,6 @@ export class CreateCall {
     }
   }
 }
-
-/** The size of the OpenAI-style protocol for a request without one. */
-const DEFAULT_SIZE = '720x1280'
 
 function requestedFacts(request: CallRequest, source: VideoTask | undefined): VideoFacts {
   const { operation, body, units: seconds } = request

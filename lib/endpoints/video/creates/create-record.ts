@@ -12,8 +12,8 @@ import type { CreateTarget, TaskIntent, VideoTask } from '../../../ledger/tasks/
 import type { CreatedTask, Intended, TaskStore } from '../../../ledger/tasks/task-store.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import type { RetryingWriter } from '../tasks/retrying-writer.ts'
-import { inTime } from '../tasks/store-wait.ts'
-import { type IntentGate, NotBegun } from './intent-gate.ts'
+import { storeAnswer } from '../tasks/store-wait.ts'
+import { type IntentGate, NotStarted } from './intent-gate.ts'
 
 /** The parts that {@link CreateRecord} works with. */
 export interface RecordDeps {
@@ -66,7 +66,7 @@ export class CreateRecord {
     this.#intended = intending.then(
       () => {},
       (error) => {
-        if (error instanceof NotBegun) this.#intent = undefined
+        if (error instanceof NotStarted) this.#intent = undefined
       },
     )
     this.#judge(await this.#orAway(intending))
@@ -79,7 +79,7 @@ export class CreateRecord {
         this.#isConfirmed = true
         call.billing = { ...NO_BILLING, reserved: intended.task.hold }
         // The claim belongs to the task from now on: the call neither renews nor releases it.
-        this.#claimIs('completed')
+        this.#setClaim('completed')
         return
       case 'refused': {
         this.#intent = undefined
@@ -166,18 +166,18 @@ export class CreateRecord {
       await this.#tasks.withdraw(id)
     })
     if (withdrawn === 'late') return
-    this.#claimIs('released')
+    this.#setClaim('released')
     if (this.#call.billing) this.#call.billing.reserved = null
   }
 
-  #claimIs(state: 'completed' | 'released'): void {
+  #setClaim(state: 'completed' | 'released'): void {
     const claim = this.#call.idempotency?.claim
     if (claim) claim.state = state
   }
 
   async #orAway<T>(asked: Promise<T>): Promise<T> {
     try {
-      return await inTime(asked)
+      return await storeAnswer(asked)
     } catch (error) {
       throw this.#call.refuse('billing_unavailable', { cause: error })
     }

@@ -3,11 +3,11 @@ import { timeLimit } from '../../../core/timing/index.ts'
 
 /** Operations of an account at a time. */
 const AT_ONCE = 2
-/** Operations at a time of all accounts that are held up. */
+/** Operations at a time of all accounts that are locked. */
 const PROBES = 2
 /** How long an operation waits for its turn, in milliseconds. */
 const MAX_WAIT_MS = 900
-/** How long an account counts as held up after a failure, in milliseconds. */
+/** How long an account counts as locked after a failure, in milliseconds. */
 const LOCKED_MS = 1000
 
 interface Account {
@@ -32,7 +32,7 @@ export class IntentGate {
     const isFree = isProbe ? account.running === 0 && this.#probes < PROBES : account.running < AT_ONCE
     if (isFree) account.running++
     else if (isProbe || !(await turnOf(account)))
-      throw new NotBegun('the account has too many creates under way')
+      throw new NotStarted('the account has too many creates under way')
     if (isProbe) this.#probes++
     try {
       const result = await operate()
@@ -74,5 +74,5 @@ function turnOf({ waiting }: Account): Promise<boolean> {
   })
 }
 
-/** The operation was not started. */
-export class NotBegun extends StoreAway {}
+/** Thrown if the operation was not started. */
+export class NotStarted extends StoreAway {}

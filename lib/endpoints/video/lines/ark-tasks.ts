@@ -4,12 +4,10 @@ import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
 import { FormFile, type VideoBody, withoutFlags } from '../../../core/operations/index.ts'
 import type { KnownObservation, ObservedState } from '../../../ledger/tasks/task.ts'
 import { dataUrlOf } from './data-url.ts'
-import { framingOf, MAPPED_SIZES, sizeOf } from './frame-size.ts'
+import { DEFAULT_SIZE, framingOf, MAPPED_SIZES, sizeOf } from './frame-size.ts'
 import { type AnswerParser, known, numberOf, reasonOf, shortText, stateReader } from './upstream-answer.ts'
 import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
-/** The size of the OpenAI-style protocol for a request without one. */
-const DEFAULT_SIZE = '720x1280'
 const DEFAULT_SECONDS = 4
 
 /**

@@ -40,6 +40,9 @@ const FRAMINGS: ReadonlyMap<string, Framing> = new Map(
   ),
 )
 
+/** The size of the OpenAI-style protocol for a request without one. */
+export const DEFAULT_SIZE = '720x1280'
+
 /** All sizes that have a resolution and a ratio, for messages. */
 export const MAPPED_SIZES = [...FRAMINGS.keys()].join(', ')
 

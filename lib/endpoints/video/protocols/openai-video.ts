@@ -1,4 +1,4 @@
-import { fitting } from '../../../core/json-api/index.ts'
+import { fittingRows } from '../../../core/json-api/index.ts'
 import type { TaskState, VideoTask } from '../../../ledger/tasks/task.ts'
 
 /** The status of each state. The protocol has one status for all videos that were not made. */
@@ -51,7 +51,7 @@ export function inSeconds(ms: number): number {
  * @param found up to `limit` + 1 tasks; the last one shows that there is a next page.
  */
 export function toVideoList(found: readonly VideoTask[], limit: number): object {
-  const data = fitting(found.slice(0, limit), toVideo)
+  const data = fittingRows(found.slice(0, limit), toVideo)
   return {
     object: 'list',
     data,

@@ -11,7 +11,7 @@ const MAX_WAIT_MS = 1000
  *
  * @throws {StoreAway} if it does not come in time; the operation may take effect nevertheless.
  */
-export function inTime<T>(asked: Promise<T>): Promise<T> {
+export function storeAnswer<T>(asked: Promise<T>): Promise<T> {
   return within(MAX_WAIT_MS, asked, () => {
     throw new StoreAway('the store of the video tasks is away')
   })
@@ -22,9 +22,9 @@ export function inTime<T>(asked: Promise<T>): Promise<T> {
  *
  * @throws {GatewayError} `internal_error` if the operation fails or the answer does not come in time.
  */
-export async function storedFor<T>(call: OpenCall, asked: Promise<T>): Promise<T> {
+export async function storeAnswerFor<T>(call: OpenCall, asked: Promise<T>): Promise<T> {
   try {
-    return await inTime(asked)
+    return await storeAnswer(asked)
   } catch (error) {
     if (error instanceof GatewayError) throw error
     const message = 'Videos cannot be looked up at the moment. Retry with the same id in a few seconds.'

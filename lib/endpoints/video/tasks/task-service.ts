@@ -3,7 +3,7 @@ import { isFinished, type VideoTask } from '../../../ledger/tasks/task.ts'
 import type { TaskStore } from '../../../ledger/tasks/task-store.ts'
 import { cappedWait } from '../../../routing/attempt/upstream-retry-after.ts'
 import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
-import { inTime, storedFor } from './store-wait.ts'
+import { storeAnswer, storeAnswerFor } from './store-wait.ts'
 
 /** The parts that {@link TaskService} works with. */
 export interface TaskServiceDeps {
@@ -51,7 +51,7 @@ export class TaskService {
   async find(call: OpenCall, id: string): Promise<VideoTask> {
     const account = call.principal?.accountId
     if (account === undefined || !TASK_ID.test(id)) throw call.refuse('not_found')
-    const task = await storedFor(call, this.#deps.tasks.find(account, id))
+    const task = await storeAnswerFor(call, this.#deps.tasks.find(account, id))
     if (!task || task.upstreamId === null) throw call.refuse('not_found')
     call.model = task.model
     return task
@@ -61,7 +61,7 @@ export class TaskService {
   async findAny(call: OpenCall, id: string): Promise<VideoTask> {
     if (!TASK_ID.test(id)) throw call.refuse('not_found')
     const query = { ids: [id], taken: true }
-    const [task] = await storedFor(call, this.#deps.tasks.list(query, { order: 'newest', limit: 1 }))
+    const [task] = await storeAnswerFor(call, this.#deps.tasks.list(query, { order: 'newest', limit: 1 }))
     if (!task) throw call.refuse('not_found')
     call.model = task.model
     return task
@@ -106,14 +106,14 @@ export class TaskService {
     if (outcome.kind === 'away') throw refusedAway(call, outcome)
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
       const { tasks } = this.#deps
-      const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
+      const observed = await storeAnswerFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
       // If another process has ended the task first, its charge stands, and the line no longer has the video. A
       // task-style caller can read a cancelled task; OpenAI has no such status, and a deleted video is not found.
       const isReadable = call.protocol.name === 'ark' && observed?.task.state === 'cancelled'
-      if (observed && !isReadable) await storedFor(call, tasks.remove(task.account, task.id))
+      if (observed && !isReadable) await storeAnswerFor(call, tasks.remove(task.account, task.id))
       return
     }
-    const now = await storedFor(call, this.#deps.tasks.find(task.account, task.id))
+    const now = await storeAnswerFor(call, this.#deps.tasks.find(task.account, task.id))
     // Another call has cancelled or deleted it.
     if (!now || now.state === 'cancelled') return
     // A line may not know a new task for a moment.
@@ -131,7 +131,7 @@ export class TaskService {
         'video: a deleted task could not be deleted at its line',
       )
     }
-    const result = await storedFor(call, this.#deps.tasks.remove(task.account, task.id))
+    const result = await storeAnswerFor(call, this.#deps.tasks.remove(task.account, task.id))
     if (result === 'absent') throw call.refuse('not_found')
     if (result === 'unfinished') throw call.refuse('conflict')
   }
@@ -143,7 +143,7 @@ export class TaskService {
     try {
       return await refreshed
     } catch (error) {
-      return storedFor(call, Promise.reject(error))
+      return storeAnswerFor(call, Promise.reject(error))
     }
   }
 
@@ -160,7 +160,7 @@ export class TaskService {
     const outcome = await client?.read(task, AbortSignal.timeout(MAX_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
     const observation = outcome.kind === 'answered' ? outcome.observation : { state: 'missing' as const }
-    const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))
+    const observed = await storeAnswer(this.#deps.tasks.observe(task.id, observation, Date.now()))
     return { task: observed?.task ?? task, outcome }
   }
 }

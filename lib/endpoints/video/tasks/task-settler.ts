@@ -47,7 +47,7 @@ export interface TaskSettlerOptions {
 const aNumberFrom1 = aWholeNumber('a positive whole number', 1)
 const RULES: OptionRules<TaskSettlerOptions> = {
   store: required(anObjectWith('a TaskStore, such as a MemoryTaskStore', 'claimDue')),
-  clients: required(aFunction('a function that answers the client of a line')),
+  clients: required(aFunction('a function that returns the client of a line')),
   owner: aString(),
   concurrency: aNumberFrom1,
   shortestPollMs: aNumberFrom1,
@@ -146,10 +146,10 @@ export class TaskSettler {
   }
 
   async #poll(task: VideoTask): Promise<void> {
-    const leave = this.#slots.take(task)
+    const release = this.#slots.take(task)
     try {
-      const outcome = leave ? await this.#read(task) : PUT_OFF
-      if (leave) this.#slots.answered(task, outcome.kind !== 'away')
+      const outcome = release ? await this.#read(task) : PUT_OFF
+      if (release) this.#slots.answered(task, outcome.kind !== 'away')
       const now = Date.now()
       const poll = { owner: this.#settings.owner, next: now + this.#pauseOf(task, now) }
       if (outcome.kind !== 'away') await this.#observe(task, outcome, now, poll)
@@ -163,7 +163,7 @@ export class TaskSettler {
       // The task is due again when its claim ends.
       this.#logger.error({ err: error, task: task.id, line: task.line }, 'a video task could not be polled')
     } finally {
-      leave?.()
+      release?.()
     }
   }
 

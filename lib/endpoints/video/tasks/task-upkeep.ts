@@ -21,8 +21,8 @@ export class TaskUpkeep {
   readonly #logger: Logger
   #running: Promise<void> | undefined
   #at = 0
-  /** Since when this is done again and again. */
-  #since = 0
+  /** When the upkeep began, or went on after a standstill. */
+  #resumedAt = 0
   #polledAt = 0
   #fails = false
 
@@ -44,8 +44,8 @@ export class TaskUpkeep {
     const before = this.#at
     if (this.#running || (now - before < UPKEEP_MS && now >= before)) return
     this.#at = now
-    if (now - before > STOOD_STILL_MS || now < before) this.#since = now
-    const polledAt = now - this.#since < CATCH_UP_MS ? Math.min(this.#polledAt, now) : now
+    if (now - before > STOOD_STILL_MS || now < before) this.#resumedAt = now
+    const polledAt = now - this.#resumedAt < CATCH_UP_MS ? Math.min(this.#polledAt, now) : now
     this.#running = this.#run(now, polledAt).finally(() => {
       this.#running = undefined
     })
@@ -67,7 +67,7 @@ export class TaskUpkeep {
   }
 
   /**
-   * @param polledAt when no poll was overdue. Tasks that became too old since then are polled first: if no process ran for days,
+   * @param polledAt the last time at which no poll was overdue. Tasks that became too old since then are polled first: if no process ran for days,
    *   the line may have finished them.
    */
   async #endOld(now: number, polledAt: number): Promise<void> {

@@ -4,7 +4,7 @@ import { isJsonObject, JsonFault, parseJson, parseUnambiguous } from '../../../c
 import { type BodyBounds, BodyCollector, HeldBody } from '../../../core/memory/index.ts'
 import { type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { MAX_BYTES_AT_ONCE, nextTurn } from '../../../core/timing/index.ts'
-import { Lately, type UpstreamResources } from '../../../core/upstream-resources/index.ts'
+import { RecentValues, type UpstreamResources } from '../../../core/upstream-resources/index.ts'
 import { DispatchExchange } from '../../../routing/attempt/dispatch-exchange.ts'
 import { type AttemptEnd, failedEnd, malformed } from '../../../routing/attempt/failure.ts'
 import { pathOn } from '../../../routing/attempt/upstream-path.ts'
@@ -195,7 +195,7 @@ const KNOWN_MS = 60_000
 
 /** The files with a line that must not run, for a minute after they were read, so that each attempt does not download them again. */
 export class RefusedFiles {
-  readonly #refused = new Lately<GatewayError>(KNOWN_MS)
+  readonly #refused = new RecentValues<GatewayError>(KNOWN_MS)
 
   /** @throws {GatewayError} the refusal of a file that the caller has lately tried to run. */
   check(call: OpenCall, file: string): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { IntentGate, NotBegun } from '../../../../lib/endpoints/video/creates/intent-gate.ts'
+import { IntentGate, NotStarted } from '../../../../lib/endpoints/video/creates/intent-gate.ts'
 
 /** Operations that end when the test says so. */
 function operations() {
@@ -46,9 +46,9 @@ describe('the creates of one account', () => {
     for (const one of begun) one.reject(locked)
     const reasons = (await outcomes).map((outcome) => (outcome as PromiseRejectedResult).reason)
     assert.deepEqual(reasons.slice(0, 2), [locked, locked])
-    assert.ok(reasons.slice(2).every((reason) => reason instanceof NotBegun))
+    assert.ok(reasons.slice(2).every((reason) => reason instanceof NotStarted))
     const trying = gate.run('loud', operate)
-    await assert.rejects(gate.run('loud', operate), NotBegun)
+    await assert.rejects(gate.run('loud', operate), NotStarted)
     assert.equal(begun.length, 3)
     begun[2]?.resolve()
     await trying
@@ -79,7 +79,7 @@ describe('the creates of one account', () => {
     const gate = new IntentGate()
     const { begun, operate } = operations()
     const silent = [gate.run('loud', operate), gate.run('loud', operate)]
-    await assert.rejects(gate.run('loud', operate), NotBegun)
+    await assert.rejects(gate.run('loud', operate), NotStarted)
     assert.equal(begun.length, 2)
     for (const one of begun) one.resolve()
     await Promise.all(silent)

@@ -6,7 +6,7 @@ interface Known<Value> {
 }
 
 /** Remembers values by account and name for a while, in this process. Beyond a number, the account with most gives way. */
-export class Lately<Value> {
+export class RecentValues<Value> {
   readonly #keptMs: number
   readonly #known = new Map<string, Known<Value>>()
   /** The keys in the order in which they came. */

@@ -8,7 +8,7 @@ interface Waiting<Asked, Answer> {
  * Asks a store about each key once at a time. Requests about a key that come while an answer is on its way are sent together
  * afterwards, so that a busy key costs few commands.
  */
-export class Gathered<Asked, Answer> {
+export class Batcher<Asked, Answer> {
   readonly #ask: (key: string, asked: readonly Asked[]) => Promise<readonly Answer[]>
   /** The requests that wait, by the keys with an answer on its way. */
   readonly #waiting = new Map<string, Waiting<Asked, Answer>[]>()
