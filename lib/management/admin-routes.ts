@@ -65,8 +65,10 @@ export interface AdminRoutesOptions {
   webhooks?: AdminWebhooks
   /** The log of the changes in these stores. Defaults to none: its path is `not_found`. */
   changes?: ChangeLog
-  /** Returns who makes a change, for the change log. Defaults to the operator's name, with the
-   * `ADMIN_TOKEN` to the header `X-Admin-Actor`, else `admin`. */
+  /**
+   * Returns who makes a change, for the change log. Defaults to the operator's name, with the `ADMIN_TOKEN` to the header
+   * `X-Admin-Actor`, else `admin`.
+   */
   actor?: (req: Request) => string
 }
 

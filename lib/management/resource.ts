@@ -52,10 +52,10 @@ export function rotationOf(overlap: string, defaultSeconds = 0) {
   return z.strictObject({ overlap_seconds: seconds.describe(overlap) }).prefault({})
 }
 
-/** In answers: names, or null for all. */
+/** Names in an answer, or null for all. */
 export const names = z.array(z.string()).nullable()
 
-/** In answers: what the settings name that does not exist. */
+/** The warnings of an answer, about names in the settings that do not exist. */
 export const warnings = z
   .array(z.string())
   .describe('The models, lines and regions of the settings that do not exist.')

@@ -156,7 +156,7 @@ export class ConfigAuthority {
     const keys = isKey ? this.#config.key.behind(after, AT_A_TIME) : []
     const named = [...accounts, ...keys].map(({ id }) => id)
     const seeded = await this.#options.seeds.list(kind, after, AT_A_TIME)
-    // Up to where both lists are known.
+    // Both lists are known up to the smaller of their ends.
     const ends = [named, seeded].filter(({ length }) => length === AT_A_TIME).map((list) => list.at(-1) ?? '')
     const [end] = ends.sort()
     const isIn = (id: string): boolean => end === undefined || id <= end
@@ -235,7 +235,7 @@ export class ConfigAuthority {
     const changed = await accounts.change(account.id, () => settings, origin())
     if (!changed) await accounts.create(account.id, settings, origin())
     const opening = account.balance === undefined ? 0n : parseAmount(account.balance)
-    // Once, under the reference that the first start uses.
+    // It is made once, under the reference that the first start uses.
     if (opening > 0n) await accounts.deposit(account.id, opening, 'opening', origin())
   }
 
@@ -276,9 +276,9 @@ export class ConfigAuthority {
       const wanted = named.get(id)
       const key = found.get(id)
       if (!wanted) return unnamed('key', id, key?.enabled === true)
-      const isSecret = owners.get(hashSecret(wanted.secret)) === id
+      const hasSecret = owners.get(hashSecret(wanted.secret)) === id
       const members = key && differingMembers(keySettingsOf(wanted), key)
-      return differenceOf('key', id, members && (isSecret ? members : [...members, 'secret']))
+      return differenceOf('key', id, members && (hasSecret ? members : [...members, 'secret']))
     })
   }
 

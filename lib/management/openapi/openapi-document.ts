@@ -59,7 +59,7 @@ export function openApiDocument({
     ...mountedAt('/admin', { tag: 'Admin', auth: 'admin' }, ADMIN_ENDPOINTS),
     ...more,
   ].filter(only)
-  const tellsOfWebhooks = endpoints.some(({ path }) => path === WEBHOOKS_PATH)
+  const hasWebhooks = endpoints.some(({ path }) => path === WEBHOOKS_PATH)
   const paths: Record<string, Record<string, Part>> = {}
   for (const endpoint of endpoints) {
     const described = describeEndpoint(endpoint, schemas)
@@ -75,14 +75,14 @@ export function openApiDocument({
     },
     // Relative to the document, wherever a mount or a proxy puts it.
     servers: [{ url: '.' }],
-    tags: [...new Set([...endpoints.map(({ tag }) => tag), ...(tellsOfWebhooks ? ['Webhooks'] : [])])].map(
+    tags: [...new Set([...endpoints.map(({ tag }) => tag), ...(hasWebhooks ? ['Webhooks'] : [])])].map(
       (name) => ({
         name,
         description: TAGS[name] ?? name,
       }),
     ),
     paths,
-    ...(tellsOfWebhooks && { webhooks: describeMessages() }),
+    ...(hasWebhooks && { webhooks: describeMessages() }),
     components: {
       schemas: Object.fromEntries(
         [...schemas].map(([name, schema]) => [name, jsonSchemaOf(schema, 'output')]),

@@ -3,7 +3,7 @@ import { networkOf } from '../../core/client-address/index.ts'
 /** Wrong tokens of an address that are answered at once, each minute. */
 const FREE = 20
 const WINDOW_MS = 60_000
-/** Beyond them, one is answered in this time. */
+/** The time between two answers to those beyond them. */
 const EACH_MS = 500
 const MAX_WAIT_MS = 5000
 const MAX_ADDRESSES = 10_000

@@ -99,8 +99,10 @@ export interface AdminTicketRoutesOptions {
   store: TicketStore
   /** The call log with the calls that the tickets are about. */
   calls: CallsView
-  /** Returns who makes a change, for the change log. Defaults to the operator's name, with the
-   * `ADMIN_TOKEN` to the header `X-Admin-Actor`, else `admin`. */
+  /**
+   * Returns who makes a change, for the change log. Defaults to the operator's name, with the `ADMIN_TOKEN` to the header
+   * `X-Admin-Actor`, else `admin`.
+   */
   actor?: (req: Request) => string
 }
 

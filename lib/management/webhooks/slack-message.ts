@@ -4,7 +4,7 @@ import type { WebhookEvent, WebhookEventType } from './webhook-event.ts'
 type Data = Readonly<Record<string, string | number | null | undefined>>
 
 /** An event in words: a sentence, and the view of the console that shows more. */
-interface Said {
+interface EventText {
   readonly sentence: string
   readonly view: string
 }
@@ -12,7 +12,7 @@ interface Said {
 const viewOf = (list: string, id: unknown): string => `/${list}/${encodeURIComponent(`${id}`)}`
 const minute = (time: unknown): string => `${time}`.replace('T', ' ').replace(/:\d\d\.\d+Z$/, ' UTC')
 
-const SAID: Readonly<Record<WebhookEventType, (data: Data) => Said>> = {
+const EVENT_TEXTS: Readonly<Record<WebhookEventType, (data: Data) => EventText>> = {
   'budget.threshold': ({ budget, share, amount, spent }) => ({
     sentence: `${Math.floor(Number(share) * 100)} % of the budget ${budget} is spent: ${spent} of ${amount}.`,
     view: viewOf('budgets', budget),
@@ -53,7 +53,7 @@ export function slackMessage(
   { type, data }: Pick<WebhookEvent, 'type' | 'data'>,
   consoleUrl: string | undefined,
 ): object {
-  const { sentence, view } = SAID[type](data as Data)
+  const { sentence, view } = EVENT_TEXTS[type](data as Data)
   const text = escaped(sentence)
   return { text: consoleUrl === undefined ? text : `${text} <${consoleUrl}#${view}|Open the console>` }
 }

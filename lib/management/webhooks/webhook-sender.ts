@@ -64,7 +64,7 @@ const CLAIM_SPARE_MS = 20_000
 /** How long running attempts may take when the process ends. */
 const CLOSE_WITHIN_MS = 2000
 const PRUNE_EVERY_MS = 60_000
-const LOOK_EVERY_MS = 10_000
+const OLDEST_EVERY_MS = 10_000
 const PRUNED_ROWS = 1000
 
 /**
@@ -88,7 +88,7 @@ export class WebhookSender {
   readonly #running = new Set<Promise<void>>()
   readonly #rounds: BackgroundLoop
   #prunedAt = Number.NEGATIVE_INFINITY
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #oldestReadAt = Number.NEGATIVE_INFINITY
   #oldestAt: number | null = null
   readonly #outcomes = { delivered: 0, failed: 0, given_up: 0, dropped: 0 }
 
@@ -140,9 +140,9 @@ export class WebhookSender {
   async #startDue(): Promise<void> {
     const { now, timeoutMs } = this.#settings
     await this.#createAll()
-    if (Math.abs(now() - this.#lookedAt) >= LOOK_EVERY_MS) {
+    if (Math.abs(now() - this.#oldestReadAt) >= OLDEST_EVERY_MS) {
       this.#oldestAt = await this.#outbox.oldestWaiting()
-      this.#lookedAt = now()
+      this.#oldestReadAt = now()
     }
     for (const webhook of await this.#outbox.due(now())) {
       const limit = this.#slots.freeFor(webhook)
@@ -164,7 +164,7 @@ export class WebhookSender {
         this.#outcomes.dropped += deliveries
         this.#logger.warn(
           { webhook, deliveries },
-          'too many deliveries wait for a webhook: the oldest of whoever has the most were dropped',
+          'too many deliveries wait for a webhook: the oldest of the account with the most were dropped',
         )
       }
       if (events === 0) return

@@ -76,7 +76,7 @@ const RULES: OptionRules<WebhookWatchOptions> = {
 
 const BALANCES_EVERY_MS = 10_000
 const KEYS_EVERY_MS = 60_000
-/** Overlaps, so that no spending falls between two looks. */
+/** The ranges overlap, so that no spending falls between two checks. */
 const BALANCES_SINCE_MS = 120_000
 const KEYS_AT_A_TIME = 100
 const DAY_MS = 86_400_000
@@ -179,7 +179,7 @@ export class WebhookWatch {
   /** Whether it is this process's turn. While it is another's, asks twice in that time: the other may have ended. */
   async #claimTurn(name: 'balances' | 'keys', now: number, everyMs: number): Promise<boolean> {
     const waitMs = this.#askedAgainAt[name] - now
-    // One that seems longer than any was noted before the clock was set back.
+    // A longer wait was noted before the clock was set back.
     if (waitMs > 0 && waitMs <= everyMs) return false
     const isOurs = await this.#outbox.claimTurn(name, now, everyMs)
     this.#askedAgainAt[name] = now + (isOurs ? everyMs : everyMs / 2)
@@ -217,7 +217,7 @@ export class WebhookWatch {
   }
 }
 
-/** How often a process that sees a line down says so again. */
+/** How often a process that sees a line down announces it again. */
 const CONFIRM_EVERY_MS = 20_000
 /** A line that no process has reported down for this long is up: the process that saw it down has ended. */
 const FORGOTTEN_AFTER_MS = 60_000
@@ -229,7 +229,7 @@ const FORGOTTEN_AFTER_MS = 60_000
 class LineWatch {
   readonly #outbox: WebhookOutbox
   readonly #lines: () => readonly WatchedLine[]
-  /** The lines that this process sees down, and when it said so last. */
+  /** The lines that this process sees down, and when it announced each last. */
   readonly #down = new Map<string, number>()
   #confirmedAt = Number.NEGATIVE_INFINITY
 
@@ -241,10 +241,10 @@ class LineWatch {
   async check(now: number): Promise<void> {
     const lines = this.#lines()
     for (const { id, down } of lines) {
-      const saidAt = this.#down.get(id)
-      if (down && saidAt === undefined) await this.#announceDown(id, now)
-      else if (down && Math.abs(now - Number(saidAt)) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
-      else if (!down && saidAt !== undefined) {
+      const announcedAt = this.#down.get(id)
+      if (down && announcedAt === undefined) await this.#announceDown(id, now)
+      else if (down && Math.abs(now - Number(announcedAt)) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
+      else if (!down && announcedAt !== undefined) {
         await this.#announceUp(id, now, () => true)
         this.#down.delete(id)
       }
@@ -270,8 +270,8 @@ class LineWatch {
     this.#down.set(id, at)
   }
 
-  /** @param isOver whether what was said last, at this time, that the line is down no longer holds. */
-  async #announceUp(id: string, at: number, isOver: (saidAt: number) => boolean): Promise<void> {
+  /** @param isOver returns whether the line, which was last announced as down at this time, no longer is. */
+  async #announceUp(id: string, at: number, isOver: (announcedAt: number) => boolean): Promise<void> {
     const subject = subjectOf(id)
     const event = newEvent({ type: 'line.up', subject, at, data: { line: id } })
     await this.#outbox.announce(subject, at, (last) =>
