@@ -97,7 +97,7 @@ const CALLS_END_WITHIN_MS = 30_000
 function createChain(services: Services, watched: WatchedStores, parts: ChainParts) {
   const { config, logger, readiness, access, onBegin, own = {} } = parts
   const { stores, states, watches } = watched
-  const { catalog, lines, pool, budgets, kept, live, webhooks, callLog: writer } = services
+  const { catalog, lines, pool, budgets, resources, live, webhooks, callLog: writer } = services
   const { region, onStoreError, tokens } = config
   return {
     beginCall: beginCall({ logger, onBegin }),
@@ -117,11 +117,11 @@ function createChain(services: Services, watched: WatchedStores, parts: ChainPar
       unresolved: services.video.unresolved,
       onStoreChange: watches.idempotency.onChange,
     }),
-    references: references({ resources: kept }),
+    references: references({ resources }),
     rateLimit: rateLimit({ store: stores.limits, onStoreError, tokens }),
     billingGuard: billingGuard({ pool, catalog, budgets }),
     route: live.following('routing', (routing) =>
-      route({ catalog, lines, region, ...services.routed(routing) }),
+      route({ catalog, lines, region, ...services.routingOptions(routing) }),
     ),
   }
 }
@@ -144,7 +144,7 @@ export function assemble(parts: GatewayParts): Assembly {
     strategy: parts.strategy,
     consoleUrl: parts.consoleUrl,
   })
-  const { live, catalog, pool, kept, video, connections } = services
+  const { live, catalog, pool, resources, video, connections } = services
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const openCalls = new OpenCalls(accessLog(logger))
   const access = operatorAccess(parts.adminToken, stores, logger)
@@ -187,7 +187,7 @@ export function assemble(parts: GatewayParts): Assembly {
   app.all(
     STORED_RESPONSE_PATH,
     unlessLookup(rateLimit),
-    storedResponse({ resources: kept, catalog }),
+    storedResponse({ resources, catalog }),
     guards,
     route,
   )

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { isRead } from './http-method.ts'
 import { singleFlight } from './single-flight.ts'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
@@ -57,7 +58,7 @@ export function consolePage(): RequestHandler {
   const readOnce = singleFlight(readPageFiles, () => Number.POSITIVE_INFINITY)
 
   return async function consolePage(req: Request, res: Response, next: NextFunction): Promise<void> {
-    if (req.method !== 'GET' && req.method !== 'HEAD') return next()
+    if (!isRead(req)) return next()
     // The page refers to its files relative to /console, so that it works below a proxy's prefix too.
     if (/^[^?]*\/(?:\?|$)/.test(req.originalUrl)) return res.set(HEADERS).redirect(308, '../console')
     const file = (await readOnce()).get(req.path === '/' ? 'index.html' : req.path.slice(1))

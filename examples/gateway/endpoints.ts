@@ -15,6 +15,7 @@ import type { LoadedConfig } from 'express-model-gateway/config'
 import type { LimitStore } from 'express-model-gateway/rate-limit'
 import type { LineView } from 'express-model-gateway/route'
 import { VIDEO_PATHS } from 'express-model-gateway/video'
+import { isRead } from './http-method.ts'
 import type { Services } from './services.ts'
 import type { Stores } from './stores/stores.ts'
 
@@ -50,10 +51,6 @@ export const LOOKUP_PATHS = [
   ...VIDEO_PATHS,
 ]
 
-function isLookup({ method }: Request): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
 /** Limits the look-ups of each key. */
 export function limitLookups({
   store,
@@ -61,21 +58,21 @@ export function limitLookups({
   lookupsPerMinute,
 }: { store: LimitStore } & Pick<LoadedConfig, 'onStoreError' | 'lookupsPerMinute'>): RequestHandler {
   const by = (req: Request, { principal }: { principal: { keyId: string } | null }) =>
-    isLookup(req) ? principal?.keyId : null
+    isRead(req) ? principal?.keyId : null
   return rateLimit({ store, onStoreError, levels: [{ name: 'lookups', by, rpm: lookupsPerMinute }] })
 }
 
 /** Returns a limit of calls from which look-ups take nothing: a caller that waits for a result may poll. */
 export function unlessLookup(limit: RequestHandler): RequestHandler {
   return function unlessLookup(req, res, next) {
-    if (isLookup(req)) next()
+    if (isRead(req)) next()
     else limit(req, res, next)
   }
 }
 
 /** The options of the rules of `passThrough`. */
 export interface PassThroughOptions
-  extends Pick<Services, 'catalog' | 'lines' | 'pool' | 'kept' | 'routed'>,
+  extends Pick<Services, 'catalog' | 'lines' | 'pool' | 'resources' | 'routingOptions'>,
     Partial<Pick<Services, 'budgets'>>,
     Pick<LoadedConfig, 'routing' | 'region' | 'bodyLimitBytes'>,
     Partial<Pick<LoadedConfig, 'bodyBudgetBytes'>> {
@@ -84,9 +81,19 @@ export interface PassThroughOptions
 
 /** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
 export function passThrough(rules: LoadedConfig['passThrough'], options: PassThroughOptions): Router {
-  const { routing, region, catalog, lines, pool, budgets, limit, kept, bodyLimitBytes, bodyBudgetBytes } =
-    options
-  const { strategy, maxAttempts } = options.routed(routing)
+  const {
+    routing,
+    region,
+    catalog,
+    lines,
+    pool,
+    budgets,
+    limit,
+    resources,
+    bodyLimitBytes,
+    bodyBudgetBytes,
+  } = options
+  const { strategy, maxAttempts } = options.routingOptions(routing)
   const router = Router()
   for (const rule of rules) {
     const { perRequest = '0', perMinute = '0' } = rule.price
@@ -109,7 +116,7 @@ export function passThrough(rules: LoadedConfig['passThrough'], options: PassThr
         region,
         strategy,
         maxAttempts,
-        resources: kept,
+        resources,
         bodyLimitBytes,
         bodyBudgetBytes,
       }),

@@ -29,7 +29,7 @@ export function isForOperators({ auth, tag }: Endpoint): boolean {
 
 /** Mounts the pages that need no key. */
 export function mountOpenPages(app: Express, { readiness, live, serves }: OpenPages): void {
-  app.use(['/healthz', '/readyz', '/openapi.json'], noBody)
+  app.use(['/healthz', '/readyz', '/openapi.json'], refuseLongBodies)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
   app.get(
@@ -37,7 +37,7 @@ export function mountOpenPages(app: Express, { readiness, live, serves }: OpenPa
     live.following('passThrough', (passThrough) => {
       const { version } = manifest
       const options = { version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }
-      return ofMemory(() => openApiDocument({ ...options, only: serves }))
+      return cachedDocument(() => openApiDocument({ ...options, only: serves }))
     }),
   )
 }
@@ -52,7 +52,7 @@ export interface OperatorPages {
 
 /** Mounts the console and the metrics, which need no key either. */
 export function mountOperatorPages(app: Express, { metricsPage, signInPage }: OperatorPages): void {
-  app.use(['/console', '/metrics'], noBody)
+  app.use(['/console', '/metrics'], refuseLongBodies)
   app.get('/', (req, res) => {
     // Relative, so that it leads there below a proxy's prefix too.
     const [path = ''] = req.originalUrl.split('?')
@@ -64,7 +64,7 @@ export function mountOperatorPages(app: Express, { metricsPage, signInPage }: Op
 }
 
 /** Answers with a document, which is made when somebody first asks for it: its bytes and its tag then stay. */
-function ofMemory(make: () => object): RequestHandler {
+function cachedDocument(make: () => object): RequestHandler {
   let made: { readonly body: Buffer; readonly etag: string } | undefined
   return (_req, res) => {
     made ??= bytesOf(make())
@@ -83,7 +83,7 @@ const MAX_BODY_BYTES = 64 * 1024
  * Refuses long bodies on paths that nobody needs a key for. Node would otherwise read a body to its end behind the answer,
  * however long it is.
  */
-function noBody(req: Request, _res: Response, next: NextFunction): void {
+function refuseLongBodies(req: Request, _res: Response, next: NextFunction): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = req.headers
   next(
     encoding === undefined && Number(length) <= MAX_BODY_BYTES

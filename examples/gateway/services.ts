@@ -46,7 +46,10 @@ export function createServices(options: ServicesOptions) {
   const { config, stores, watches, ledgerTimes, webhookAllowPrivate, strategy, consoleUrl } = options
   const { logger } = stores
   const { region } = config
-  const routed = (routing: ConfigMembers['routing']) => ({ ...routing, ...(strategy && { strategy }) })
+  const routingOptions = (routing: ConfigMembers['routing']) => ({
+    ...routing,
+    ...(strategy && { strategy }),
+  })
   const live = new LiveConfig(config)
   const { catalog } = live
 
@@ -58,7 +61,7 @@ export function createServices(options: ServicesOptions) {
     onStoreChange: watches.lineSwitches.onChange,
   })
   const lineModels = new LineModels({ lines, logger })
-  // Callers find the list there.
+  // The list is fetched before the first caller asks for it.
   void lineModels.names(catalog())
   const sharing =
     stores.lineStates &&
@@ -101,13 +104,13 @@ export function createServices(options: ServicesOptions) {
   const callLog = new CallLogWriter({ store: stores.calls, logger, keepEntriesMs: null })
   const entries = new CoalescedEntries(callLog)
   const keyUses = new KeyUses({ keys: stores.adminKeys, logger })
-  const kept = new UpstreamResources({
+  const resources = new UpstreamResources({
     store: stores.resources,
     logger,
     onStoreChange: watches.resources.onChange,
   })
 
-  const videoLines = new LineAccess({ catalog, lines, region, ...routed(config.routing) })
+  const videoLines = new LineAccess({ catalog, lines, region, ...routingOptions(config.routing) })
   const video = videoEndpoints({
     tasks: stores.tasks,
     budgets,
@@ -124,7 +127,7 @@ export function createServices(options: ServicesOptions) {
   return {
     live,
     /** Returns the options of routing, with the app's own strategy. */
-    routed,
+    routingOptions,
     catalog,
     lines,
     /** Returns the names that patterns of models match. */
@@ -136,7 +139,7 @@ export function createServices(options: ServicesOptions) {
     callLog,
     entries,
     keyUses,
-    kept,
+    resources,
     video,
     connections,
     /** Resolves once lines are as operators have switched them. A store that is away is asked again every other second. */
@@ -145,7 +148,7 @@ export function createServices(options: ServicesOptions) {
       switches.refresh(),
       budgets.refresh().catch(() => budgets.refresh()),
     ]).then(() => {}),
-    /** Returns how the lines do in this process, as operators have switched them by now, unless the store takes long. */
+    /** Returns the figures of the lines in this process, as operators have switched them by now, unless the store takes long. */
     async lineFigures(): Promise<readonly LineFigures[]> {
       const late = sleep(FRESH_WITHIN_MS, undefined, { ref: false })
       await Promise.race([switches.refresh().catch(() => {}), late])
@@ -154,7 +157,7 @@ export function createServices(options: ServicesOptions) {
     /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
     adopt(next: ConfigMembers): void {
       lines.adopt(next.catalog)
-      videoLines.reroute(routed(next.routing))
+      videoLines.reroute(routingOptions(next.routing))
       video.signWith(next.urlSigningSecret)
       live.replace(next)
       void lineModels.names(next.catalog)
@@ -167,7 +170,7 @@ export function createServices(options: ServicesOptions) {
       await watch.close()
       await webhooks.close()
       connections.close()
-      kept.close()
+      resources.close()
       await settler.close()
       await video.close()
       await lines.close()

@@ -35,7 +35,7 @@ import { runWorker } from './workers/worker.ts'
  * this process too. A later one ends the process at once.
  */
 const SAME_SIGNAL_MS = 1000
-/** How long a start goes on after a signal, and how often it is looked at. */
+/** How long a start goes on after a signal, and how often it is checked. */
 const START_ENDS_WITHIN_MS = 3000
 const CHECK_INTERVAL_MS = 20
 

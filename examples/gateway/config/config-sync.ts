@@ -7,7 +7,7 @@ import type { DurableStores } from '../stores/stores.ts'
 import type { ServedConfig } from './served-config.ts'
 
 const AGAIN_MS = 5000
-/** Most of them in one line of the log. */
+/** The most warnings in one line of the log. */
 const MAX_WARNINGS = 20
 
 /** The parts that take a config over into the database. */
@@ -33,7 +33,7 @@ export class ConfigSync {
   readonly authority: ConfigAuthority
   readonly #options: ConfigSyncOptions
   #again: NodeJS.Timeout | undefined
-  /** The config to take over next. Of several that came meanwhile, the others are not kept: each may be large. */
+  /** The config to take over next. A newer one replaces it, because each may be large. */
   #next: NextConfig | undefined
   /** The last config whose warnings are logged. */
   #warned: ServedConfig | undefined
@@ -120,7 +120,7 @@ export class ConfigSync {
       if (!this.#closed)
         logger.error(
           { reason: errorText(error) },
-          'config and database could not be compared: it is tried again',
+          'config and database could not be compared: the gateway tries again',
         )
       return false
     }

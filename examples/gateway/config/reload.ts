@@ -111,7 +111,7 @@ function contentOf({ resolved, accounts, keys }: ServedConfig): Content {
   return { resolved, accounts, keys }
 }
 
-/** When a config is read again of which a file could not be read: it may be readable then, though nothing changes. */
+/** How soon a config is read again if one of its files could not be read. No change shows that it has become readable. */
 const AGAIN_MS = 5000
 /** The words of such a fault, about the config, its environment or a secret. */
 const UNREADABLE = /can(?:not)? be read/
@@ -172,7 +172,7 @@ export class ConfigReload {
     this.#watched = undefined
   }
 
-  /** @param named what a config names that is in use, or would be but for its faults. */
+  /** Watches the files that a config names, also those of a config with faults. */
   #follow({ secretFiles }: Named): void {
     this.#watched?.follow(new Set([...this.#options.files, ...this.#appliedFiles, ...secretFiles]))
   }
@@ -239,15 +239,15 @@ export class ConfigReload {
 /** The times of a file system may be this much behind. */
 const COARSE_MS = 1000
 
-/** Whether one of some files was written or replaced after a time, in milliseconds since the epoch. Those that are not there count as unchanged. */
+/** Whether one of some files was written or replaced after a time, in milliseconds since the epoch. A missing file counts as unchanged. */
 export async function changedSince(time: number, files: readonly string[]): Promise<boolean> {
   const found = await Promise.all(files.map((file) => stat(file).catch(() => undefined)))
   return found.some((status) => status !== undefined && status.ctimeMs > time - COARSE_MS)
 }
 
-/** How often a file is looked at. A look also finds what changed behind links, in mounts, or on another machine. */
+/** How often a file is checked. This also finds changes behind links, in mounts, or on another machine. */
 const CHECK_INTERVAL_MS = 100
-/** The time without a change before the file is read, longer than between two looks: editors write a file in several steps. */
+/** The time without a change before the file is read, longer than between two checks: editors write a file in several steps. */
 const QUIET_MS = 150
 
 /** Calls back when one of several files changes. */
@@ -262,10 +262,10 @@ class WatchedFiles {
 
   /** Watches these files, and no others any more. */
   follow(paths: ReadonlySet<string>): void {
-    for (const path of this.#paths) if (!paths.has(path)) unwatchFile(path, this.#onLook)
+    for (const path of this.#paths) if (!paths.has(path)) unwatchFile(path, this.#onCheck)
     for (const path of paths)
       if (!this.#paths.has(path))
-        watchFile(path, { persistent: false, interval: CHECK_INTERVAL_MS }, this.#onLook)
+        watchFile(path, { persistent: false, interval: CHECK_INTERVAL_MS }, this.#onCheck)
     this.#paths = paths
   }
 
@@ -274,7 +274,7 @@ class WatchedFiles {
     this.follow(new Set())
   }
 
-  readonly #onLook = (now: Stats, before: Stats): void => {
+  readonly #onCheck = (now: Stats, before: Stats): void => {
     if (now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(this.#onChange, QUIET_MS)

@@ -1,7 +1,6 @@
 import type { Answer } from './answer.ts'
-import { readText } from './data-endpoint.ts'
 import { readInputs } from './inputs.ts'
-import { asObject, type JsonObject, type Prompt, readCount } from './prompt.ts'
+import { asObject, type JsonObject, type Prompt, readCount, readText } from './prompt.ts'
 import { newId, type Rendering, type TextEndpoint } from './text-endpoint.ts'
 import { countTokens } from './tokens.ts'
 

@@ -1,4 +1,3 @@
-import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 import type { Rendering } from './text-endpoint.ts'
 
@@ -19,13 +18,4 @@ export interface DataEndpoint {
 /** Returns the rendering of an answer that cannot be streamed. */
 export function wholeAnswer(body: object): Rendering {
   return { body: () => body, opening: () => [], closing: () => [] }
-}
-
-/** Returns a member that must be a text. */
-export function readText(body: JsonObject, member: string): string {
-  const value = body[member]
-  if (typeof value !== 'string' || value === '') {
-    throw new Fault('invalid_request', { message: `${member}: a string is required.`, param: member })
-  }
-  return value
 }

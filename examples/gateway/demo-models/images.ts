@@ -1,6 +1,6 @@
-import { type DataEndpoint, readText } from './data-endpoint.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
 import { encodePng } from './png.ts'
-import { readCount } from './prompt.ts'
+import { readCount, readText } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 const SIZE = 256

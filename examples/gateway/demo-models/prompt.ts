@@ -71,15 +71,22 @@ export function textOf(content: unknown): string {
 
 /** Reads `model` and `messages`, which both protocols require. */
 export function readConversation(body: JsonObject): { model: string; messages: JsonObject[] } {
-  if (typeof body.model !== 'string' || body.model === '') {
-    throw new Fault('invalid_request', { message: 'model: a string is required.', param: 'model' })
-  }
+  const model = readText(body, 'model')
   const messages = objectsIn(body.messages)
   if (messages.length === 0 || messages.some((message) => typeof message.role !== 'string')) {
     const message = 'messages: at least one message with a role is required.'
     throw new Fault('invalid_request', { message, param: 'messages' })
   }
-  return { model: body.model, messages }
+  return { model, messages }
+}
+
+/** Returns a member that must be a text. */
+export function readText(body: JsonObject, member: string): string {
+  const value = body[member]
+  if (typeof value !== 'string' || value === '') {
+    throw new Fault('invalid_request', { message: `${member}: a string is required.`, param: member })
+  }
+  return value
 }
 
 /** Reads a whole number, at most `maximum`; returns the fallback if the member is absent or null. */

@@ -1,6 +1,6 @@
-import { type DataEndpoint, readText } from './data-endpoint.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
 import { Fault } from './faults.ts'
-import { asObject, type JsonObject, readCount } from './prompt.ts'
+import { asObject, type JsonObject, readCount, readText } from './prompt.ts'
 import { newId } from './text-endpoint.ts'
 import { countTokens } from './tokens.ts'
 

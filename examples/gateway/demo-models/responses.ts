@@ -7,6 +7,7 @@ import {
   objectsIn,
   type Prompt,
   readCount,
+  readText,
   type Tool,
   type ToolChoice,
   textOf,
@@ -32,9 +33,7 @@ export function responses(stored: StoredResponses): TextEndpoint {
 }
 
 function read(body: JsonObject, stored: StoredResponses): Prompt {
-  if (typeof body.model !== 'string' || body.model === '') {
-    throw new Fault('invalid_request', { message: 'model: a string is required.', param: 'model' })
-  }
+  const model = readText(body, 'model')
   const previousId = typeof body.previous_response_id === 'string' ? body.previous_response_id : null
   const before = previousId === null ? [] : stored.conversationOf(previousId)
   const input =
@@ -48,7 +47,7 @@ function read(body: JsonObject, stored: StoredResponses): Prompt {
   const tools = readTools(body.tools)
   const last = items.at(-1)
   return {
-    model: body.model,
+    model,
     stream: body.stream === true,
     includeUsage: true,
     choices: 1,

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeFrames } from './event-stream.ts'
 import type { DemoModel } from './models.ts'
 import type { Rendering } from './text-endpoint.ts'
 
@@ -42,6 +41,23 @@ export async function sendAnswer(
   }
   res.write(body.subarray(0, body.length / 2))
   await breakOff(res, model.breaksOff, left)
+}
+
+/**
+ * Writes frames one by one, `paceMs` apart, and no faster than the caller reads. Frames are produced on demand. When the
+ * signal aborts, because the caller has left, no further frame is produced and the promise rejects with the abort.
+ */
+export async function writeFrames(
+  res: ServerResponse,
+  frames: Iterable<string>,
+  paceMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const frame of frames) {
+    if (paceMs > 0) await sleep(paceMs, undefined, { signal })
+    signal.throwIfAborted()
+    if (!res.write(frame)) await once(res, 'drain', { signal })
+  }
 }
 
 async function breakOff(res: ServerResponse, how: 'silence' | 'reset', left: AbortSignal): Promise<void> {

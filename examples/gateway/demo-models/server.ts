@@ -78,7 +78,7 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   const { videoPace = { waitMs: 1000, makeMs: 2000 } } = options
   const calls = new Map<string, number>()
   const stored = new StoredResponses()
-  const wires = new Map([...TEXT_ENDPOINTS, ['/v1/responses', responses(stored)]])
+  const textEndpoints = new Map([...TEXT_ENDPOINTS, ['/v1/responses', responses(stored)]])
   const files = new DemoFiles(bodyLimitBytes)
   // Without the package that it needs, there is no such path.
   const module = await loadOptional(() => import('./realtime.ts'))
@@ -94,33 +94,33 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     if (req.method === 'GET' && path.startsWith('/v1/models/')) {
       return sendJson(res, getModel(path.slice('/v1/models/'.length), providerOf(req)))
     }
-    const dataWire = DATA_ENDPOINTS.get(path)
-    if (req.method === 'POST' && dataWire !== undefined) return sendData(req, res, dataWire, left)
+    const dataEndpoint = DATA_ENDPOINTS.get(path)
+    if (req.method === 'POST' && dataEndpoint !== undefined) return sendData(req, res, dataEndpoint, left)
     if (path.startsWith('/v1/responses/')) return sendJson(res, stored.answer(req.method, path))
     if (await files.serve(req, res, path)) return
     if (await serveAudio(req, res, path, bodyLimitBytes)) return
     const counts = path === '/v1/messages/count_tokens'
-    const wire = counts ? messages : wires.get(path)
-    if (req.method !== 'POST' || wire === undefined) {
+    const endpoint = counts ? messages : textEndpoints.get(path)
+    if (req.method !== 'POST' || endpoint === undefined) {
       throw new Fault('unknown_path', { message: `The demo model server has no ${req.method} ${path}.` })
     }
-    if (wire.provider === 'anthropic') requireVersion(req)
+    if (endpoint.provider === 'anthropic') requireVersion(req)
     const body = await readBody(req, bodyLimitBytes)
-    const prompt = wire.read(counts ? { ...body, max_tokens: 1 } : body)
+    const prompt = endpoint.read(counts ? { ...body, max_tokens: 1 } : body)
     const model = modelOf(prompt)
     if (counts) return sendJson(res, { input_tokens: prompt.inputTokens })
     refuseIfModelDoes(model, prompt, calls)
-    const rendering = wire.render(prompt, writeAnswers(prompt, model))
+    const rendering = endpoint.render(prompt, writeAnswers(prompt, model))
     await sendAnswer(res, { stream: prompt.stream, model, rendering }, { paceMs, slowMs }, left)
   }
 
   async function sendData(
     req: IncomingMessage,
     res: ServerResponse,
-    wire: DataEndpoint,
+    endpoint: DataEndpoint,
     left: AbortSignal,
   ): Promise<void> {
-    const asked = wire.read(await readBody(req, bodyLimitBytes))
+    const asked = endpoint.read(await readBody(req, bodyLimitBytes))
     const model = modelOf(asked)
     refuseIfModelDoes(model, asked, calls)
     const rendering = wholeAnswer(await asked.answer(model.withholds !== undefined))

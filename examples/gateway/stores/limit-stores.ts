@@ -19,7 +19,7 @@ export interface LimitStores {
   readonly lineStates?: LineStateStore
   /** For the users of these: an outage of Redis is one line when it begins and one when it ends. */
   readonly limitsLogger?: Logger
-  /** Resolves once it is known, and logged otherwise, whether they can be reached. */
+  /** Resolves once they were reached, or a failure to reach them was logged. */
   readonly tried: Promise<void>
   /** Rejects while they cannot be reached. */
   ping(): Promise<void>
@@ -37,7 +37,7 @@ const EFFECTS: Readonly<Record<LoadedConfig['onStoreError'], string>> = {
  * Counts in Redis when there is one, so that limits hold over all processes; else in this process.
  *
  * @param url without a fault.
- * @param onStoreError what becomes of limited calls while Redis is away. Defaults to `local`.
+ * @param onStoreError the policy for limited calls while Redis is away. Defaults to `local`.
  * @throws {ConfigError} if there is a URL and its client is not installed.
  */
 export async function openLimitStores(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Call, Logger } from 'express-model-gateway'
 import { destination, pino } from 'pino'
+import { isRead } from '../http-method.ts'
 
 /** Control, format and separator characters: they could command a terminal or break lines, and JSON leaves many as they are. */
 const NOT_TEXT = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gv
@@ -73,7 +74,7 @@ const MAX_PATH_CHARS = 500
 export function accessLog(logger: Logger): (call: Call, ms: number) => void {
   return (call, ms) => {
     const { outcome, principal, routing } = call
-    if (PROBES.has(call.path) && (call.method === 'GET' || call.method === 'HEAD')) return
+    if (PROBES.has(call.path) && isRead(call)) return
     const fields = {
       requestId: call.id,
       clientRequestId: call.clientRequestId ?? undefined,

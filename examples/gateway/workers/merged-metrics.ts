@@ -18,7 +18,7 @@ export interface WorkerScrape {
 const ANSWERED = 'model_gateway_worker_answered'
 /** The series with labels that callers may send. */
 const ATTRIBUTED = 'model_gateway_attributed_'
-/** How many of each the ended workers leave: those of one worker, or more. */
+/** The most series of a metric that ended workers leave, if one worker alone does not have more. */
 const MAX_ENDED = 10_000
 const SENT_LABELS = /(model_gateway_(?:user|tag_\w+))="(?:[^"\\]|\\.)*"/g
 const OWN_LABELS = /(model_gateway_(?:account|key))="(?:[^"\\]|\\.)*"/g

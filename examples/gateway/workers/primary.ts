@@ -59,7 +59,7 @@ export class Workers {
   #earlyExits = 0
   #filling = false
   #rolling = false
-  /** A signal came during a roll: a worker that was replaced before it may be older than what it is about. */
+  /** Whether a signal came during a roll: a worker that was replaced before the signal may lack the change that it is about. */
   #rollAgain = false
   #stopping = false
 

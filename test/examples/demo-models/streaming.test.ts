@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
-import { writeFrames } from '../../../examples/gateway/demo-models/event-stream.ts'
+import { writeFrames } from '../../../examples/gateway/demo-models/send-answer.ts'
 import { drain, openaiFor, user, withServer } from './clients.ts'
 
 describe('streaming', () => {

@@ -79,16 +79,16 @@ async function routesOfPassThrough() {
   const { catalog, region, routing } = config
   const resources = new UpstreamResources()
   const limit = express.json()
-  const routed = <T>(options: T): T => options
+  const routingOptions = <T>(options: T): T => options
   const parts = {
-    routed,
+    routingOptions,
     routing,
     region,
     catalog: () => catalog,
     lines,
     pool,
     limit,
-    kept: resources,
+    resources,
     bodyLimitBytes: 1024,
   }
   const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))

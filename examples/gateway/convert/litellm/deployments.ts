@@ -99,7 +99,7 @@ export function readDeployment(
     order: params.number('order'),
   }
   params.reportUnread(PARAM_HINTS)
-  info.tellRestAtOnce()
+  info.reportUnreadTogether()
   whole.reportUnread(DEPLOYMENT_HINTS)
   return deployment
 }

@@ -128,7 +128,7 @@ export class Members {
   }
 
   /** Names the members that are left in one note: for a mapping that holds members of the user's own. */
-  tellRestAtOnce(): void {
+  reportUnreadTogether(): void {
     const names = [...this.#left].filter(([, value]) => !isOff(value)).map(([name]) => name)
     if (names.length > 0) this.note(undefined, `${NO_COUNTERPART}: ${names.join(', ')}`)
     this.#left.clear()
