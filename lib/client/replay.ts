@@ -24,7 +24,10 @@ export class ReplayError extends Error {
   readonly partialBody: string | null
 
   constructor(fault: ReplayFault, originalRequestId: string, options: ReplayErrorOptions = {}) {
-    super(`The request ran as ${originalRequestId}, but ${REASONS[fault]}.`, { cause: options.cause })
+    super(
+      `The request ran as ${originalRequestId}, but ${REASONS[fault]}. With a new Idempotency-Key it runs and is billed again.`,
+      { cause: options.cause },
+    )
     this.fault = fault
     this.originalRequestId = originalRequestId
     this.partialBody = options.partialBody ?? null

@@ -34,7 +34,7 @@ export const RETRY_TIERS = {
 } as const
 
 const NEVER: ReadonlySet<string> = new Set(RETRY_TIERS.never)
-const AGAIN: ReadonlySet<string> = new Set([...RETRY_TIERS.after_wait, ...RETRY_TIERS.backoff])
+const RETRYABLE: ReadonlySet<string> = new Set([...RETRY_TIERS.after_wait, ...RETRY_TIERS.backoff])
 
 /** The statuses that are retried if there is neither a code nor `x-should-retry`. */
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
@@ -52,6 +52,6 @@ export function isWorthRetrying(
 ): boolean {
   if (code !== undefined && NEVER.has(code)) return false
   if (shouldRetry === 'false') return false
-  if (code !== undefined && AGAIN.has(code)) return true
+  if (code !== undefined && RETRYABLE.has(code)) return true
   return shouldRetry === 'true' || RETRIED_STATUSES.has(status)
 }

@@ -21,7 +21,8 @@ import { backoffMs, sleep } from './waits.ts'
  * const openai = new OpenAI({ apiKey, baseURL, fetch: withRetries(fetch), maxRetries: 0 })
  */
 export function withRetries(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  if (typeof fetch !== 'function') throw new TypeError('withRetries: the first argument must be a fetch')
+  if (typeof fetch !== 'function')
+    throw new TypeError('withRetries: the first argument must be a fetch function, such as globalThis.fetch')
   const policy = retryPolicy(options)
   const read: Fetch = async (input, init) => {
     const { response } = await sendRepeatedly(fetch, await repeatableRequest(input, init, policy), policy)
