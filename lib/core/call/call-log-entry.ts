@@ -221,7 +221,7 @@ function isShort({ eliminated, attempts }: RoutingTrace): boolean {
   return eliminated.length === 0 && attempts.length <= 1
 }
 
-/** Returns as much of a trace as the entry has room for. What the caller demands of lines gives way to it. */
+/** Returns as much of a trace as the entry has room for. The caller's provider constraint gives way to it. */
 function cutTrace(entry: Writable<CallLogEntry>, routing: RoutingTrace): RoutingSummary {
   let room = MAX_ENTRY_BYTES - bytesWithLabels({ ...entry, routing: null })
   if (room < MIN_TRACE_BYTES && entry.request?.provider) {
@@ -241,7 +241,7 @@ const LABEL_BYTES = 64
 /** How many labels an entry has beside those of its caller's words. */
 const OWN_LABELS = 8
 
-/** Returns about how many bytes the labels of an entry take. Words of its caller have one for all calls, and one for its account's. */
+/** Returns about how many bytes the labels of an entry take. A word of its caller has two: among all calls, and among its account's. */
 function labelBytes({ account, key, model, user, tags, client_request_id: client }: CallLogEntry): number {
   const own = OWN_LABELS * LABEL_BYTES + bytesOfText(key) + bytesOfText(model)
   const words = [user, client, ...tagTexts(tags)].filter((word) => typeof word === 'string')

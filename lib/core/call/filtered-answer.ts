@@ -126,7 +126,12 @@ export class FilteredAnswer {
 
   #collect(bytes: Buffer): void {
     this.#size += bytes.length
-    if (this.#size > MAX_WHOLE_BYTES) this.#refuse(new Error('guard: the answer is too large to be checked'))
+    if (this.#size > MAX_WHOLE_BYTES)
+      this.#refuse(
+        new Error(
+          'guard: the answer is larger than 64 MiB, which is the most that can be checked; send less, or a stream of events',
+        ),
+      )
     else this.#whole.push(bytes)
   }
 
@@ -147,7 +152,7 @@ export class FilteredAnswer {
       const bytes = text === written ? given : Buffer.from(text)
       if (res.hasHeader('content-length')) res.setHeader('content-length', bytes.length)
       if (text !== written) {
-        // Of another content.
+        // The tag belongs to the content that was replaced.
         res.removeHeader('etag')
         if (CHARSET.test(type)) res.setHeader('content-type', type.replace(CHARSET, 'charset=utf-8'))
       }
@@ -183,14 +188,14 @@ export class FilteredAnswer {
     if (this.#state === 'refused') return
     this.#state = 'refused'
     const res = this.#res
-    if (!res.headersSent) for (const name of OF_THE_ANSWER) res.removeHeader(name)
+    if (!res.headersSent) for (const name of CONTENT_HEADERS) res.removeHeader(name)
     this.#takeOver()
     refused.run(this, this.#next, error)
   }
 }
 
 /** Headers about a content that is not sent. */
-const OF_THE_ANSWER = [
+const CONTENT_HEADERS = [
   ...['accept-ranges', 'content-encoding', 'content-length', 'content-range', 'content-type'],
   ...['etag', 'last-modified'],
 ]

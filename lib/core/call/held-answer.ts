@@ -66,7 +66,7 @@ interface HeldEnd {
 
 /**
  * Holds back the end of an answer until everything that must be durable is. Meanwhile the answer counts as complete:
- * whatever the handler or an error handler writes then is not part of it.
+ * writes of the handler or of an error handler are not part of it.
  *
  * @param next receives the error that is answered instead: Express's `next`.
  */
@@ -105,7 +105,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
       return res
     }
     const [chunk] = given as readonly unknown[]
-    // To Node, whatever is falsy is no body.
+    // Node takes any falsy chunk for no body.
     const isNone = !chunk || typeof chunk === 'function'
     const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
     // Node throws, before anything is recorded or charged for an answer that cannot be sent.
@@ -233,7 +233,7 @@ function waitFor(
       }
     },
     (error: unknown) => {
-      head.melt()
+      head.unfreeze()
       release()
       otherwise(error)
     },
@@ -330,7 +330,7 @@ export function holdLastByte(res: HeldAnswer, run: BeforeLastByte, next: (error:
   shared.beforeLastByte = run
 }
 
-/** The same for a connection in another protocol. */
+/** Does the same before the end of a connection in another protocol. */
 export function holdLastByteOf(socket: Socket, run: BeforeLastByte): void {
   const { end } = socket
   const heldEnd = (...given: Parameters<Socket['end']>): Socket => {
@@ -350,13 +350,13 @@ function freezeHead(res: ServerResponse) {
   res.writeHead = ignoreHead as ServerResponse['writeHead']
 
   /** Lets another answer be given. */
-  function melt(): void {
+  function unfreeze(): void {
     res.writeHead = writeHead
   }
 
   /** Undoes what was changed meanwhile. */
   function restore(): void {
-    melt()
+    unfreeze()
     res.statusCode = statusCode
     if (res.headersSent) return
     res.statusMessage = statusMessage
@@ -365,7 +365,7 @@ function freezeHead(res: ServerResponse) {
       if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
   }
 
-  return { melt, restore }
+  return { unfreeze, restore }
 }
 
 /** The size of what is called the last bytes of an answer: what may be unsent when its slot is given back. */

@@ -87,8 +87,8 @@ interface Refusal extends OwedWait {
 }
 
 /**
- * Counts with rate-limiter-flexible, in whatever that keeps its counters in: memory, Redis, Postgres, the primary process
- * of a cluster. A request consumes from all of its limits at the same time. If one is exceeded, all get their points back
+ * Counts with rate-limiter-flexible, which keeps counters in memory, in Redis, in Postgres or in the primary process of a
+ * cluster. A request consumes from all of its limits at the same time. If one is exceeded, all get their points back
  * before the refusal is returned.
  *
  * A request that would fit can be refused in the moment in which another one is being refused; it waits for a second.

@@ -15,7 +15,7 @@ export interface MemoryResourceStoreOptions {
 }
 
 /**
- * A store of kept things in this process's memory. It serves one process and ends with it.
+ * A store of upstream resources in this process's memory. It serves one process and ends with it.
  *
  * @throws TypeError at construction if an option is invalid.
  * @example

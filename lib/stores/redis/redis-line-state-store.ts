@@ -80,7 +80,7 @@ export class RedisLineStateStore implements LineStateStore {
     const { redis, prefix = 'gateway:{lines}:' } = options
     askSafely(redis)
     this.#redis = redis
-    // At `notes` are those of versions that would misread these: they would rest for as long as any line may.
+    // Older versions keep their notes at `notes`. They would misread these, and let lines rest for as long as any may.
     this.#key = `${prefix}standing`
     this.#channel = `${prefix}changed`
     this.#exchange = redisScript(redis, 'gatewayLineStates', EXCHANGE)
