@@ -225,7 +225,7 @@ const UNDER_WAY =
 
 function settledMessage({ state, charge }: VideoTaskFigures): string {
   const money = charge ? `${formatAmount(charge.amount)} was charged for it` : 'nothing was charged for it'
-  return `This task is settled already: it is "${state}", and ${money}.`
+  return `This task is settled already: it is "${state}", and ${money}. To correct that, adjust the balance of its account.`
 }
 
 function resolutionOf(body: z.output<typeof newResolution>): VideoTaskResolution {

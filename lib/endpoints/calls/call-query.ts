@@ -17,7 +17,7 @@ const FINISHES = [
   'failed',
   'interrupted',
 ] as const satisfies CallLogEntry['outcome'][]
-const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`
+const mustBeOneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`
 
 const oneId = (of: string) =>
   z
@@ -36,9 +36,9 @@ export const callQuery = z.strictObject({
     .regex(/^[1-5](?:\d\d|xx)$/, statusError)
     .optional(),
   code: z.string({ error: codeError }).refine(isErrorCode, { error: codeError }).optional(),
-  outcome: z.enum(FINISHES, { error: oneOf(FINISHES) }).optional(),
+  outcome: z.enum(FINISHES, { error: mustBeOneOf(FINISHES) }).optional(),
   counted: z
-    .enum(CALL_COUNTS, { error: oneOf(CALL_COUNTS) })
+    .enum(CALL_COUNTS, { error: mustBeOneOf(CALL_COUNTS) })
     .optional()
     .describe('Calls that `/usage` has in this count.'),
   client_request_id: z

@@ -65,7 +65,7 @@ const routing = {
   disconnect: z
     .looseObject({ policy: z.string(), ended: z.string() })
     .optional()
-    .describe('What happened when the caller left.'),
+    .describe('The policy that applied when the caller left, and its effect.'),
 } satisfies Members<Part<'routing'>>
 
 const counts = {
@@ -88,15 +88,19 @@ const counts = {
 const usage = {
   ...counts,
   source: z.enum(['measured', 'estimated', 'bounded']),
-  reported: z.looseObject(counts).partial().optional().describe('What the line reported, if bounded.'),
+  reported: z
+    .looseObject(counts)
+    .partial()
+    .optional()
+    .describe('The counts that the line reported, if they were bounded.'),
 } satisfies Members<Part<'usage'>>
 
 const billing = {
   currency: z.string(),
   reserved: amount.nullable(),
   charged: amount.nullable(),
-  cost: amount.optional().describe('What it cost the operator. For operators only.'),
-  required: amount.nullable().describe('What a refused call needed.'),
+  cost: amount.optional().describe("The operator's cost. For operators only."),
+  required: amount.nullable().describe('The amount that a refused call needed.'),
   available: amount.nullable(),
   budget: z.string().optional().describe('The budget that refused it.'),
   items: z

@@ -67,7 +67,9 @@ export function storedResponse(options: StoredResponseOptions): RequestHandler {
     resource: UpstreamResource | undefined,
   ): void {
     if (!resource)
-      throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
+      throw new GatewayError('not_found', {
+        message: 'There is no stored response with this id, or it has expired. Check the id.',
+      })
     if (call.left) throw new GatewayError('client_closed_request')
     const model = resource.model ?? ''
     call.model = model

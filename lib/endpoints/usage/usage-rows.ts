@@ -42,7 +42,7 @@ export const USAGE_ANSWERS: readonly [Answer<typeof usageList>] = [
 /** A row as callers get it, the groups first. */
 type DescribedRow = UsageRowAnswer & Readonly<Record<string, string | number | null>>
 
-/** @param withCost what the calls cost the operator is not for callers. */
+/** @param withCost whether to include the operator's cost, which callers must not see. */
 export function describeUsage(
   { groups, sums }: UsageRow,
   groupBy: readonly UsageGroup[],

@@ -137,7 +137,7 @@ export const BUDGET_ENDPOINTS = [
         case 'no_key':
           throw callOf(req).refuse('invalid_request', {
             param: 'scope.key',
-            message: 'scope.key: the account has no key with this id.',
+            message: 'scope.key: the account has no key with this id. Name one of its keys, or leave it out.',
           })
         case 'too_many':
           throw callOf(req).refuse('conflict', {

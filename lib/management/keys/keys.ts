@@ -46,7 +46,7 @@ const keyPatch = z
       .describe('ISO 8601; null: never.'),
     quota: keyMembers.quota
       .nullable()
-      .describe('What the key may spend in all, as a decimal string; null: no quota.'),
+      .describe('The amount that the key may spend in all, as a decimal string; null: no quota.'),
     allow_ips: z
       .array(z.string().refine(isAddressOrBlock, { error: 'must be an address or a CIDR block' }))
       .nullable()

@@ -73,7 +73,10 @@ export class VideoContent {
     const id = String(req.params.id)
     const validity = this.#deps.signer.verify(id, query, Date.now())
     if (validity !== 'valid') {
-      const message = validity === 'expired' ? EXPIRED : 'The signature of this address is not valid.'
+      const message =
+        validity === 'expired'
+          ? EXPIRED
+          : 'The signature of this address is not valid. Read the task again for a new address.'
       throw call.refuse('invalid_credential', { message })
     }
     const task = await this.#deps.service.findAny(call, id)

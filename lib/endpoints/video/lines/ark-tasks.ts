@@ -45,7 +45,9 @@ const MAPPED: ReadonlySet<string> = new Set([
 /** Translates an OpenAI-style request. Defaults are written out, because the line has others. */
 function membersOfVideo({ body: { json }, remixOf }: VideoCreate): Record<string, unknown> {
   if (remixOf !== null)
-    throw new GatewayError('unsupported_feature', { message: 'Videos of this model cannot be remixed.' })
+    throw new GatewayError('unsupported_feature', {
+      message: 'Videos of this model cannot be remixed. Create a new video instead.',
+    })
   const body = json as VideoBody
   for (const [name, value] of Object.entries(body)) {
     if (!MAPPED.has(name) && value !== null && value !== undefined) throw unsupported(name)
