@@ -66,26 +66,33 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const asked = (['help', 'version', 'schema', 'check'] as const).find((name) => values[name])
   const [command, ...rest] = positionals
   if (use !== undefined && command !== undefined) throw misuse(`${command} does not take --use`)
-  if (asked !== 'help' && command === 'migrate' && asked === undefined && rest.length === 0)
-    return { action: 'migrate', config, downTo }
-  if (command === 'prune' && asked === undefined && rest.length === 0 && downTo === undefined)
-    return { action: 'prune', config }
-  if (downTo !== undefined) throw misuse('--down-to belongs to migrate')
-  if ((command === 'backup' || command === 'restore') && asked === undefined) {
-    const [file, ...more] = rest
-    if (file === undefined || more.length > 0) throw misuse(`${command} takes one file and --config`)
-    return { action: command, config, file }
-  }
+  if (downTo !== undefined && (command !== 'migrate' || asked === 'help'))
+    throw misuse('--down-to belongs to migrate')
   if (asked === 'help' || command === undefined)
     return { action: asked ?? 'run', config, ...(use !== undefined && { use }) }
-  if (command === 'migrate') throw misuse('migrate takes only --down-to NAME and --config')
-  if (command === 'prune') throw misuse('prune takes only --config')
-  if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)
-  const [format, source, ...more] = rest
-  const isKnown = format === 'litellm' || format === 'litellm-prices'
-  if (!isKnown || source === undefined || more.length > 0 || Object.keys(values).length > 0)
-    throw misuse('convert takes "litellm" or "litellm-prices" and the path of one file, and no option')
-  return { action: 'convert', config: undefined, format, source }
+  const [first, ...more] = rest
+  switch (command) {
+    case 'migrate':
+      if (asked || first !== undefined) throw misuse('migrate takes only --down-to NAME and --config')
+      return { action: 'migrate', config, downTo }
+    case 'prune':
+      if (asked || first !== undefined) throw misuse('prune takes only --config')
+      return { action: 'prune', config }
+    case 'backup':
+    case 'restore':
+      if (asked || first === undefined || more.length > 0)
+        throw misuse(`${command} takes one file and --config`)
+      return { action: command, config, file: first }
+    case 'convert': {
+      const [source, ...others] = more
+      const isKnown = first === 'litellm' || first === 'litellm-prices'
+      if (!isKnown || source === undefined || others.length > 0 || Object.keys(values).length > 0)
+        throw misuse('convert takes "litellm" or "litellm-prices" and the path of one file, and no option')
+      return { action: 'convert', config: undefined, format: first, source }
+    }
+    default:
+      throw misuse(`Unexpected argument '${command}'`)
+  }
 }
 
 function parse(args: readonly string[]) {
