@@ -13,7 +13,7 @@ import {
 } from './config/environment.ts'
 import { startable } from './config/packages.ts'
 import { type ReadConfig, readConfig } from './config/read-config.ts'
-import { ConfigReload, changedSince } from './config/reload.ts'
+import { ConfigReload, type ConfigReloadOptions, changedSince } from './config/reload.ts'
 import {
   type SentConfig,
   type ServedConfig,
@@ -163,38 +163,52 @@ async function main(): Promise<void> {
   const startedAt = Date.now()
   const source = await openConfigSource(settings)
   closeDemo = source.close
-  let before: ReadConfig | undefined = source.read
   const config = servedConfig(source.read.config)
   const { configFile: file, workers } = settings
   running = await (workers === undefined
     ? runSingle(settings, config, logger)
     : runWorkers(starting, workers, settings, config, logger))
   if (starting.stopped) return
-  if (file !== undefined)
-    reload = new ConfigReload({
-      files: [file, ...environmentFiles()],
+  if (file !== undefined) {
+    reload = configReload(file, settings, {
+      read: source.read,
       started: config,
-      logger,
-      read: async () => {
-        const read = await readConfig({ ...settings, configFile: file, env: currentVariables() }, before)
-        before = read.listed === undefined ? undefined : read
-        return read.config
-      },
-      load: async (next) =>
-        startable(servedConfig(next as SentConfig, currentVariables()), settings.redisUrl),
       apply: running.reload,
+      logger,
     })
-  reload?.watch()
-  if (reloadAtStart) reload?.now()
-  else if (
-    await changedSince(startedAt, [
-      ...(file === undefined ? [] : [file]),
-      ...environmentFiles(),
-      ...config.secretFiles,
-    ])
-  )
-    reload?.ifChanged()
+    reload.watch()
+    if (reloadAtStart) reload.now()
+    else if (await changedSince(startedAt, [file, ...environmentFiles(), ...config.secretFiles]))
+      reload.ifChanged()
+  }
   printReadyMessage(running.addresses, settings)
+}
+
+/**
+ * Returns the reloads of a config file.
+ *
+ * @param read the config as it was read at the start.
+ */
+function configReload(
+  file: string,
+  settings: Settings,
+  {
+    read,
+    ...options
+  }: { readonly read: ReadConfig } & Pick<ConfigReloadOptions, 'started' | 'apply' | 'logger'>,
+): ConfigReload {
+  /** The config before, from which known accounts and keys are taken. */
+  let before: ReadConfig | undefined = read
+  return new ConfigReload({
+    ...options,
+    files: [file, ...environmentFiles()],
+    read: async () => {
+      const next = await readConfig({ ...settings, configFile: file, env: currentVariables() }, before)
+      before = next.listed === undefined ? undefined : next
+      return next.config
+    },
+    load: async (next) => startable(servedConfig(next as SentConfig, currentVariables()), settings.redisUrl),
+  })
 }
 
 /** Waits for a start that is soon done; ends another one as it is, because each migration is a transaction. */
