@@ -391,12 +391,9 @@ export function openCall(req: IncomingMessage, target: CallTarget, options?: Cal
 }
 
 /**
- * Returns the call of a request. It is opened with defaults if `beginCall` is not mounted, so that each middleware
- * works alone.
+ * Returns the call of a request, with all that middlewares need of it. Apps get the same object as a `Call`, from `public.ts`.
  *
  * @throws TypeError if the request is not one of Express: then it has no response.
- * @example
- * app.post('/chat', authenticate({ keys }), (req, res) => res.json({ account: callOf(req).principal?.accountId }))
  */
 export function callOf(req: IncomingMessage): OpenCall {
   const carrier = req as CallCarrier

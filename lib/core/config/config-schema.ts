@@ -121,7 +121,7 @@ const key = z.strictObject({
   tags: keyMembers.tags.default({}).describe('Tags that every call with the key has.'),
   enabled: keyMembers.enabled.default(true),
   expiresAt: keyMembers.expiresAt.optional(),
-  quota: keyMembers.quota.optional().describe('What the key may spend in all. Absent: no quota.'),
+  quota: keyMembers.quota.optional().describe('The most that the key may spend in all. Absent: no quota.'),
   allowIps: z.array(z.string()).optional().describe('Addresses or CIDR blocks. Absent: all.'),
   allowModels: keyMembers.allowModels.optional().describe('Model ids; * is a wildcard. Absent: all.'),
   limits: keyLimits.prefault({}),
@@ -189,13 +189,13 @@ const line = z.strictObject({
   headers: z.record(z.string(), z.string()).default({}),
   ...dialectMembers,
   price: priceSchema.prefault({}),
-  cost: priceSchema.optional().describe('What you pay for its calls. Absent: not known.'),
+  cost: priceSchema.optional().describe('The price that you pay for its calls. Absent: not known.'),
   features: z.array(featureSchema).optional(),
   contextWindow: z.int().min(1).optional(),
   unsupported: z
     .enum(['refuse', 'drop'])
     .default('refuse')
-    .describe('What happens to members that cannot be translated for the line.'),
+    .describe('Whether members that cannot be translated for the line are left out, or the call is refused.'),
 })
 
 const routing = z.strictObject({
@@ -211,7 +211,7 @@ const passThrough = z.strictObject({
   lines: z.array(id).min(1).optional(),
   model: id.optional(),
   price: passedOnPrice.prefault({}),
-  cost: passedOnPrice.optional().describe('What an answer and a minute cost you.'),
+  cost: passedOnPrice.optional().describe('The price that you pay for an answer and a minute.'),
   sessionMs: milliseconds.default(3_600_000).describe('The longest time of an answer or WebSocket.'),
   methods: z
     .array(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))
@@ -272,7 +272,7 @@ export const configSchema = z.strictObject({
     .enum(['input', 'total'])
     .default('input')
     .describe(
-      'What token limits count: estimated input, or also, once a call has ended, what it really used.',
+      'The tokens that limits count: the estimated input, or also the true usage once a call has ended.',
     ),
   onLedgerAway: z.enum(['hold', 'deliver']).default('hold'),
   trustProxy: z

@@ -27,8 +27,8 @@ const guard = z
       .strictObject({
         refuse: expressions,
         mask: expressions,
-        replacement: z.string().optional().describe('What takes the place of a match. Absent: [removed].'),
-        reason: z.string().min(1).optional().describe('What callers are told of a refusal.'),
+        replacement: z.string().optional().describe('The text that replaces a match. Absent: [removed].'),
+        reason: z.string().min(1).optional().describe('The reason that callers read in a refusal.'),
       })
       .refine(({ refuse, mask }) => refuse.length + mask.length > 0, { error: 'needs "refuse" or "mask"' })
       .optional(),
@@ -43,7 +43,7 @@ const guard = z
     onError: z
       .enum(['refuse', 'allow'])
       .default('refuse')
-      .describe('What becomes of what cannot be checked.'),
+      .describe('Whether a text that cannot be checked is refused or passes.'),
   })
   .refine(({ patterns, moderation }) => (patterns === undefined) !== (moderation === undefined), {
     error: 'needs either "patterns" or "moderation"',
@@ -51,5 +51,5 @@ const guard = z
   .refine(({ input, output }) => input || output, { error: 'must check "input" or "output"' })
 
 export const guardMembers = {
-  guards: z.array(guard).default([]).describe('What checks requests and answers, in this order.'),
+  guards: z.array(guard).default([]).describe('The checks of requests and answers, in this order.'),
 }

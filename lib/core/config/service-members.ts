@@ -62,7 +62,7 @@ export const serviceMembers = {
           error: ({ input }) => metricLabelsFault(input as unknown[]),
         })
         .default([])
-        .describe('What calls, tokens and charges are counted by, beside their model.'),
+        .describe('The attributes by which calls, tokens and charges are counted, beside their model.'),
       maxLabelValues: z.int().min(1).max(10_000).default(100),
     })
     .prefault({})

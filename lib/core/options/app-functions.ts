@@ -15,7 +15,7 @@ export function errorOf(what: string, thrown: unknown): unknown {
 }
 
 /**
- * Returns the answer of a function of the app that may return a promise. What becomes of the promise later is dropped.
+ * Returns the answer of a function of the app that may return a promise. A later outcome of the promise is dropped.
  *
  * @param what names the function in errors.
  * @throws what it throws or rejects with, or an error if its promise does not settle in time.

@@ -7,7 +7,7 @@ const SETTLES_MS = 10_000
 
 /**
  * Returns a store whose operations always settle: what throws rejects, and what has no answer in time rejects with
- * {@link StoreAway}. What becomes of it later is dropped. For operations that each concern one call; a {@link StoreGuard}
+ * {@link StoreAway}. Its later outcome is dropped. For operations that each concern one call; a {@link StoreGuard}
  * is for those whose failure says that the store is away.
  *
  * @param name the name of the store in errors.

@@ -151,7 +151,7 @@ const PARAMETERS = {
   Unsupported: {
     name: 'X-Gateway-Unsupported',
     in: 'header',
-    description: 'What happens to members that cannot be translated for a line.',
+    description: 'Whether members that cannot be translated for a line are left out, or the call is refused.',
     schema: { enum: ['refuse', 'drop'] },
   },
 }
