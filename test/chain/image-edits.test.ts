@@ -240,7 +240,7 @@ describe('an edit of images', () => {
     assert.equal((await gateway.served.entryOf(response)).request?.images, 2)
   })
 
-  it('that is refused upstream is told without its prompt, and without a look at its files', async () => {
+  it('that is refused upstream is reported without its prompt, and without reading its files', async () => {
     upstream.script = (res) =>
       answerJson(res, 400, {
         error: {

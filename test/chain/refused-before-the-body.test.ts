@@ -191,7 +191,7 @@ test('a budget known to be spent does so for the calls that it counts, until it 
   assert.equal((await post(LARGE, 'team=search')).status, 200)
 })
 
-test('a repeated call is told of its key, as with a small body, whatever limits and money are left', async (t) => {
+test('a repeated call is refused for its key, as with a small body, whatever limits and money are left', async (t) => {
   const body = { ...LARGE, max_tokens: 1 }
   const key = { 'idempotency-key': 'once' }
   const spent = [{ limits: { rpm: 1 } }, { price: { perRequest: '1' }, balance: '1' }]

@@ -52,7 +52,7 @@ describe('a request without an answer', () => {
     })
   }
 
-  it('PATCH: is not, as nobody can tell whether it was done', async (t) => {
+  it('PATCH: is not, as it is unknown whether it was done', async (t) => {
     const server = await answering(t, cut)
     await assert.rejects(withRetries(fetch, soon)(server.url, { method: 'PATCH' }), TypeError)
     assert.equal(server.sent.length, 1)

@@ -76,7 +76,7 @@ describe('a request that has run before', () => {
     )
   })
 
-  it('is told by the header alone where the body has no code', async (t) => {
+  it('is recognised by the header alone where the body has no code', async (t) => {
     const error = { type: 'invalid_request_error', message: 'No.' }
     const named = json(409, { type: 'error', error }, { 'x-original-request-id': ID })
     const server = await answering(t, named, entry({}))

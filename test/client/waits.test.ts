@@ -98,7 +98,7 @@ describe('the waits between attempts', () => {
     assert.equal(server.sent.length, 1)
   })
 
-  it('are told, with what failed', async (t) => {
+  it('are reported, with what failed', async (t) => {
     const server = await answering(t, failing, (res) => void res.destroy(), fine)
     const { events } = await callOnFakedClock(t, server)
     const { 'idempotency-key': key } = server.sent[0]?.headers ?? {}

@@ -223,7 +223,7 @@ export function callStoreContract(
       assert.ok(known.length > 50)
     })
 
-    it('answers times that no id can tell with everything or nothing', async () => {
+    it('answers times that no id can contain with everything or nothing', async () => {
       await fresh()
       await store.append([entryAt(NOON)])
       assert.equal((await store.list({ from: -1, to: 8.64e15, limit: 10 })).entries.length, 1)

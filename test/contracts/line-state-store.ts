@@ -91,7 +91,7 @@ export function lineStateContract(
       assert.equal(new Set(seen.map(({ a }) => a)).size, 1)
     })
 
-    it('are told to the other processes when they change', async () => {
+    it('are sent to the other processes when they change', async () => {
       const calls = { one: 0, other: 0 }
       const ends = [one.watch(() => calls.one++), other.watch(() => calls.other++)]
       cleanUp.after(async () => {

@@ -26,7 +26,7 @@ export function lineSwitchContract(
       cleanUp.after(() => opened.close())
     })
 
-    it('tell of the lines that were switched, to all who ask', async () => {
+    it('return the lines that were switched, to every process', async () => {
       const [one, other] = opened.stores
       assert.deepEqual(await one.all(), new Map())
       await one.set('a', false, originOf())

@@ -47,7 +47,7 @@ describe('a ledger in memory', () => {
     assert.deepEqual(results, ['written'])
   })
 
-  it('serves accounts that it was not given only where it is told to', async () => {
+  it('serves accounts that it was not given only where that is configured', async () => {
     const changes = [
       take(fresh('lease'), accountWallet('acme'), 5n),
       take(fresh('lease'), keyWallet('k'), 5n),
@@ -61,7 +61,7 @@ describe('a ledger in memory', () => {
     assert.deepEqual(await states(postpaid), [false, false])
   })
 
-  it('remembers as many charges as it is told, and the sums of all', async () => {
+  it('remembers as many charges as configured, and the sums of all', async () => {
     const ledger = new MemoryLedger({ maxCharges: 6 })
     const calls = Array.from({ length: 7 }, (_, i) => charge('acme', BigInt(i + 1), { key: 'k' }))
     for (const [i, call] of calls.entries()) {

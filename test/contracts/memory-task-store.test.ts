@@ -33,7 +33,7 @@ describe('a store of video tasks in memory', () => {
     assert.deepEqual(found.map(({ id }) => id).sort(), [open.id, ids[1], ids[2]].sort())
   })
 
-  it('serves accounts that its ledger was not given only where that is told to', async () => {
+  it('serves accounts that its ledger was not given only where that is configured', async () => {
     const ledger = new MemoryLedger({ unknownAccounts: 'postpaid' })
     const store = new MemoryTaskStore({ money: ledger.holds })
     const { id } = await taken(store, { account: 'anybody', key: 'any' })

@@ -190,7 +190,7 @@ export function resourceStoreContract(
       })
     })
 
-    it('prunes what expired before a time, no more than it is told to at once', async () => {
+    it('prunes what expired before a time, no more than the given number at once', async () => {
       const old = ['resp_old_1', 'resp_old_2', 'resp_old_3']
       for (const [i, id] of old.entries()) await here.remember([record(id, { expiresAt: 100 + i })])
       await here.remember([

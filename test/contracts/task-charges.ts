@@ -173,7 +173,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       }
     })
 
-    it('is told in the log entry of the call that created it', async () => {
+    it('appears in the log entry of the call that created it', async () => {
       const { calls } = tested()
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)

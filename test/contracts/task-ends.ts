@@ -73,7 +73,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
     })
 
-    it('keeps what the line tells of it', async () => {
+    it('keeps what the line reports of it', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       const error = { code: 'content_filtered', message: 'The prompt was refused.' } as const

@@ -69,7 +69,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('tells in the log entry of its call what it came to', async () => {
+    it('writes its outcome to the log entry of its call', async () => {
       const who = await payer(tested(), 1000n)
       const { id, requestId } = await intended(first(), intentOf(who))
       await tested().calls.append([entryAt(NOON, { id: requestId })])

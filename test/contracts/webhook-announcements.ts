@@ -11,7 +11,7 @@ export function webhookAnnouncementsContract(
   open: () => Promise<WebhooksUnderTest>,
   skip: string | false = false,
 ): void {
-  describe(`webhooks tell changes: ${name}`, { skip }, () => {
+  describe(`webhooks report changes: ${name}`, { skip }, () => {
     let outbox: WebhookOutbox
     let other: WebhookOutbox
     let store: WebhookStore
@@ -24,7 +24,7 @@ export function webhookAnnouncementsContract(
       store = opened.store
     })
 
-    it('tells a change of a state once, of all who see it at the same time', async () => {
+    it('reports a change of a state once, of all processes that see it at the same time', async () => {
       const tell = (from: WebhookOutbox, state: string) =>
         from.announce('line:a', NOW, (told) =>
           told?.state === state ? undefined : { state, event: eventOf(1, 'line:a') },
@@ -74,7 +74,7 @@ export function webhookAnnouncementsContract(
       assert.deepEqual(delivered, ['line.down', 'line.up', 'line.down', 'line.up'])
     })
 
-    it('tells the time of the oldest event that waits, addressed or not', async () => {
+    it('returns the time of the oldest event that waits, addressed or not', async () => {
       const webhook = {
         id: 'wh',
         url: 'https://wh.example/',

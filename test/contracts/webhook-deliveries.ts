@@ -45,7 +45,7 @@ export function webhookDeliveriesContract(
       await outbox.createDeliveries(NOW)
     }
 
-    it('are told, and recorded, with all but their secrets', async () => {
+    it('are returned, and recorded, with all but their secrets', async () => {
       const [begin, turn, end] = [originOf('ada'), originOf('eve'), originOf('ada')]
       const id = 'wh'
       const settings = { format: 'slack', events: ['line.up', 'line.down'], description: 'é "mine"' } as const
@@ -63,7 +63,7 @@ export function webhookDeliveriesContract(
       ])
     })
 
-    it('are told with what became of each', async () => {
+    it('are returned with the outcome of each', async () => {
       await create('wh')
       const events = [1, 2, 3, 4].map((n) => eventOf(n, `line:${n}`))
       await addressed(...events)

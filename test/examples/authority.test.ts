@@ -96,7 +96,7 @@ describe('the authority of the config', () => {
     assert.deepEqual((await one.ask('/admin/drift')).body.data, [])
   })
 
-  it('tells no failure of a reload that the end of the gateway cuts short, or that comes behind it', async () => {
+  it('logs no failure of a reload that the end of the gateway cuts short, or that follows it', async () => {
     const url = await databaseUrl()
     const { gateway, logger } = await gatewayOf(url, { ...FIRST, authority: 'config' })
     const accounts = Array.from({ length: 300 }, (_, i) => ({ id: `acme-${i}` }))
@@ -110,7 +110,7 @@ describe('the authority of the config', () => {
     )
   })
 
-  it('tells each difference once in memory, however often the config was read', async () => {
+  it('logs each difference once in memory, however often the config was read', async () => {
     const one = await gatewayOf('memory:', { ...FIRST, authority: 'config' })
     for (let i = 0; i < 3; i++) await one.gateway.reload({ ...FIRST, authority: 'config' })
     await one.gateway.reload({ ...NEXT, keys: [NEXT.keys[1]] })
@@ -121,7 +121,7 @@ describe('the authority of the config', () => {
     )
   })
 
-  it('is the database’s by default: differences are told, and nothing changes', async () => {
+  it('is the database’s by default: differences are logged, and nothing changes', async () => {
     const url = await databaseUrl()
     const one = await gatewayOf(url, FIRST)
     await one.ask('/admin/keys/beside', TOKEN, { method: 'DELETE' })

@@ -63,7 +63,7 @@ describe('the command line', () => {
       )
     })
 
-  test('is told by --help', () => {
+  test('is printed by --help', () => {
     const options = Object.entries(OPTIONS).map(
       ([name, option]) => `--${name}${'short' in option ? `, -${option.short}` : ''} `,
     )
@@ -71,7 +71,7 @@ describe('the command line', () => {
       assert.ok(USAGE.includes(word), word)
   })
 
-  test('a config that cannot be read is told with who named it', async () => {
+  test('a config that cannot be read is reported with the setting that named it', async () => {
     for (const [option, origin] of [
       ['missing.yaml', '--config'],
       [undefined, 'GATEWAY_CONFIG'],

@@ -156,7 +156,7 @@ describe('the demo situations', { concurrency: true }, () => {
     assert.ok(broken)
   })
 
-  it('demo-stall, streamed: output, then a timeout told in the stream', async () => {
+  it('demo-stall, streamed: output, then a timeout in the stream', async () => {
     const response = await post(gateway.url, chat('demo-stall', 'Hi', { stream: true }))
     const { text } = await readBroken(response)
     assert.match(text, /"code":"upstream_timeout"/)

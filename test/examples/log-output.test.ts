@@ -55,7 +55,7 @@ const numbers = (file: string): number[] =>
     .map((line) => JSON.parse(line).at)
 
 describe('a log that cannot be written', () => {
-  it('ends nobody, is told once, and goes on where it stopped', async (t) => {
+  it('ends no process, is reported once, and goes on where it stopped', async (t) => {
     const folder = await temporaryFolder()
     t.after(folder.remove)
     const file = join(folder.path, 'log')

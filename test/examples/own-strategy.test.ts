@@ -92,7 +92,7 @@ describe('a strategy of one’s own', () => {
     assert.deepEqual(await ask(), ['express', 'bargain'])
   })
 
-  it('is told at once of a bound that is none', () => {
+  it('rejects an unusable bound at once', () => {
     for (const bound of [0, -1, Number.NaN]) assert.throws(() => cheapestWithin(bound), RangeError)
   })
 })

@@ -27,6 +27,6 @@ const REFUSED: [url: string, why: RegExp][] = [
   ['redis+cluster://a:1/3', /number of a database|no databases/],
 ]
 for (const [url, why] of REFUSED)
-  it(`${url} is refused by the check, and its password is not told`, () => {
+  it(`${url} is refused by the check, and its password is not shown`, () => {
     assert.match(redisUrlFault(url) ?? '', why)
   })

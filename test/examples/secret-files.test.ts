@@ -223,7 +223,7 @@ describe('a setting that names a file', () => {
       )
   })
 
-  it('with what is no such setting is one, which does not tell what the file holds', async (t) => {
+  it('with anything that is no such setting is a fault, which does not show what the file contains', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'settings-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'secret')

@@ -20,7 +20,7 @@ test('many who ask at once wait for one answer, and whoever asks behind it gets 
   assert.equal(await next, 2)
 })
 
-test('a failure is told to all who waited, and to nobody behind them', async () => {
+test('a failure rejects all that waited, and none that asks later', async () => {
   let asked = 0
   const ask = singleFlight(async () => {
     if (++asked === 1) throw new Error('not now')

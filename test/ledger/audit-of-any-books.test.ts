@@ -125,7 +125,7 @@ describe('the audit of any books', () => {
 describe('the audit of usage', () => {
   const figures = { funds: 0n, spent: 0n, leased: 0n }
 
-  it('is none where usage is not told', async () => {
+  it('is none where usage is not given', async () => {
     const charges = [[{ account: 'acme', key: null, amount: 5n, count: 1 }]]
     const entries = { ...NOTHING, charges, wallets: [[{ id: ACME, ...figures, spent: 5n } as const]] }
     assert.deepEqual((await auditLedger(entries)).violations, [])

@@ -197,7 +197,7 @@ describe('an amount that every ledger can keep', () => {
     assertLimit(acme, {})
   })
 
-  it('is told of with what is wrong, and of whom', () => {
+  it('is reported with what is wrong, and with its account', () => {
     const above = MAX_AMOUNT + 1n
     const wrong = (what: string, amount: bigint) => ({
       name: 'RangeError',

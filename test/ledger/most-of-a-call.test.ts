@@ -16,7 +16,7 @@ it('a call can be charged as much as brings its account below zero by what it ho
   assert.equal(second.most, units(9 + 1 + 1))
 })
 
-it('a call on an account without limits can be charged what the ledger can tell', async () => {
+it('a call on an account without limits can be charged as much as the ledger can store', async () => {
   const process = new PoolProcess(ledgerOf(undefined))
   const held = await process.admitted(units(4))
   assert.equal(held.most, MAX_AMOUNT)

@@ -9,7 +9,7 @@ import { sqlStores } from './admin-server.ts'
 
 const FAULT = 'connect ECONNREFUSED 10.0.0.7:5432'
 
-it('a store that is away is an internal error that tells operators why, and nobody else', async (t) => {
+it('a store that is away is an internal error that names the reason to operators, and to no caller', async (t) => {
   const { accounts, ledger, close } = await sqlStores()
   t.after(close)
   const away = async () => {

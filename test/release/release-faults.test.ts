@@ -71,7 +71,7 @@ test('a reason against a release: a version whose tag is at an earlier commit; o
   assert.deepEqual(faultsOf(root), ['git: the tag v1.2.0 is at another commit; raise the version'])
 })
 
-test('one setting fills the fields that tell where a package comes from', () => {
+test('one setting fills the fields that say where a package comes from', () => {
   assert.deepEqual(originFields('https://forge.example/owner/name'), {
     fields: {
       repository: { type: 'git', url: 'git+https://forge.example/owner/name.git' },

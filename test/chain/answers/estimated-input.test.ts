@@ -5,7 +5,7 @@ import { INPUT_TOKENS } from './content-forms.ts'
 import { DIRECTIONS } from './directions.ts'
 import { sceneOf } from './scene.ts'
 
-it('the first event of a message on a chat line tells the estimated input, the last one what was counted', async () => {
+it('the first event of a message on a chat line contains the estimated input, the last one the count', async () => {
   const direction = DIRECTIONS.find(({ name }) => name === 'a message on a chat line')
   assert.ok(direction)
   const scene = await sceneOf(direction)

@@ -39,7 +39,7 @@ for (const direction of DIRECTIONS) {
       )
     })
 
-    it('an interruption after the first output is told in the stream', async () => {
+    it('an interruption after the first output is an error in the stream', async () => {
       const scene = await sceneOf(direction)
       const played = await scene.play({
         content: text,

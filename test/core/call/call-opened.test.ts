@@ -84,7 +84,7 @@ describe('a call that is opened', () => {
     for (const none of [undefined, '', ['a']]) assert.equal(given(none), null)
   })
 
-  it('tells its own id in each header of its protocol, unless the head has been sent', () => {
+  it('sends its own id in each header of its protocol, unless the head has been sent', () => {
     for (const url of ['/v1/chat/completions', '/v1/messages', '/api/v3/contents/generations/tasks']) {
       const { call, res } = opened({ url })
       const names = call.protocol.requestIdHeaders
@@ -141,7 +141,7 @@ describe('an error of a call', () => {
     assert.notEqual(call.refuse('conflict'), error)
   })
 
-  it('is told to all who listen, each time, and to who comes late', () => {
+  it('is passed to all listeners, each time, and to late ones', () => {
     const { call } = opened()
     const told: string[] = []
     call.onFail(() => void told.push('first'))

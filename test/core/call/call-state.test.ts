@@ -144,7 +144,7 @@ describe('the work before the last byte', () => {
 })
 
 describe('a caller that leaves', () => {
-  it('is told of in the order in which it was asked for, once', async () => {
+  it('is reported in the order in which it was asked for, once', async () => {
     const { call, res } = opened()
     const told: string[] = []
     for (const name of ['first', 'second', 'third']) call.onLeave(() => void told.push(name))

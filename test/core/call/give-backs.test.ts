@@ -156,7 +156,7 @@ describe('hold', () => {
     assert.deepEqual(happened, ['slot'])
   })
 
-  it('tells of the caller’s leave at once, and ends when the drain does', async () => {
+  it('reports at once that the caller has left, and ends when the drain does', async () => {
     let release: (() => void) | undefined
     let running: OpenCall | undefined
     handler = (call, res) => {

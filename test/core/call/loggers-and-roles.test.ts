@@ -13,7 +13,7 @@ import {
 } from '../../../lib/core/call/index.ts'
 
 describe('the console as a logger', () => {
-  it('is told of warnings and errors, and of nothing else', (t) => {
+  it('receives warnings and errors, and nothing else', (t) => {
     const told: unknown[] = []
     for (const level of ['log', 'info', 'warn', 'error'] as const)
       t.mock.method(console, level, (...line: unknown[]) => void told.push([level, ...line]))

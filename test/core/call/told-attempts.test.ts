@@ -37,7 +37,7 @@ describe('the attempts in an entry', () => {
   const routing = (attempts: object[], eliminated: object[] = [], more: object = {}) =>
     entry({ routing: { ...ROUTE, attempts, eliminated, ...more } }).routing
 
-  it('are told with what there is to tell', () => {
+  it('contain all that is known', () => {
     const rare = { upstreamError: { code: 'x' }, skipped: 2, dropped: ['n'] }
     const summary = { upstream_error: { code: 'x' }, skipped: 2, dropped: ['n'] }
     assert.deepEqual(routing([attempt('a')]), { ...ROUTE, eliminated: [], attempts: [told('a')] })
@@ -93,7 +93,7 @@ describe('the attempts in an entry', () => {
     assert.equal(routing([longest])?.attempts.length, 1, 'the only one is told in any case')
   })
 
-  it('tell the line of the last one', () => {
+  it('contain the line of the last one', () => {
     assert.equal(lineOf(entry()), null)
     assert.equal(lineOf({ routing: routing([]) ?? null }), null)
     assert.equal(

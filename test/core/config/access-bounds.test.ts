@@ -69,7 +69,7 @@ describe('how a line is reached', () => {
       }
     })
 
-  it('is told by one file or the other, each with its own fault', () => {
+  it('is reported by one file or the other, each with its own fault', () => {
     const [together] = faultsOf(line({ tls: { cert: CERT } }))
     assert.equal(together, 'lines[0].tls: needs "cert" and "key" together')
     assert.deepEqual(faultsOf(line({ tls: { ca: 'package.json' } })), [

@@ -29,7 +29,7 @@ describe('the proxy of a line', () => {
 
 describe('the account of a line', () => {
   const oauth = { tokenUrl: 'https://login.example.com/t', clientId: 'a', clientSecret: 'b' }
-  it('is told by its kind', () => {
+  it('is recognised by its kind', () => {
     const kinds = [{ oauth }, { google: {} }, { aws: { region: 'us-east-1' } }].map(
       (apiKey) => loadConfig(withLine({ apiKey })).catalog.lines[0]?.credential,
     )
@@ -57,7 +57,7 @@ describe('the account of a line', () => {
     ['HTTPS_PROXY', {}, { HTTPS_PROXY: 'socks5://user:secret-0123@x' }],
   ]
   for (const [path, extra, env] of faulty)
-    it(`is told in one line that begins with ${path}: ${JSON.stringify(extra).slice(0, 60)}`, () => {
+    it(`is reported in one line that begins with ${path}: ${JSON.stringify(extra).slice(0, 60)}`, () => {
       assert.throws(
         () => loadConfig(withLine(extra), env),
         (error) => {

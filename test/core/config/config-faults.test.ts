@@ -150,7 +150,7 @@ describe('a fault of the config', () => {
   it('is none in the smallest valid config', () => assert.deepEqual(faultsOf(configWith()), []))
 
   for (const [i, [path, source]] of single.entries()) {
-    it(`is told in one line that begins with ${path} (${i})`, () => {
+    it(`is reported in one line that begins with ${path} (${i})`, () => {
       const faults = faultsOf(source)
       assert.equal(faults.length, 1, faults.join('\n'))
       assert.ok(faults[0]?.startsWith(`${path}: `), faults[0])
@@ -159,7 +159,7 @@ describe('a fault of the config', () => {
     })
   }
 
-  it('does not hide another: all are told at once', () => {
+  it('does not hide another: all are reported at once', () => {
     const source = configWith({
       colour: 1,
       shape: 2,
@@ -246,7 +246,7 @@ describe('a secret given as env:NAME', () => {
     assert.equal(config.urlSigningSecret, env.SIGN)
   })
 
-  it('that is not set, or empty, is a fault that names the variable; several are told at once', () => {
+  it('that is not set, or empty, is a fault that names the variable; several are reported at once', () => {
     const source = configWith({
       keys: [
         { ...KEY, secret: 'env:NONE' },

@@ -127,7 +127,7 @@ describe('all faults of a config', () => {
     assert.deepEqual(unread({ lines: [] }), ['lines', 'keys[0].account'])
   })
 
-  it('are told of each header of the connection, in any case', () => {
+  it('are reported for each header of the connection, in any case', () => {
     const names = [
       'connection',
       'content-length',
@@ -145,7 +145,7 @@ describe('all faults of a config', () => {
     assert.deepEqual(faultsOf(line({ headers: { 'x-te': '1', host: 'a', accept: 'b' } })), [])
   })
 
-  it('are told of each address of a proxy that is none', () => {
+  it('are reported for each unusable address of a proxy', () => {
     const trusted = (trustProxy: unknown) => faultsOf(configWith({ trustProxy }))
     for (const fit of [
       'loopback',

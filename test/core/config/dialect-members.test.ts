@@ -123,7 +123,7 @@ describe('a difference between a line and its protocol', () => {
     ['lines[0].body', { body: [] }],
   ]
   for (const [path, extra] of faulty)
-    it(`is told in one line that begins with ${path}: ${JSON.stringify(extra)}`, () => {
+    it(`is reported in one line that begins with ${path}: ${JSON.stringify(extra)}`, () => {
       const faults = faultsOf(extra)
       assert.equal(faults.length, 1, faults.join('\n'))
       assert.ok(faults[0]?.startsWith(`${path}: `), faults[0])

@@ -60,7 +60,7 @@ describe('the proxy that variables name', () => {
     assert.equal(through({ HTTPS_PROXY, NO_PROXY: 'other.test', no_proxy: '*' }), HTTPS_PROXY)
   })
 
-  it('is a fault where it is no address over http, told without it', () => {
+  it('is a fault where it is no address over http, described without it', () => {
     for (const fit of ['http://a', 'https://u:p@a:1', 'a:3128', 'a'])
       for (const name of ['HTTPS_PROXY', 'https_proxy'])
         assert.deepEqual(proxyVariableFaults({ [name]: fit }), [])

@@ -60,7 +60,7 @@ describe('a secret of the config', () => {
     })
 
   for (const [place, build] of Object.entries(PLACES))
-    it(`is told where it cannot be had, by its place: ${place}`, () => {
+    it(`is named by its place where it is missing: ${place}`, () => {
       const fault = (named: string) => withSecrets(build(named), ENV).faults
       assert.deepEqual(fault('env:OTHER'), [`${place}: the environment variable OTHER is not set`])
       const nowhere = join(folder, 'nowhere')
@@ -95,7 +95,7 @@ describe('a secret of the config', () => {
       )
   })
 
-  it('is told without a path that may be the secret itself', () => {
+  it('is named without a path that may be the secret itself', () => {
     const hidden = 'must be the path of a file that can be read'
     const told = (member: string, text: string) => withSecrets(line('tls', { [member]: text }), ENV).faults[0]
     const long = (length: number) => join(folder, 'x'.repeat(length - folder.length - 1))

@@ -96,7 +96,7 @@ describe('a secret in a file', () => {
     }
   })
 
-  it('that may itself stand in the place of a path is not told', () => {
+  it('that may itself stand in the place of a path is not shown', () => {
     const short = 'MIIEvQIBADANBgkq'
     const headless = [short, short.repeat(50), `${short}\n${short}`, `${short}\r\n-----END PRIVATE KEY-----`]
     const cert = '-----BEGIN CERTIFICATE-----'
@@ -128,7 +128,7 @@ describe('a secret in a file', () => {
     assert.deepEqual(readSecretFile(path), { text: 'sk-1' })
   })
 
-  it('that cannot be read is told without what it holds', () => {
+  it('that cannot be read is named without its content', () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     const rows = [

@@ -138,7 +138,7 @@ describe('a member of the config about what the gateway keeps, counts and passes
       }
     })
 
-  it('is filled in where it is not told', () => {
+  it('is filled in where it is not given', () => {
     const config = loadConfig(configWith({ passThrough: [{ path: '/v1/files', lines: ['line-1'] }] }))
     assert.deepEqual(
       [config.authority, config.lookupsPerMinute, config.bodyBudgetBytes, config.metrics, config.cors],

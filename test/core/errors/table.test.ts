@@ -19,7 +19,7 @@ describe('error table', () => {
       assert.equal(error.headers['x-should-retry'], shouldRetry)
     })
 
-    it(`${code}: its text is a sentence of its own that tells no amount and names no line`, () => {
+    it(`${code}: its text is a sentence of its own that contains no amount and names no line`, () => {
       const { message } = ERROR_CODES[code]
       assert.match(message, /^[A-Z].*\.$/)
       assert.doesNotMatch(message.replaceAll('/v1/', '').replace('base64', ''), /\d/)
@@ -27,7 +27,7 @@ describe('error table', () => {
     })
   }
 
-  it('tells codes from other texts, inherited members included', () => {
+  it('distinguishes codes from other texts, inherited members included', () => {
     assert.equal(isErrorCode('rate_limited'), true)
     for (const other of ['toString', 'constructor', '__proto__', 'Rate_Limited', '', 429, null, undefined])
       assert.equal(isErrorCode(other), false)

@@ -205,7 +205,7 @@ describe('a page of a list', () => {
   const rows = ['a', 'b', 'c'].map((id) => ({ id }))
   const cursor = (id: string) => Buffer.from(id).toString('base64url')
 
-  it('tells where the next one begins, if there is one', () => {
+  it('says where the next one begins, if there is one', () => {
     const page = (limit: number, reached?: string) => listPage(rows, limit, (row) => row, reached)
     assert.deepEqual(page(2), { object: 'list', data: rows.slice(0, 2), next_cursor: cursor('b') })
     assert.deepEqual(page(3), { object: 'list', data: rows, next_cursor: null })
@@ -280,7 +280,7 @@ describe('the body of a request', () => {
       assert.equal(status, isJson ? 201 : 400)
     })
 
-  it('is JSON where no type is told', async () => {
+  it('is JSON where no type is given', async () => {
     assert.deepEqual(await ask('/new/body', send(Buffer.from('{"name":"n"}'), {})), [201, { name: 'n' }])
   })
 

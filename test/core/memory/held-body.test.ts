@@ -151,7 +151,7 @@ describe('a body that has not come whole', () => {
     }
   })
 
-  it('tells whoever has it then', () => {
+  it('reports that to its present owner', () => {
     const { body, refused } = bodyOf(undefined)
     const told: string[] = []
     body.whenRefused(({ code }) => told.push(code))

@@ -63,7 +63,7 @@ describe('the chunks of a collected body', () => {
     assert.ok(Math.max(...sizes) === 65_000 && sizes.length < 12)
   })
 
-  it('are 256 MiB together at most, unless it is told otherwise', () => {
+  it('are 256 MiB together at most by default', () => {
     const body = new BodyCollector()
     const chunk = Buffer.alloc(64 * 1024 * 1024)
     const taken = Array.from({ length: 4 }, () => body.push(chunk))

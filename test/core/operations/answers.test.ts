@@ -97,7 +97,7 @@ describe('an answer with embeddings', () => {
     assert.equal(read([]).substance, 'empty')
   })
 
-  it('has input only, which some upstreams tell as the total', () => {
+  it('has input only, which some upstreams report as the total', () => {
     const input = (usage: unknown) => {
       const reading = read([{ embedding: [1] }], usage)
       assert.equal(reading.estimateOutput(), 0)
@@ -127,7 +127,7 @@ describe('an answer with ranked documents', () => {
       assert.throws(() => rerank.readAnswer(json), /^SyntaxError: the answer has no "results"$/)
   })
 
-  it('has searches or tokens, wherever they are told', () => {
+  it('has searches or tokens, wherever they are reported', () => {
     const of = (members: Json) => {
       const reading = read(members)
       assert.equal(reading.estimateOutput(), 0)

@@ -33,7 +33,7 @@ describe('the resources that an upstream keeps of a chat', () => {
     assert.deepEqual(pairs(chatCompletions.readAnswer({ choices: [] }).kept), [])
   })
 
-  it('is told along a stream by the first event with sound', () => {
+  it('is read from a stream at the first event with sound', () => {
     const chunk = (delta: Json) => ({ choices: [{ index: 0, delta }] })
     assert.equal(keptOf(chatCompletions, [chunk({ content: 'Hi' })]), undefined)
     const spoken = [chunk({ audio: { id: 'audio_1', data: '' } }), chunk({ audio: { id: 'audio_2' } })]
@@ -119,7 +119,7 @@ describe('the resources that an upstream keeps of a response', () => {
   })
   const completed = { type: 'response.completed', response }
 
-  it('is told along a stream as it comes, each thing once', () => {
+  it('is read from a stream as it comes, each name once', () => {
     const events = [created(), item('added', 0), item('done', 0), item('done', 1)]
     assert.deepEqual(keptOf(responses, events.slice(0, 1)), ['response resp_1'])
     assert.deepEqual(keptOf(responses, events.slice(0, 2)), ['response resp_1', 'item msg_1'])

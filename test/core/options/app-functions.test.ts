@@ -87,7 +87,7 @@ describe('an answer of a function of the app', () => {
     )
   })
 
-  it('that nobody waits for has its failure dropped, or told', async () => {
+  it('that no call waits for has its failure dropped, or logged', async () => {
     const failures: unknown[] = []
     assert.equal(
       catchRejection(Promise.reject(boom), (error) => void failures.push(error)),

@@ -65,14 +65,14 @@ describe('errorEnvelope that is mounted before the route', () => {
     ],
   ]
   for (const [what, build] of EARLIER)
-    it(`is told once: ${what}`, async (t) => {
+    it(`is logged once: ${what}`, async (t) => {
       const { statuses, lines } = await told(t, build)
       assert.deepEqual(statuses, [200, 429, 429])
       assert.equal(lines.length, 1, String(lines))
       assert.match(lines[0] ?? '', EARLY)
     })
 
-  it('is told on Express 4, too', async (t) => {
+  it('is logged on Express 4, too', async (t) => {
     const logger = recordingLogger()
     const app = express4()
     app.set('env', 'test')
@@ -121,7 +121,7 @@ describe('errorEnvelope that is mounted before the route', () => {
     ],
   ]
   for (const [what, build] of RIGHT)
-    it(`is not told where it is right: ${what}`, async (t) => {
+    it(`is not logged where it is right: ${what}`, async (t) => {
       const { statuses, lines } = await told(t, build)
       assert.deepEqual(statuses, [200, 429, 429])
       assert.deepEqual(lines, [])
@@ -129,7 +129,7 @@ describe('errorEnvelope that is mounted before the route', () => {
 })
 
 describe('beginCall that is not the first', () => {
-  it('is told once if its options came too late', async (t) => {
+  it('is logged once if its options came too late', async (t) => {
     const { lines } = await told(t, (app, logger) => {
       app.use((req, _res, next) => {
         callOf(req)
@@ -142,7 +142,7 @@ describe('beginCall that is not the first', () => {
     assert.match(lines[0] ?? '', LATE)
   })
 
-  it('is not told if nothing is lost', async (t) => {
+  it('is not logged if nothing is lost', async (t) => {
     const warned = t.mock.method(console, 'warn', () => {})
     const { lines } = await told(t, (app, logger) => {
       app.use(beginCall({ logger }), beginCall({ onBegin: () => {} }), limit(), beginCall({ logger }))

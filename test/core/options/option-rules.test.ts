@@ -135,7 +135,7 @@ describe('the kind of a value', () => {
     [7n, 'a bigint'],
   ]
   for (const [value, kind] of KINDS)
-    it(`is told without a text of it: ${kind}`, () => assert.equal(kindOf(value), kind))
+    it(`is described without its text: ${kind}`, () => assert.equal(kindOf(value), kind))
 })
 
 describe('options', () => {

@@ -42,7 +42,7 @@ describe('an error, in the words of a protocol,', () => {
     })
   }
 
-  it('tells what it is about, as far as the protocol has a place for it', () => {
+  it('names its param, as far as the protocol has a place for it', () => {
     const told = { param: 'model', details: { error_code: 'x' } }
     const { error: ofOpenAi } = openai.errorBody(error(400, told), 'r') as { error: object }
     assert.deepEqual(ofOpenAi, { message: 'No.', type: 'invalid_request_error', code: 'a_code', ...told })

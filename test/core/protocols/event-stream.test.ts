@@ -139,7 +139,7 @@ describe('reading an event stream', () => {
     }
   })
 
-  it('tells no end of a frame where there is none', () => {
+  it('finds no end of a frame where there is none', () => {
     for (const text of ['', 'data: x', 'data: x\n', 'data: x\r\n', 'data: x\r\n\r', 'data: x\r\r']) {
       assert.equal(endOfLastFrame(text), -1, JSON.stringify(text))
       assert.equal(endOfFrame(text, 0, text.includes('\r')), -1, JSON.stringify(text))

@@ -80,7 +80,7 @@ describe('a name that is searched for in domains', () => {
       both('a.hooks', 'a.hooks.corp'),
     ],
     [
-      'one of its families cannot be told',
+      'one of its families cannot be looked up',
       'hooks',
       new Map<string, readonly string[] | 'fails'>([
         ['hooks.corp 6', 'fails'],
@@ -99,7 +99,7 @@ describe('a name that is searched for in domains', () => {
     })
 
   for (const failing of [['hooks.corp'], ['hooks.corp 4'], ['hooks.corp 6']])
-    it(`is not taken from a later domain where an earlier one cannot be told: ${failing}`, async (t) => {
+    it(`is not taken from a later domain where an earlier one cannot be looked up: ${failing}`, async (t) => {
       systemHas(t, { resolver: 'search corp lan' })
       const server = await startDnsServer(t)
       for (const each of failing) server.names.set(each, 'fails')
@@ -108,7 +108,7 @@ describe('a name that is searched for in domains', () => {
       assert.deepEqual(asked(server), both('hooks.corp'))
     })
 
-  it('is not waited for where its IPv6 addresses are never told', async (t) => {
+  it('is not waited for where its IPv6 addresses are never answered', async (t) => {
     systemHas(t, { resolver: 'search corp' })
     const server = await startDnsServer(t)
     server.names.set('hooks.corp', [IP]).set('hooks.corp 6', 'hangs')

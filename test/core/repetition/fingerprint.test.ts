@@ -48,7 +48,7 @@ describe('the fingerprint of a body', () => {
     )
   })
 
-  it('tells values apart exactly where they differ', () => {
+  it('differs exactly where values differ', () => {
     const leaf = fc.constantFrom<Json>(
       null,
       true,
@@ -88,7 +88,7 @@ describe('the fingerprint of a body', () => {
     )
   })
 
-  it('tells apart what is easily mixed up', () => {
+  it('differs for values that are easily mixed up', () => {
     const values = [
       undefined,
       null,
@@ -133,7 +133,7 @@ describe('the fingerprint of a body', () => {
     assert.equal(new Set(values.map(of)).size, values.length)
   })
 
-  it('tells where an object, an array and a text end', () => {
+  it('depends on where an object, an array and a text end', () => {
     const alike: [unknown, unknown][] = [
       [{ a: { b: 1 }, c: 2 }, { a: { b: 1, c: 2 } }],
       [{ a: {}, b: 1 }, { a: { b: 1 } }],

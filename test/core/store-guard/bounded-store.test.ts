@@ -76,7 +76,7 @@ describe('an operation of a bounded store', () => {
     }
   }
 
-  it('may take ten seconds, or as long as it is told', async (t) => {
+  it('may take ten seconds, or as long as configured', async (t) => {
     const pass = await settled(t, { list: 60_000 })
     assert.deepEqual(await pass(9_999), [])
     const [error] = await pass(1)
@@ -84,7 +84,7 @@ describe('an operation of a bounded store', () => {
     assert.equal(error.message, 'tickets: "find" was not answered in 10000 ms')
   })
 
-  it('may take longer where it is told so', async (t) => {
+  it('may take longer where that is configured', async (t) => {
     const pass = await settled(t, { list: 60_000 }, 'list')
     assert.deepEqual(await pass(59_999), [])
     const [error] = await pass(1)

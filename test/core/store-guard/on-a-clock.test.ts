@@ -148,7 +148,7 @@ describe('a store', () => {
     )
   })
 
-  it('is tried as often as it is told', async (t) => {
+  it('is tried as often as configured', async (t) => {
     const { guard, advance } = guarded(t, { probeMs: 30 })
     await assert.rejects(guard.run(fails))
     await advance(29)
@@ -157,7 +157,7 @@ describe('a store', () => {
     assert.equal(guard.mayAsk(), true)
   })
 
-  it('is told to be away and back once each, with what callers notice and how long it was', async (t) => {
+  it('is logged as away and back once each, with what callers notice and how long it was', async (t) => {
     const effect = 'calls wait'
     const { guard, advance, logger, changes } = guarded(t, { effect })
     await assert.rejects(guard.run(fails))
@@ -229,7 +229,7 @@ describe('a store', () => {
     assert.deepEqual([late.state instanceof StoreAway, guard.away], [true, false])
   })
 
-  it('is told of on the console where nobody set a logger', async (t) => {
+  it('is logged on the console where no logger is set', async (t) => {
     const told = t.mock.method(console, 'error', () => {})
     const guard = new StoreGuard({ name: 'store' })
     await assert.rejects(guard.run(fails), { cause: DOWN })

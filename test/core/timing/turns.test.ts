@@ -90,7 +90,7 @@ describe('work in turns', () => {
       t.mock.timers.tick(pause)
     })
 
-  it('goes on behind work that throws, which its caller is told', async () => {
+  it('goes on behind work that throws, and rejects for the caller of that work', async () => {
     const error = new Error('broken work')
     assert.throws(() => takeTurn('a', () => assert.fail(error)), error)
     await new Promise<void>((resolve) => takeTurn('a', resolve))

@@ -147,7 +147,7 @@ describe('where members may be left out, a message', () => {
     })
   }
 
-  it('has no stop sequences for a reasoning model, and is told so', () => {
+  it('has no stop sequences for a reasoning model, and names them as left out', () => {
     const { made, left } = ofMessage({ stop_sequences: ['a'] }, 'o3')
     assert.deepEqual([made.stop, left], [undefined, ['stop_sequences']])
   })

@@ -7,7 +7,7 @@ import {
   messagesUsage,
 } from '../../../lib/core/translate/usage.ts'
 
-describe('the usage of an answer, told as a chat’s', () => {
+describe('the usage of an answer, as a chat reports it', () => {
   it('adds input and output up, and says what of it was cached, written to a cache and thought', () => {
     const usage = { inputTokens: 100, cachedInputTokens: 60, cacheWriteTokens: 10, outputTokens: 9 }
     assert.deepEqual(chatUsage({ ...usage, reasoningTokens: 4 }), {
@@ -44,7 +44,7 @@ describe('the usage of an answer, told as a chat’s', () => {
   })
 })
 
-describe('the usage of an answer, told as a message’s', () => {
+describe('the usage of an answer, as a message reports it', () => {
   const told = (fresh: number, written: number | null, read: number | null, output: number) => ({
     input_tokens: fresh,
     cache_creation_input_tokens: written,

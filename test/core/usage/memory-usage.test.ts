@@ -104,7 +104,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await users({ after: [START + 1, ''] }), [])
   })
 
-  it('tells what accounts and keys were charged', () => {
+  it('returns what accounts and keys were charged', () => {
     const store = new MemoryUsageStore()
     add(store, START)
     add(store, START, { account: null, key: null })
@@ -134,7 +134,7 @@ describe('usage in memory, read', () => {
     assert.ok(durations?.every((count) => count === 0))
   })
 
-  it('tells no new users and tags apart of an account that has a quarter of the room left, but those that it has, and those of others', async () => {
+  it('counts no new users and tags separately of an account that has a quarter of the room left, but those that it has, and those of others', async () => {
     const store = new MemoryUsageStore()
     const END = START + 11 * HOUR
     add(store, START, { user: 'ann' })
@@ -160,7 +160,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await read(store, []), [[40_004]])
   })
 
-  it('tells the users of each account apart, whatever the others make up', async () => {
+  it('counts the users of each account separately, however many the others make up', async () => {
     const store = new MemoryUsageStore()
     const accounts = ['a', 'b', 'c', 'd']
     for (let hour = 0; hour < 15; hour++)

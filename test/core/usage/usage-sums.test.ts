@@ -104,7 +104,7 @@ describe('sums of usage', () => {
     ['a range without an end', [400_000, 400_000], 0.5, 450_000],
   ]
   for (const [name, ms, share, expected] of shares)
-    it(`tell how long a share of the calls took at most: ${name}`, () => {
+    it(`return how long a share of the calls took at most: ${name}`, () => {
       assert.equal(durationOf(took(...ms).durations, share), expected)
     })
 })
@@ -209,7 +209,7 @@ describe('the users and tags of an account', () => {
   /** Whether a share is counted with its user. */
   const isTold = (rows: FineRows, share: UsageShare) => rows.bounded(share) === share
 
-  it('are told apart up to a number in an hour, for each account and each hour', () => {
+  it('are counted separately up to a number in an hour, for each account and each hour', () => {
     const rows = new FineRows(2)
     assert.deepEqual(
       ['ann', 'bob', 'cid', 'bob'].map((user) => isTold(rows, of(user))),
@@ -240,7 +240,7 @@ describe('the users and tags of an account', () => {
 })
 
 describe('the models of an account', () => {
-  it('are told apart up to a number in an hour, for each account and each hour', () => {
+  it('are counted separately up to a number in an hour, for each account and each hour', () => {
     const rows = new FineRows(10, 2)
     const of = (model: string | null, members: Partial<UsageShare> = {}) => shareOf({ model, ...members })
     const counted = (share: UsageShare) => rows.bounded(share).model
@@ -281,7 +281,7 @@ const ended = (finish: string, errorCode: string | null = null) =>
 describe('the usage of a call that is settled', () => {
   const of = { model: 'm', line: null, user: null, tags: NO_TAGS }
 
-  it('is what it took and what its line told', (t) => {
+  it('is what it took and what its line reported', (t) => {
     t.mock.method(performance, 'now', () => NOW)
     assert.deepEqual(usageOfCall(call({}), ended('completed')), {
       ...{ ...of, ...NOTHING },
@@ -324,7 +324,7 @@ describe('the usage of a call that is settled', () => {
 })
 
 describe('the usage of an entry of the log', () => {
-  it('has zeros for what its line did not tell', () => {
+  it('has zeros for what its line did not report', () => {
     const entry = {
       request: {},
       routing: null,
@@ -389,7 +389,7 @@ describe('the attribution of usage', () => {
     assert.equal(isOf(of, of, { ...of, tags: { a: 'b' } }), false)
   })
 
-  it('is told apart by users and tags only where a query asks for them', () => {
+  it('is divided by users and tags only where a query asks for them', () => {
     const asks = (groupBy: UsageGroup[], more: object = {}) => isFine({ groupBy, ...more })
     assert.deepEqual(
       [

@@ -44,7 +44,7 @@ describe('GET /account', () => {
     assert.doesNotMatch(answer.text, /other|sk-/)
   })
 
-  it('tells what is leased apart from what is available', async () => {
+  it('shows what is leased apart from what is available', async () => {
     const ledger = new MemoryLedger({ accounts, keys })
     const change = { kind: 'take', need: 1n, want: 2_000_000_000n } as const
     await ledger.change('a process', [{ lease: 'a lease', wallet: 'account:acme', seq: 1, change }])
@@ -57,7 +57,7 @@ describe('GET /account', () => {
     assert.deepEqual([body.prepaid, body.balance, body.limits.rpm], [false, '0', null])
   })
 
-  it('without a key tells nothing, also where nobody has asked for one', async () => {
+  it('without a key shows nothing, also where no key was asked for', async () => {
     await request(app()).get('/v1/account').expect(401)
     const open = express()
       .use(accountRoutes({ ledger: new MemoryLedger({ accounts, keys }) }))

@@ -94,7 +94,7 @@ describe('the model list', () => {
     assert.equal(refusal.code, 'missing_credential')
   })
 
-  it('tells what is known of a model, and null where nothing is', async () => {
+  it('returns what is known of a model, and null where nothing is', async () => {
     const chat = await model('/chat')
     assert.deepEqual([chat.id, chat.object, chat.kind], ['chat', 'model', 'chat'])
     assert.deepEqual([chat.context_window, chat.max_output_tokens, chat.features], [1000, 100, ['stream']])
@@ -110,7 +110,7 @@ describe('the model list', () => {
     assert.equal((await model(`/${encodeURIComponent('odd%id?x#y')}`)).id, 'odd%id?x#y')
   })
 
-  it('does not tell a model the key may not use from one that does not exist', async () => {
+  it('does not distinguish a model that the key may not use from one that does not exist', async () => {
     for (const path of [
       '/chat',
       '/nope',

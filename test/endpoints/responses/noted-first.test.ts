@@ -181,7 +181,7 @@ describe('the id of a response', () => {
     assert.ok((begun?.tokens ?? 0) > 0)
   })
 
-  it('is noted before the end where only the last event tells it', async (t) => {
+  it('is noted before the end where only the last event contains it', async (t) => {
     const { store, upstream, gateway } = await heldGateway(t)
     store.release()
     const nameless = (event: string) => event.replaceAll('"id":"resp_1",', '')

@@ -73,7 +73,7 @@ describe('a stored response', () => {
     assert.equal((await gateway.ask('GET', id)).status, 200)
   })
 
-  it('tells its input', async (t) => {
+  it('returns its input', async (t) => {
     const { gateway, upstream, id } = await withResponse(t)
     const answer = await gateway.ask('GET', `${id}/input_items?limit=5&order=asc&api-version=1`)
     assert.equal((answer.json as { object: string }).object, 'list')

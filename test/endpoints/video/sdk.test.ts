@@ -105,7 +105,7 @@ describe('the official OpenAI client', () => {
     assert.equal(other.requests.length, 0)
   })
 
-  it('is told that a video on a task-style line cannot be remixed', async (t) => {
+  it('gets an error where a video on a task-style line is to be remixed', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const { sdk } = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
     const source = await sdk.videos.create({ model: 'video', prompt: 'a cat' })

@@ -19,7 +19,7 @@ async function attemptsOf(gateway: VideoGateway, response: Response) {
 
 for (const caller of VIDEO_PROTOCOLS) {
   describe(`the trace of a ${caller.kind} call`, () => {
-    it('that reads tells what the line answered, also where the caller is told what was known', async (t) => {
+    it('that reads contains what the line answered, also where the caller gets the last known state', async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
       const id = await createTask(gateway, caller)
@@ -37,7 +37,7 @@ for (const caller of VIDEO_PROTOCOLS) {
       ])
     })
 
-    it('that waits for what another asks tells of the same exchange', async (t) => {
+    it('that waits for what another asks contains the same exchange', async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
       const id = await createTask(gateway, caller)
@@ -52,7 +52,7 @@ for (const caller of VIDEO_PROTOCOLS) {
       }
     })
 
-    it('that cancels tells what the line refused with', async (t) => {
+    it('that cancels contains what the line refused with', async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
       const id = await createTask(gateway, caller)
@@ -68,7 +68,7 @@ for (const caller of VIDEO_PROTOCOLS) {
       ])
     })
 
-    it('that downloads tells what the line sent', async (t) => {
+    it('that downloads contains what the line sent', async (t) => {
       const { upstream, gateway, id } = await finishedVideo(t, caller.kind)
       const whole = await gateway.send('GET', `/v1/videos/${id}/content`)
       await whole.arrayBuffer()

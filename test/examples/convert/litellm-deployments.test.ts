@@ -60,7 +60,7 @@ describe('a deployment of LiteLLM as a line', () => {
     ['{ api_key: k }', 'model', /is needed/],
   ]
   for (const [params, member, why] of LEFT_OUT)
-    test(`${params} is left out, which is told`, () => {
+    test(`${params} is left out, which is reported`, () => {
       const { line, notes } = convertOne(params)
       assert.equal(line, undefined)
       assert.match(notesOn(notes, `model_list[0].litellm_params.${member}`).join(), why)
@@ -105,7 +105,7 @@ model_list:
     assert.equal(notesOn(notes, 'model_list[2].litellm_params.litellm_credential_name').length, 1)
   })
 
-  test('headers are carried over, those that no line can set are told', () => {
+  test('headers are carried over, and those that no line can set are reported', () => {
     const { line, notes } = convertOne(
       '{ model: openai/x, organization: org-1, extra_headers: { x-team: os.environ/TEAM, "a b": c, Connection: close } }',
     )
@@ -139,7 +139,7 @@ model_list:
     ['groq/mine', '{ base_model: text-embedding-3-small }', 'embedding', 'embeddings', true],
   ]
   for (const [name, info, kind, endpoint, isGuess] of KINDS)
-    test(`${name} ${info} is ${kind}${isGuess ? ', and the guess is told' : ''}`, () => {
+    test(`${name} ${info} is ${kind}${isGuess ? ', and the guess is reported' : ''}`, () => {
       const { model, line, notes } = convertOne(`{ model: ${name} }`, info)
       assert.deepEqual([model?.kind, line?.endpoints], [kind, [endpoint]])
       assert.equal(
@@ -148,7 +148,7 @@ model_list:
       )
     })
 
-  test('a route of LiteLLM is no part of the name, and Responses are told', () => {
+  test('a route of LiteLLM is no part of the name, and Responses are reported', () => {
     const address = 'api_base: "https://r.openai.azure.com"'
     const { line, notes } = convertOne(`{ model: azure/responses/eu-o3, ${address} }`)
     assert.deepEqual([line?.models.chat, line?.endpoints], ['eu-o3', ['responses']])
@@ -181,7 +181,7 @@ model_list:
     assert.equal(convertOne('{ model: openai/x }', '{ supports_vision: true }').model?.features, undefined)
   })
 
-  test('max_tokens is the maximum of a model, and told where nobody sends it', () => {
+  test('max_tokens is the maximum of a model, and reported where no request sets it', () => {
     const openai = convertOne('{ model: openai/x, max_tokens: 256 }')
     assert.equal(openai.model?.maxOutputTokens, 256)
     assert.match(notesOn(openai.notes, 'model_list[0].litellm_params.max_tokens').join(), /callers send it/)
@@ -190,7 +190,7 @@ model_list:
     assert.deepEqual(notesOn(anthropic.notes, 'model_list[0].litellm_params.max_tokens'), [])
   })
 
-  test('a name that can be no id is mended or left out, and told', () => {
+  test('a name that can be no id is mended or left out, and reported', () => {
     const { config, notes } = convert(`model_list:
   - { model_name: "GPT 4o", litellm_params: { model: openai/a } }
   - { model_name: "模型", litellm_params: { model: openai/b } }

@@ -269,7 +269,7 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, allowed_ips: [10.
     ['router_settings: { fallbacks: [{ nowhere: [a] }] }', 'router_settings.fallbacks[0].nowhere', /nowhere/],
   ]
   for (const [yaml, path, wayOut] of TOLD)
-    test(`${yaml} is told`, () => {
+    test(`${yaml} is reported`, () => {
       const { notes } = convert(`${MODELS}\n${yaml}`)
       assert.match(notesOn(notes, path).join(), wayOut)
       assert.doesNotMatch(notes.join(), /secret/)
@@ -285,7 +285,7 @@ general_settings: { master_key: k, database_url: null }`)
     )
   })
 
-  test('models without a price are told in one line', () => {
+  test('models without a price are reported in one line', () => {
     assert.match(notesOn(convert(MODELS).notes, 'model_list').join(), /none for b: they are free/)
   })
 })

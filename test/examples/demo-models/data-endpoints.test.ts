@@ -47,7 +47,7 @@ describe('embeddings', () => {
 })
 
 describe('pictures', () => {
-  it('are PNG of the size that is told, as many as asked for', async () => {
+  it('are PNG of the given size, as many as asked for', async () => {
     const {
       data = [],
       size,

@@ -88,7 +88,7 @@ describe('a wrong claim of a provider opens nothing', () => {
 })
 
 describe('a provider that is away', () => {
-  it('hinders neither the start nor tokens, is told, and is asked again by the next who signs in', async () => {
+  it('affects neither the start nor tokens, is logged, and is asked again at the next sign-in', async () => {
     const provider = await startLyingProvider(cleanUp)
     provider.hangs = true
     const { url, send, logged } = await gatewayWith(provider.issuer)

@@ -156,7 +156,7 @@ describe('the budgets of a call', () => {
 })
 
 describe('the wallet of a budget', () => {
-  it('tells its budget, whatever the id is', () => {
+  it('names its budget, whatever the id is', () => {
     assert.equal(budgetOfWallet('budget:b:1'), 'b')
     assert.equal(budgetOfWallet('budget:a:b:0'), 'a:b')
     assert.equal(budgetOfWallet(accountWallet('budget:b:1')), undefined)

@@ -88,7 +88,7 @@ describe('the budgets that a process knows', () => {
     assert.deepEqual([asked, ids()], [[0, 7, 7], []])
   })
 
-  it('are told where one cannot count here, and the others do', async (t) => {
+  it('are logged where one cannot count here, and the others do', async (t) => {
     const { logger, ids, learn } = world(t)
     await learn(1, budget('odd', { timezone: 'Moon/Base' }), budget('one'))
     assert.deepEqual(ids(), ['one'])
@@ -122,7 +122,7 @@ describe('a call that a budget refuses', () => {
       assert.deepEqual(budgets.refusals, { account: 0, key: 0, user: 0, tag: 0, [narrowest]: 2 })
     })
 
-  it('is told why, and the first of a period to operators', async (t) => {
+  it('gets the reason, and operators an event for the first of a period', async (t) => {
     const { budgets, matching, learn, noted } = world(t)
     await learn(1, budget('one'), budget('two'))
     const [one, two] = matching()
@@ -134,7 +134,7 @@ describe('a call that a budget refuses', () => {
     assert.deepEqual(noted, [one.wallet, two.wallet])
   })
 
-  it('is told to operators by the next, where the store was away', async (t) => {
+  it('is reported to operators at the next one, where the store was away', async (t) => {
     const { budgets, matching, learn, noted, store } = world(t)
     await learn(1, budget('one'))
     const [one] = matching()
@@ -149,7 +149,7 @@ describe('a call that a budget refuses', () => {
     assert.deepEqual(noted, [one.wallet, one.wallet])
   })
 
-  it('is told nothing where other calls hold the rest, and nor are operators', async (t) => {
+  it('gets no reason where other calls hold the rest, and operators no event', async (t) => {
     const { budgets, matching, learn, noted } = world(t)
     await learn(1, budget('one'))
     const [one] = matching()

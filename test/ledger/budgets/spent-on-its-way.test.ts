@@ -53,7 +53,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
       return { ...world, second }
     }
 
-    it('is no more to be had: a call is refused for it, and told what is left', async () => {
+    it('is not available: a call is refused for it, and gets what is left', async () => {
       const { reserve } = await waiting(9)
       const refused = await reserve(2)
       assert.ok(!(refused instanceof Reservation))
@@ -62,7 +62,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
     })
 
     for (const isDropped of [true, false])
-      it(`seems to leave nothing once it is all, until it is ${isDropped ? 'dropped' : 'handed over and told anew'}`, async () => {
+      it(`seems to leave nothing once it is all, until it is ${isDropped ? 'dropped' : 'handed over and reported anew'}`, async () => {
         const { pool, claim, second, process, reserve } = await waiting(10)
         assert.equal(pool.seemsEmpty(claim), true)
         if (isDropped) {
@@ -83,7 +83,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
   })
 
 describe('whether wallets seem to be empty', () => {
-  it('is unknown until the ledger has told of each of them', async () => {
+  it('is unknown until the ledger has reported each of them', async () => {
     const { pool, claim, held } = await scarce('account')
     assert.equal(pool.seemsEmpty(claim), undefined)
     ;(await held(1)).release()
@@ -95,7 +95,7 @@ describe('whether wallets seem to be empty', () => {
   })
 
   for (const payer of ['account', 'key', 'budget'] as const)
-    it(`is known where it has told of one that is: the ${payer}`, async () => {
+    it(`is known where it has reported one that is: the ${payer}`, async () => {
       const { pool, claim, held } = await scarce(payer)
       const all = await held(10)
       assert.equal(pool.seemsEmpty(claim), false, 'it is only held')

@@ -24,7 +24,7 @@ describe('a call that waits for money', () => {
     assert.equal(process.pool.stats.waiting, 0)
   })
 
-  it('is told what it could have got, of its key where that is limited', async () => {
+  it('gets the amount that was available, of its key where that is limited', async () => {
     const shared = ledgerOf('100', { k: '10', free: null })
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
     await one.admitted(units(7), 'k')

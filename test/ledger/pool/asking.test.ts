@@ -150,7 +150,7 @@ describe('a request to the ledger for changes', () => {
     await idle()
   })
 
-  it('serves the calls of each account once, with all its wallets that the ledger has told of', async () => {
+  it('serves the calls of each account once, with all its wallets that the ledger has reported', async () => {
     const { ask } = changes()
     const [acme, globex] = [new Served(), new Served()]
     const wallets = [new Asked('acme', acme), new Asked('globex', globex), new Asked('key', acme)]

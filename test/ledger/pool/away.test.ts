@@ -98,7 +98,7 @@ describe('a ledger counts as away', () => {
     assert.deepEqual([logger.lines[2]?.message, ledger.outages], ['store is away', 2])
   })
 
-  it('also to a listener that fails, of which the log is told', () => {
+  it('also to a listener that fails, which is logged', () => {
     const failure = new Error('metrics')
     const { logger, health: ledger } = health(() => {
       throw failure

@@ -6,7 +6,7 @@ import { momentOf, systemClock } from '../../../lib/ledger/pool/clock.ts'
 const keeping = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 describe('the clock of the machine', () => {
-  it('keeps the process alive for what is due only where it is told to', () => {
+  it('keeps the process alive for what is due only where that is asked for', () => {
     const before = keeping()
     const callOff = [systemClock.after(60_000, () => {}), systemClock.after(60_000, () => {}, false)]
     assert.equal(keeping(), before)
@@ -33,7 +33,7 @@ describe('the clock of the machine', () => {
     assert.equal(times, 1)
   })
 
-  it('tells the time since the epoch, and one that never goes back', (t) => {
+  it('returns the time since the epoch, and one that never goes back', (t) => {
     t.mock.timers.enable({ apis: ['Date'], now: 1234 })
     const before = performance.now()
     const { now, wall } = momentOf(systemClock)

@@ -126,7 +126,7 @@ describe('closing a pool', () => {
     await closing
   })
 
-  it('does not wait for a ledger that stays away, and tells of each charge', async () => {
+  it('does not wait for a ledger that stays away, and logs each charge', async () => {
     const process = new PoolProcess(ledgerOf('100'))
     const held = await process.admitted(ONE)
     process.ledger.breakDown()
@@ -152,7 +152,7 @@ describe('closing a pool', () => {
     assert.deepEqual(untold(process), [])
   })
 
-  it('tries it no more than once, tells of it, and does not take long', async () => {
+  it('tries it no more than once, logs it, and does not take long', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     await setOneAside(process)

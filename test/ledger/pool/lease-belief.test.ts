@@ -23,7 +23,7 @@ describe('a snapshot of a wallet from the ledger', () => {
     assert.deepEqual([available, balance, poorBeyond], [0n, -30n, 0n])
   })
 
-  it('is nothing to rely on before it has told anything', () => {
+  it('is nothing to rely on before the first one', () => {
     const snapshot = new WalletSnapshot()
     assert.equal(snapshot.limited, undefined)
     assert.equal(snapshot.isUnlimited(0), false)

@@ -133,7 +133,7 @@ describe('a lease', () => {
     for (const seq of [1, 2]) assert.deepEqual(swept.ask(seq, take(1n)), [0n, 'lost'])
   })
 
-  it('and its wallet tell the same, whatever is asked, and no more is leased than there is', () => {
+  it('and its wallet agree, whatever is asked, and no more is leased than there is', () => {
     const amount = fc.bigInt({ min: 0n, max: 120n })
     const change = fc.oneof(
       fc.tuple(amount, amount).map(([need, more]) => take(need, need + more)),

@@ -4,7 +4,7 @@ import { accountWallet } from '../../../lib/ledger/index.ts'
 import { ledgerOf, units } from '../support/faulty-ledger.ts'
 import { PoolProcess } from '../support/pool-process.ts'
 
-describe('a renewal while the ledger has not told of a change', () => {
+describe('a renewal while the ledger has not answered a change', () => {
   it('does not give up the lease that is being opened', async () => {
     const shared = ledgerOf('100')
     const one = new PoolProcess(shared, { admissionMs: 60_000 })

@@ -174,7 +174,7 @@ describe('a charge that must not stand', () => {
     })
   }
 
-  it('is none where the claim belonged to a later call: nothing is told twice, and nothing is left to undo', async () => {
+  it('is none where the claim belonged to a later call: nothing is logged twice, and nothing is left to undo', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     const held = await process.admitted(units(4))

@@ -30,7 +30,7 @@ describe('the figures of a pool', () => {
     assert.deepEqual(process.pool.stats, NOTHING)
   })
 
-  it('tell what waits, and for how long the oldest has, until it is written', async () => {
+  it('contain what waits, and for how long the oldest has, until it is written', async () => {
     const process = new PoolProcess(ledgerOf('10', { k: '10' }), { stallMs: 10_000 })
     const { pool, clock, ledger } = process
     const [first, second] = [await process.admitted(ONE, 'k'), await process.admitted(ONE)]

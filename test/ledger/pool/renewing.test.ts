@@ -100,7 +100,7 @@ describe('the leases of a process', () => {
     assert.deepEqual(asked, [])
   })
 
-  it('are tried again after a second where that failed, which the ledger’s health is told', async () => {
+  it('are tried again after a second where that failed, which counts for the ledger’s health', async () => {
     const wallet = seen('a')
     const { clock, asked, world, health } = renewal([wallet])
     world.fails = true
@@ -151,7 +151,7 @@ describe('a lease that the ledger does not have any more', () => {
     assert.equal(there.lease?.isUsable(7000, clock.wall()), true)
   })
 
-  it('is kept while it is being opened or closed: the answer to that tells', async () => {
+  it('is kept while it is being opened or closed: the answer to that decides', async () => {
     const [before, meanwhile, replaced] = [seen('before', true), seen('meanwhile'), seen('replaced')]
     const { clock, world } = renewal([before, meanwhile, replaced])
     world.has = new Set()

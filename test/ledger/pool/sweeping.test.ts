@@ -73,7 +73,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 1)
   })
 
-  it('is not counted, nor told of, where somebody renewed it just then', async () => {
+  it('is neither counted nor logged where its owner renewed it just then', async () => {
     const { clock, logger, open, swept, world, sweeper: sweeping } = sweeper()
     open.set('renewed', 1)
     world.onSweep = () => false
@@ -136,7 +136,7 @@ describe('a lease that nobody renews', () => {
     }
   })
 
-  it('is watched anew after a look that failed; the second in a row is told of, once', async () => {
+  it('is watched anew after a check that failed; the second in a row is logged, once', async () => {
     const { clock, logger, open, swept, world } = sweeper()
     open.set('left', 1)
     await clock.advance(15_000)
@@ -179,7 +179,7 @@ describe('a lease that nobody renews', () => {
     }
   })
 
-  it('is not told to be out of sight while the ledger is known to be away', async () => {
+  it('is not logged as unseen while the ledger is known to be away', async () => {
     const { clock, logger, health, world } = sweeper()
     health.late()
     world.fails = true

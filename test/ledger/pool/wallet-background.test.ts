@@ -58,7 +58,7 @@ describe('more is asked for in the background', () => {
     assert.deepEqual([seen.asked, next()], [1, { kind: 'take', need: 0n, want: 1n }])
   })
 
-  it('also only to be told how a wallet stands that was used since, after three seconds', async () => {
+  it('also only for the state of a wallet that was used since, after three seconds', async () => {
     const { clock, hold, tick, seen, next } = opened(1000n, 1n, { ...LIMITED, funds: 1_000_000n })
     await clock.advance(1)
     hold(1n)

@@ -4,7 +4,7 @@ import { MAX_AMOUNT } from '../../../lib/core/catalog/money.ts'
 import type { HeldLease } from '../../../lib/ledger/pool/held-lease.ts'
 import { opened, UNLIMITED, world } from '../support/one-wallet.ts'
 
-describe('a wallet of which the ledger has told nothing', () => {
+describe('a wallet of which the ledger has reported nothing', () => {
   it('covers no call but one that costs nothing', () => {
     const { wallet, covers, hold } = world()
     assert.deepEqual([covers(0n), covers(1n), hold(1n), hold(0n)], [true, false, undefined, undefined])

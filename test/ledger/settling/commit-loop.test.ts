@@ -99,7 +99,7 @@ describe('the commit loop', () => {
     assert.deepEqual(await ledger.leases(), [])
   })
 
-  it('asks for what belongs to a charge when it is handed over, and charges without what cannot be told', async () => {
+  it('asks for what belongs to a charge when it is handed over, and charges without what cannot be made', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const [first, second] = await running(process, 2)
     process.ledger.faults.set('settle', 'waits')

@@ -65,7 +65,7 @@ describe('an answer that is waited for', () => {
     assert.deepEqual([due, waited.size], [[['three', 100]], 0])
   })
 
-  it('may come while others are being told, which are due all the same', async () => {
+  it('may come while others are being reported, which are due all the same', async () => {
     const clock = new VirtualClock()
     const things = ['one', 'two', 'three', 'four'].map(thing)
     const due: unknown[] = []
@@ -146,7 +146,7 @@ function stallWatch() {
 }
 
 describe('the watch over what waits', () => {
-  it('tells once that the oldest has waited for its time, and once that it does no more', async () => {
+  it('reports once that the oldest has waited for its time, and once that it no longer does', async () => {
     const { clock, waits, changes, watch, begin } = stallWatch()
     begin()
     await clock.advance(499)

@@ -44,7 +44,7 @@ describe('a charge that is handed over', () => {
     ])
   })
 
-  it('is written without an entry that cannot be told, and whoever hears of it may fail', async () => {
+  it('is written without an entry that cannot be made, and a listener may fail', async () => {
     const { held, last, process, shared } = await called()
     const bill: Bill = {
       ...PLAIN,
@@ -169,7 +169,7 @@ describe('a charge that is not confirmed at the end of the process', () => {
     [true, PLAIN, { key: null, budgets: [], cost: null, claim: null, basis: '[]' }],
   ]
   for (const [isPlain, bill, members] of rows)
-    it(`is told with all that is needed to write it by hand: ${isPlain ? 'a plain one' : 'all that there is'}`, async () => {
+    it(`is logged with all that is needed to write it by hand: ${isPlain ? 'a plain one' : 'all that there is'}`, async () => {
       const { held, ledger, clock, process } = await called({ isPlain })
       ledger.breakDown()
       void held.settle(bill)

@@ -34,7 +34,7 @@ function world({ gathers = false } = {}) {
 
 describe('an account whose rows are locked', () => {
   for (const gathers of [false, true])
-    it(`is told once, and again when its charges are written, while others go on; the ledger ${gathers ? 'gathers' : 'takes each'}`, async () => {
+    it(`is reported once, and again when its charges are written, while others go on; the ledger ${gathers ? 'gathers' : 'takes each'}`, async () => {
       const { shared, pool, state, clock, charge, told } = world({ gathers })
       for (const account of ['acme', 'busy']) await charge(account)
       await clock.advance(100)

@@ -66,7 +66,7 @@ describe('the void of a charge', () => {
     ['that stands', ['void'], 3000, 'void'],
   ]
   for (const [name, refused, revokedAfterMs, toldAs] of rows)
-    it(`${name} is set aside where the ledger does not take it, told once, and written when it does`, async () => {
+    it(`${name} is set aside where the ledger does not take it, logged once, and written when it does`, async () => {
       const { shared, process, bad, mend, passBusily, others } = await refusing(refused)
       const { resolved } = settle(bad, 'bad', ONE)
       await passBusily(revokedAfterMs)
@@ -143,7 +143,7 @@ describe('the void of a charge', () => {
     }
   })
 
-  it('is told although its charge was, once that was written after all', async () => {
+  it('is logged although its charge was, once that was written after all', async () => {
     const { process, bad, refuse, mend, passBusily } = await refusing(['charge'])
     const { resolved } = settle(bad, 'bad', ONE)
     await passBusily(20_000)
@@ -162,7 +162,7 @@ describe('the void of a charge', () => {
 })
 
 describe('a charge', () => {
-  it('is set aside the third time that it fails alone while others are written, and is told with its failure', async () => {
+  it('is set aside the third time that it fails alone while others are written, and is logged with its failure', async () => {
     const { process, bad, tried, passBusily } = await refusing(['charge'])
     settle(bad, 'bad', ONE)
     await passBusily(20_000)

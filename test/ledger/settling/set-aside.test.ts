@@ -15,7 +15,7 @@ async function running(process: PoolProcess, count: number): Promise<readonly Re
 }
 
 describe('a settlement that the ledger does not take', () => {
-  it('hinders no other for long, is told with its figures, and stays', async () => {
+  it('delays no other for long, is logged with its figures, and stays', async () => {
     const shared = ledgerOf('1000')
     const process = new PoolProcess(shared)
     const { ledger, pool, clock } = process
@@ -79,7 +79,7 @@ describe('a settlement that the ledger does not take', () => {
     ['before', 0],
     ['after', 3000],
   ] as const)
-    it(`is undone where its call was not answered, told ${when} it was set aside, though the charge is never taken`, async () => {
+    it(`is undone where its call was not answered, reported ${when} it was set aside, though the charge is never taken`, async () => {
       const shared = ledgerOf('1000')
       const process = new PoolProcess(shared)
       const { ledger, clock } = process

@@ -63,7 +63,7 @@ describe('charges that wait', () => {
     assert.deepEqual(names(waiting.take(0)), ['first', '0', '1'])
   })
 
-  it('are told of all together: what failed alone, what waits, what was set aside', () => {
+  it('are reported all together: what failed alone, what waits, what was set aside', () => {
     const waiting = lineOf(charge('waits'))
     waiting.failedAlone(charge('suspect'), 0)
     waiting.keepAside(charge('aside'), 0)

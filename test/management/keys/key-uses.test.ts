@@ -59,7 +59,7 @@ describe('the last uses of keys', () => {
     assert.deepEqual(keys.told.slice(2), [{ b: 50 }])
   })
 
-  it('wait while the store is away, of which the log tells once', async (t) => {
+  it('wait while the store is away, which is logged once', async (t) => {
     const { keys, uses, pass, logger } = usesOf(t)
     keys.away = true
     uses.note('a', 1)

@@ -40,7 +40,7 @@ onEveryBackend('keys over the admin API', (server) => {
     assert.ok(Date.parse(created_at) <= Date.now())
   })
 
-  it('makes a key of an account, and tells its secret this once', async () => {
+  it('makes a key of an account, and shows its secret this once', async () => {
     const made = await server().ask('POST', '/admin/keys', { account: 'acme' })
     assert.equal(made.status, 201)
     assert.equal(made.headers.get('cache-control'), 'private, no-store')
@@ -111,7 +111,7 @@ onEveryBackend('keys over the admin API', (server) => {
     })
   }
 
-  it('gives a key another secret, told this once; the one before opens nothing', async () => {
+  it('gives a key another secret, shown this once; the one before opens nothing', async () => {
     const { id, secret: before = '' } = (await server().ask('POST', '/admin/keys', { account: 'acme' })).body
     const rotated = await server().ask('POST', `/admin/keys/${id}/rotate`)
     assert.equal(rotated.status, 200)

@@ -109,7 +109,7 @@ describe('the OpenAPI document', () => {
   })
 
   for (const separateAdminApp of [false, true])
-    it(`tells of every route of its port, and of no other, with ADMIN_PORT: ${separateAdminApp}`, async (t) => {
+    it(`contains every route of its port, and no other, with ADMIN_PORT: ${separateAdminApp}`, async (t) => {
       const { app, adminApp, close } = await gateway(separateAdminApp)
       t.after(close)
       for (const each of new Set([app, adminApp])) {

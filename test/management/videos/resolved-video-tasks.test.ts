@@ -66,7 +66,7 @@ onEveryBackend('an operator resolves video tasks', (server) => {
     await sound()
   })
 
-  it('releases one, of which nothing is charged then whatever its line tells', async () => {
+  it('releases one, for which nothing is charged then, even if its line reports a success', async () => {
     const { id } = await inDoubt(server())
     const [spent, leased] = await money()
     const { status, body } = await resolve(id, { outcome: 'released' })

@@ -107,7 +107,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal(well.requests, 3)
     })
 
-    it('are given up after a day, and told', async (t) => {
+    it('are given up after a day, and logged', async (t) => {
       const database = await url(t)
       let now = Date.now()
       const told: object[] = []

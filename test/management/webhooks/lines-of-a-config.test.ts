@@ -42,7 +42,7 @@ async function watching(t: TestContext) {
 }
 
 describe('a line that leaves the config while it is down', () => {
-  it('is told to be down again if it comes back so, once it was forgotten', async (t) => {
+  it('is reported down again if it comes back so, once it was forgotten', async (t) => {
     const goesOn = await watching(t)
     assert.deepEqual(await goesOn('down', 3), ['line.down line:a'])
     assert.deepEqual(await goesOn('gone', 120), [])
@@ -50,7 +50,7 @@ describe('a line that leaves the config while it is down', () => {
     assert.deepEqual(await goesOn('up', 3), ['line.up line:a'])
   })
 
-  it('is told to be up if it comes back so before, and not to be down again', async (t) => {
+  it('is reported up if it comes back so before, and not down again', async (t) => {
     const goesOn = await watching(t)
     await goesOn('down', 3)
     await goesOn('gone', 5)

@@ -56,7 +56,7 @@ describe('a watch whose clock was ahead and is set back', () => {
     assert.deepEqual(await told(), ['key.expiring key:soon'])
   })
 
-  it('tells the outages of the ledger that follow, each once', async (t) => {
+  it('reports the outages of the ledger that follow, each once', async (t) => {
     const { clock, told, watches, looked } = await scene(t, 2)
     const outage = async () => {
       for (const watch of watches) watch.noteLedger(true)
@@ -73,7 +73,7 @@ describe('a watch whose clock was ahead and is set back', () => {
     assert.deepEqual(await told(), ['ledger.away ledger', 'ledger.away ledger', 'ledger.away ledger'])
   })
 
-  it('tells at once that a line is up which it said to be down', async (t) => {
+  it('reports a line at once as up that it had reported as down', async (t) => {
     const { clock, told, down, looked } = await scene(t, 1)
     clock.now += DAY_MS
     down[0]?.add('a')
@@ -84,7 +84,7 @@ describe('a watch whose clock was ahead and is set back', () => {
     assert.deepEqual(await told(), ['line.down line:a', 'line.up line:a'])
   })
 
-  it('says again that a line is down, so that another tells soon that it is up, if the first ends', async (t) => {
+  it('reports again that a line is down, so that another process soon reports it as up if the first one ends', async (t) => {
     const { clock, told, down, watches, looked } = await scene(t, 2)
     clock.now += DAY_MS
     down[0]?.add('a')
@@ -97,7 +97,7 @@ describe('a watch whose clock was ahead and is set back', () => {
     assert.deepEqual(await told(), ['line.down line:a', 'line.up line:a'])
   })
 
-  it('tells that a line is up which a process said to be down that ended before, and no other line', async (t) => {
+  it('reports a line as up that a process which has ended reported as down, and no other line', async (t) => {
     const { clock, told, down, watches, looked } = await scene(t, 2)
     down[0]?.add('a')
     clock.now += DAY_MS

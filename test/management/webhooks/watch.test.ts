@@ -72,7 +72,7 @@ for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)
 
   describe(`two processes that watch, over ${name}`, { skip }, () => {
-    it('tell once of a line that both see go down and come up, and of no other', async (t) => {
+    it('report once a line that both see go down and come up, and no other', async (t) => {
       const { down, told, looked } = await scene(t, (await emptied()).db)
       for (const lines of down) lines.add('a')
       await looked()
@@ -87,7 +87,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), ['line.down line:a', 'line.up line:a', 'line.down line:a'])
     })
 
-    it('tell that a line is up which only a process that has ended saw down', async (t) => {
+    it('report a line as up that only a process that has ended saw down', async (t) => {
       const { down, clock, watches, told, looked } = await scene(t, (await emptied()).db)
       down[0]?.add('a')
       await looked()
@@ -99,7 +99,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), ['line.down line:a', 'line.up line:a'])
     })
 
-    it('tell one outage of the ledger that both have seen, and the next one', async (t) => {
+    it('report one outage of the ledger that both have seen, and the next one', async (t) => {
       const { clock, watches, told, looked } = await scene(t, (await emptied()).db)
       const outage = async () => {
         for (const watch of watches) watch.noteLedger(true)
@@ -114,7 +114,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), ['ledger.away ledger', 'ledger.away ledger'])
     })
 
-    it('tell of a key seven days before it ends, once, and again if it was prolonged', async (t) => {
+    it('report a key seven days before it ends, once, and again if it was prolonged', async (t) => {
       const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, SEED)
       clock.now += 61_000
@@ -129,7 +129,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), ['key.expiring key:soon', 'key.expiring key:later'])
     })
 
-    it('tell of a balance below a tenth of the last deposit, once until it rises', async (t) => {
+    it('report a balance below a tenth of the last deposit, once until it rises', async (t) => {
       const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, SEED)
       const accounts = new SqlAccountStore(db)
@@ -182,7 +182,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(new Set(await low()), new Set(['balance.low account:acme']))
     })
 
-    it('tell of a balance that an adjustment takes below a tenth of the last deposit, which it does not replace', async (t) => {
+    it('report a balance that an adjustment takes below a tenth of the last deposit, which it does not replace', async (t) => {
       const { db, clock, told, looked } = await scene(t, (await emptied()).db)
       await seedAccountsAndKeys(db, { ...SEED, keys: [] })
       const accounts = new SqlAccountStore(db)
@@ -199,7 +199,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(), ['balance.low account:acme'])
     })
 
-    it('tell of many low balances a few at a time, write nothing for those told, and stop when closed', async (t) => {
+    it('report many low balances a few at a time, write nothing for those reported, and stop when closed', async (t) => {
       const { db, clock, watches, told, looked } = await scene(t, (await emptied()).db)
       const ids = Array.from({ length: 520 }, (_, n) => `a${n}`)
       await seedAccountsAndKeys(db, { accounts: ids.map((id) => ({ id, balance: '100' })), keys: [] })

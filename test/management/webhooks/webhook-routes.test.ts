@@ -77,7 +77,7 @@ for (const { name, url } of [
   { name: 'SQLite', url: databaseUrl },
 ]) {
   describe(`webhooks of the gateway on ${name}`, () => {
-    it('are created, listed, told, and deleted; the secret is shown once', async (t) => {
+    it('are created, listed, notified and deleted; the secret is shown once', async (t) => {
       const { ask } = await start(t, await url(t))
       let secret = ''
       const receiver = await startReceiver(t, () => secret)
@@ -138,7 +138,7 @@ for (const { name, url } of [
       assert.equal((await ask('GET', '/admin/webhooks', undefined, 'sk-acme')).status, 401)
     })
 
-    it('are told once of a line that is down', async (t) => {
+    it('are notified once of a line that is down', async (t) => {
       const { ask } = await start(t, await url(t))
       let secret = ''
       const receiver = await startReceiver(t, () => secret)
@@ -182,7 +182,7 @@ describe('a webhook is refused', () => {
     'hooks',
     `https://example.com/${'x'.repeat(2000)}`,
   ]
-  it('with what cannot be told, and nothing is kept of it', async (t) => {
+  it('with events that cannot be sent, and nothing is stored', async (t) => {
     const { ask } = await start(t, 'memory:', false)
     for (const at of URLS) {
       const { status, body } = await ask('POST', '/admin/webhooks', { url: at })

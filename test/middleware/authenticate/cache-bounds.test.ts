@@ -73,7 +73,7 @@ describe('the key cache', () => {
     assert.deepEqual(looks('b', 'd', 'c'), [])
   })
 
-  it('remembers what it was told last, and takes no room for what it was told before', async (t) => {
+  it('remembers the last value, and takes no room for earlier ones', async (t) => {
     const { cache, looks, pass, directory } = cached(t, { maxEntries: 2 })
     let known = true
     const find = t.mock.method(directory, 'find', (hash: string) =>

@@ -177,7 +177,7 @@ describe('the keys of running calls', () => {
     assert.deepEqual(ended, [[5000 + 3 * POLL_MS, 'key_disabled']])
   })
 
-  it('of a call that cannot be ended are told, and the others end', async (t) => {
+  it('of a call that cannot be ended are logged, and the others end', async (t) => {
     const { begin, pass, ended, logger } = following(t, () => undefined)
     begin('a', 'one', () => {
       throw new Error('no')

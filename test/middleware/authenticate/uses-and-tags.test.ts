@@ -33,7 +33,7 @@ afterEach(async () => {
 
 describe('the use of a key', () => {
   for (const cacheKeysMs of [0, 4000])
-    it(`is told with its id and the time, once in a second for each key (cacheKeysMs ${cacheKeysMs})`, async (t) => {
+    it(`is reported with its id and the time, once in a second for each key (cacheKeysMs ${cacheKeysMs})`, async (t) => {
       const start = Date.parse('2026-01-01T00:00:00Z')
       t.mock.timers.enable({ apis: ['Date'], now: start })
       const told: [string, number][] = []

@@ -30,7 +30,7 @@ describe('a call that has begun before beginCall', () => {
     ['a protocol', { protocol: () => PROTOCOLS.openai }],
     ['a listener', { onBegin: () => {} }],
   ] as const)
-    it(`is told of once, where there is ${name} that it does not have`, async () => {
+    it(`is logged once, where there is ${name} that it does not have`, async () => {
       const logger = recordingLogger()
       const app = served({ logger, ...given }, (path) => path === '/late')
       await request(app).get('/well').expect(200)
@@ -43,7 +43,7 @@ describe('a call that has begun before beginCall', () => {
       assert.match(line?.message ?? '', TOO_LATE)
     })
 
-  it('is told of to the console by default, and only where beginCall has options', async (t) => {
+  it('is logged to the console by default, and only where beginCall has options', async (t) => {
     const told: string[] = []
     for (const method of ['warn', 'error', 'log', 'info'] as const)
       t.mock.method(console, method, (...given: unknown[]) => void told.push(given.join(' ')))

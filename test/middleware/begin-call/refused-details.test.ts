@@ -93,7 +93,7 @@ describe('a refusal of what Node does not parse', () => {
       assert.doesNotMatch(answer.head, /x-should-retry: true/i)
     })
 
-  it('tells a caller whose body breaks in its framing what is wrong, and closes', async () => {
+  it('names the fault to a caller whose body breaks in its framing, and closes', async () => {
     const chunked = 'POST /read HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
     const broken = await answerTo(`${chunked}zz\r\n`)
     assert.deepEqual([broken.status, broken.error.code, seen], [400, 'invalid_request', []])

@@ -84,7 +84,7 @@ describe('the connections of an upgradeHandler', () => {
 describe('the answer to an upgrade', () => {
   const ask = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 
-  it('tells its handler of each drain until it is sent, and then no more', async (t) => {
+  it('reports each drain to its handler until all is sent, and then no more', async (t) => {
     let drained = 0
     let socketOf: Socket | undefined
     const upgrades = upgradeHandler((req, res) => {

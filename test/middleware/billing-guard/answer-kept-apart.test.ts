@@ -49,7 +49,7 @@ describe('the charge of an answer that is kept apart from its entry', () => {
       assert.deepEqual([log, asked], [done, [UNSENT]])
     })
 
-  it('tells how large the entry becomes, with the answer that it has', () => {
+  it('returns how large the entry becomes, with the answer that it has', () => {
     const bytes = (unsent: Buffer | null, claim: object | null = {}) => {
       const { billed, used, bills } = billedCall({ claim })
       used()

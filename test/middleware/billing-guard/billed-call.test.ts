@@ -5,7 +5,7 @@ import { FREE } from '../../../lib/core/catalog/index.ts'
 import { billedCall, COST, ENDING, sent, USAGE } from './billed-calls.ts'
 
 describe('a call that is charged', () => {
-  it('is charged once what it used, and tells how that came about', () => {
+  it('is charged once for what it used, and records how that came about', () => {
     const { call, billed, log, bills, used, close } = billedCall()
     assert.deepEqual([call.billing?.reserved, call.billing?.charged], [9n, null])
     assert.equal(billed.settle(ENDING), undefined)
@@ -23,7 +23,7 @@ describe('a call that is charged', () => {
     assert.deepEqual([bills[0]?.claim, bills[0]?.entry, bills[0]?.requestId], [null, null, call.id])
   })
 
-  it('tells what it cost the operator, where that is known, and what was used', () => {
+  it('records what it cost the operator, where that is known, and what was used', () => {
     const { call, billed, bills, used } = billedCall()
     used()
     const served = call.servedBy as NonNullable<typeof call.servedBy>

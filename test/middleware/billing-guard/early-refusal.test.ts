@@ -95,7 +95,7 @@ it('an account or key without money is refused before the body is read, once tha
   assert.equal((await ledger.check()).leased, 0n)
 })
 
-it('a caller that waits for a 100 is told at once, and nothing stays held', async (t) => {
+it('a caller that waits for a 100 is refused at once, and nothing stays held', async (t) => {
   const { ask, ledger, pool, claims } = await early(t, { catalog: catalogOf('chat', { price: PRICED }) })
   const waiting = { expect: '100-continue' }
   assert.equal((await ask('poor', null, waiting)).code, 'insufficient_balance')

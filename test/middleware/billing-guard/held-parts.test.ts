@@ -97,7 +97,7 @@ describe('a part of a call that goes on', () => {
     assert.deepEqual(await books(), [0n, 0n])
   })
 
-  it('is refused where the account does not have it, and the log alone tells the amounts', async () => {
+  it('is refused where the account does not have it, and only the log contains the amounts', async () => {
     const { hold, bill, call, books } = await running()
     const refused = await hold({ ...MINUTE, price: units(11) })
     assert.ok(refused instanceof GatewayError)

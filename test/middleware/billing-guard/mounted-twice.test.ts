@@ -41,7 +41,7 @@ it('a guard that is mounted twice holds money once, and what was reported behind
   assert.deepEqual([status, runs, spent], [200, 1, [500_000_000n]])
 })
 
-it('a second guard is told to the operator, and nobody is charged: one of two charges would be lost', async (t) => {
+it('a second guard is reported to the operator, and no call is charged: one of two charges would be lost', async (t) => {
   const { status, runs, spent, logged } = await guarded(t, 'platform', 'acme')
   assert.deepEqual([status, runs, spent], [500, 0, []])
   const [told] = logged.map(({ fields }) => fields.err as Error)

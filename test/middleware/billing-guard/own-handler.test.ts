@@ -130,7 +130,7 @@ describe('billingGuard before a handler of one’s own', () => {
     assert.equal((await app.get()).status, 200)
   })
 
-  it('refuses an account whose balance cannot cover it: the handler does not run, and no amount is told', async () => {
+  it('refuses an account whose balance cannot cover it: the handler does not run, and no amount is shown', async () => {
     const app = await serve({ balance: '0.5', handler: (_req, res) => res.json({}) })
     const answer = await app.get()
     assert.equal(answer.status, 402)
@@ -185,7 +185,7 @@ describe('billingGuard before a handler of one’s own', () => {
     assert.equal((await third).status, 200)
   })
 
-  it('tells the call what was held and charged, and how that came about', async () => {
+  it('writes to the call what was held and charged, and how that came about', async () => {
     const app = await serve({
       handler(req, res) {
         callOf(req).charge('0.25')

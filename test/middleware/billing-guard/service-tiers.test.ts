@@ -127,7 +127,7 @@ describe('a call is charged at the prices of the tier of service', async () => {
         assert.equal((await gateway.books()).spent, formatAmount(spent))
       })
 
-    it(`that its line tells in other letters: ${name}`, async (t) => {
+    it(`that its line names in other letters: ${name}`, async (t) => {
       const gateway = await open(t)
       for (const [served, told] of Object.entries(tiers) as [Tier, string][]) {
         if (served === 'fast') continue
@@ -140,7 +140,7 @@ describe('a call is charged at the prices of the tier of service', async () => {
       }
     })
 
-    it(`that it asks for, if the answer breaks off before its line tells: ${name}`, async (t) => {
+    it(`that it asks for, if the answer breaks off before its line names one: ${name}`, async (t) => {
       const gateway = await open(t)
       upstream.script = scriptOf(undefined)
       for (const [asked, word] of Object.entries(tiers) as [Tier, string][]) {
@@ -155,7 +155,7 @@ describe('a call is charged at the prices of the tier of service', async () => {
   }
 
   for (const breaksOff of [true, false])
-    it(`that its line has told, if its stream ${breaksOff ? 'breaks off' : 'ends'} without usage`, async (t) => {
+    it(`that its line has named, if its stream ${breaksOff ? 'breaks off' : 'ends'} without usage`, async (t) => {
       const { path, line, body, tiers } = PROTOCOLS.chat
       for (const asked of [undefined, ...Object.values(tiers)]) {
         // Another one each time: a line whose streams break off rests.

@@ -19,7 +19,7 @@ describe('a charge that nobody confirms', () => {
     const unconfirmed = () => (later ? Promise.resolve('unconfirmed' as const) : 'unconfirmed')
     const settled = async (billed: BilledCall) => billed.settle(ENDING)
 
-    it(`keeps an answer back, and is undone, ${later ? 'told later' : 'told at once'}`, async () => {
+    it(`keeps an answer back, and is undone, ${later ? 'reported later' : 'reported at once'}`, async () => {
       const { call, billed, log, entries, used } = billedCall({ outcome: unconfirmed(), claim: {} })
       used()
       await assert.rejects(settled(billed), saying(/withheld and not charged\. Retry/))
@@ -27,7 +27,7 @@ describe('a charge that nobody confirms', () => {
       assert.deepEqual([call.billing?.charged, entries], [null, [null]])
     })
 
-    it(`stands where some of the answer was sent, ${later ? 'told later' : 'told at once'}`, async () => {
+    it(`stands where some of the answer was sent, ${later ? 'reported later' : 'reported at once'}`, async () => {
       const { call, billed, log, used, res } = billedCall({ outcome: unconfirmed() })
       used()
       sent(res)
@@ -35,7 +35,7 @@ describe('a charge that nobody confirms', () => {
       assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
     })
 
-    it(`is taken for confirmed where answers are delivered all the same, ${later ? 'told later' : 'told at once'}`, async () => {
+    it(`is taken for confirmed where answers are delivered all the same, ${later ? 'reported later' : 'reported at once'}`, async () => {
       const options = {
         outcome: unconfirmed(),
         onStoreError: 'deliver',

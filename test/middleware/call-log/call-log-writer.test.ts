@@ -153,7 +153,7 @@ describe('the call log writer', () => {
       assert.doesNotThrow(() => writerOf(options))
   })
 
-  it('holds ten thousand entries and writes five hundred at once, 50 ms after the first, unless told otherwise', async (t) => {
+  it('holds ten thousand entries and writes five hundred at once, 50 ms after the first, by default', async (t) => {
     const appended: number[] = []
     const go = Promise.withResolvers<void>()
     t.mock.method(store, 'append', async (entries: readonly CallLogEntry[]) => {

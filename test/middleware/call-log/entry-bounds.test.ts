@@ -111,7 +111,7 @@ describe('the log entry of a refused call', () => {
     }
   })
 
-  it('tells the first of many eliminated lines, and how many there are besides', async () => {
+  it('contains the first of many eliminated lines, and how many more there are', async () => {
     const { answer, entry } = await entryOfCall({ only: ['nobody'.repeat(30)] })
     assert.equal(answer.body.error.code, 'no_candidate')
     const { eliminated = [], eliminated_omitted: omitted = 0 } = entry.routing ?? {}
@@ -121,7 +121,7 @@ describe('the log entry of a refused call', () => {
     assert.ok(eliminated.every(({ detail }) => detail.length <= 200))
   })
 
-  it('tells the first of very many attempts, and how many there are besides, beside what was eliminated', async () => {
+  it('contains the first of very many attempts, and how many more there are, beside the eliminated lines', async () => {
     const { headers } = await request(app).get('/many')
     const entry = entries.find(({ id }) => id === headers['x-request-id']) as CallLogEntry
     const { attempts = [], attempts_omitted: omitted = 0, eliminated } = entry.routing ?? {}

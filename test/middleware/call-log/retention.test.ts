@@ -53,7 +53,7 @@ describe('the retention of a call log writer', () => {
     assert.deepEqual((await store.list({ limit: 5 })).entries, [waiting])
   })
 
-  it('is told as failing again after it has worked', async (t) => {
+  it('is logged as failing again after it has worked', async (t) => {
     const prune = t.mock.method(store, 'prune', async () => Promise.reject(new Error('away')))
     writerOf()
     await pass(t, 15_000)

@@ -37,8 +37,8 @@ async function oneCall(
 describe('the entry of a call', () => {
   for (const [name, options, entryBy] of [
     ['of the writer by default', {}, 'writer'],
-    ['of the writer where it is told so', { settledBy: 'writer' }, 'writer'],
-    ['of the ledger where it is told so', { settledBy: 'ledger' }, 'ledger'],
+    ['of the writer where that is configured', { settledBy: 'writer' }, 'writer'],
+    ['of the ledger where that is configured', { settledBy: 'ledger' }, 'ledger'],
   ] as const)
     it(`is ${name}, and is written at the end unless the ledger has done so`, async () => {
       let during: unknown

@@ -50,7 +50,7 @@ describe('the entries that calls may have', () => {
     }
   })
 
-  it('are told within a second of the time at which there is room, with all that came meanwhile', (t) => {
+  it('are written within a second of the time at which there is room, with all that came meanwhile', (t) => {
     const { entries, written, tick } = shared(t)
     for (let i = 0; i < 103; i++) entries.add(entry({ status: 400, outcome: 'refused' }))
     assert.equal(written.length, 100)
@@ -61,7 +61,7 @@ describe('the entries that calls may have', () => {
     )
   })
 
-  it('count anew after each entry that was told', (t) => {
+  it('count anew after each entry that was written', (t) => {
     const { entries, written, tick } = shared(t)
     for (const _minute of [1, 2, 3]) {
       for (let i = 0; i < 3; i++) entries.add(entry(LOOKUP))
@@ -103,7 +103,7 @@ describe('calls that are alike', () => {
     ['k', 100],
     [null, 50],
   ] as const)
-    it(`are told apart by what refused them, or by their status where nothing did: key ${key}`, (t) => {
+    it(`are counted separately by what refused them, or by their status where nothing did: key ${key}`, (t) => {
       const { entries, written } = shared(t)
       const kinds: Partial<CallLogEntry>[] = [
         { error_code: 'rate_limited', status: 429 },
@@ -181,7 +181,7 @@ describe('the memory of subjects', () => {
     assert.equal(running.size, 0)
   })
 
-  it('is told once: at the end nothing is written again', (t) => {
+  it('is written once: at the end nothing is written again', (t) => {
     const { entries, written, tick } = shared(t)
     entries.close()
     for (let i = 0; i < 3; i++) entries.add(entry(LOOKUP))

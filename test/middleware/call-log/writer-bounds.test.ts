@@ -28,7 +28,7 @@ const entryOf = (bytes: number): CallLogEntry =>
   entryAt(NOW + serial++, { routing: null, response_body: 'x'.repeat(bytes - 2048) })
 
 describe('the queue of the call log writer', () => {
-  it('tells how many bytes wait: none at first, none once they are written, none once they are lost', async (t) => {
+  it('returns how many bytes wait: none at first, none once they are written, none once they are lost', async (t) => {
     const writer = writerOf()
     assert.equal(writer.queuedBytes, 0)
     writer.add(entryOf(5000))
@@ -83,7 +83,7 @@ describe('the queue of the call log writer', () => {
     assert.deepEqual(Object.keys(accounts ?? {}).sort(), ['', 'loud'])
   })
 
-  it('takes 64 MiB unless told otherwise', () => {
+  it('takes 64 MiB by default', () => {
     const writer = writerOf()
     for (let i = 0; i < 64; i++) writer.add(entryOf(MIB))
     assert.deepEqual([writer.queuedBytes, writer.dropped], [64 * MIB, 0])
@@ -91,7 +91,7 @@ describe('the queue of the call log writer', () => {
     assert.equal(writer.dropped, 1)
   })
 
-  it('is told as full once, and as well again when half of it is free', async (t) => {
+  it('is logged as full once, and as well again when half of it is free', async (t) => {
     for (const [batchSize, ends] of [
       [5, 1],
       [4, 2],
@@ -113,7 +113,7 @@ describe('the queue of the call log writer', () => {
     }
   })
 
-  it('is told as full of bytes in the same way', async (t) => {
+  it('is logged as full of bytes in the same way', async (t) => {
     for (const [bytes, isWell] of [
       [5000, true],
       [5001, false],

@@ -82,7 +82,7 @@ describe('a store of the call log that fails', () => {
     assert.equal((await store.list({ limit: 9 })).entries.length, 3)
   })
 
-  it('is told of once in each outage, with its error and how many wait', async (t) => {
+  it('is logged once in each outage, with its error and how many entries wait', async (t) => {
     // The monotonic clock goes with the timers.
     t.mock.method(performance, 'now', () => Date.now())
     const writer = writerOf()
@@ -112,7 +112,7 @@ describe('a store of the call log that fails', () => {
   })
 })
 
-it('the end of each outage tells how many entries were dropped in it', async (t) => {
+it('the log line at the end of each outage says how many entries were dropped in it', async (t) => {
   const writer = writerOf({ maxQueue: 2 })
   for (const dropped of [1, 3]) {
     logger.lines.length = 0
@@ -174,7 +174,7 @@ describe('an entry that the store refuses', () => {
 })
 
 describe('a call log writer that is closed', () => {
-  it('waits five seconds for the store, unless told otherwise', async (t) => {
+  it('waits five seconds for the store by default', async (t) => {
     store.hanging = true
     const writer = writerOf()
     for (const entry of entries(2)) writer.add(entry)

@@ -84,7 +84,7 @@ describe('forwardTo', () => {
     assert.equal(String(Buffer.from((await reader.read()).value ?? [])), 'data: last\n\n')
   })
 
-  it('reads of an error how long to wait where the line tells it in the body alone', async (t) => {
+  it('reads from an error how long to wait where only the body of the line says so', async (t) => {
     const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' }
     const upstream = await byteUpstream(t, (_req, res) => {
       res.writeHead(429, { 'content-type': 'application/json' })
@@ -118,7 +118,7 @@ describe('forwardTo', () => {
     assert.deepEqual([usage, billing], [null, null], 'what it costs is for the handler to say')
   })
 
-  it('rejects with what the caller is to be told', async (t) => {
+  it('rejects with the error for the caller', async (t) => {
     const gone = await byteUpstream(t, (_req, res) => void res.writeHead(404).end('words'))
     const server = await pinned(t, gone.url, { path: '/videos/theirs/content' })
     const response = await server.get()

@@ -25,7 +25,7 @@ describe('a call whose key ends', () => {
     ['insufficient_balance', 1008],
     ['billing_unavailable', 1011],
   ] as const)
-    it(`is told by its close frame in a WebSocket: ${code}`, async (t) => {
+    it(`is sent in the close frame of a WebSocket: ${code}`, async (t) => {
       const upstream = await webSocketUpstream(t)
       const { connect, end, entry } = await chain(t, upstream.url)
       const socket = connect()
@@ -121,7 +121,7 @@ describe('a call that is passed on', () => {
     assert.equal((await entry(answer.headers.get('x-request-id'))).model, 'm')
   })
 
-  it('tells nobody but the log of a mistake of the app once its caller has left', async (t) => {
+  it('only logs a mistake of the app once its caller has left', async (t) => {
     const upstream = await byteUpstream(t, (_req, res) => void res.end())
     const arrived = Promise.withResolvers<void>()
     const reading: RequestHandler = (req, _res, next) => {

@@ -203,7 +203,7 @@ describe('the head of a request that is passed on', () => {
     assert.deepEqual(requestHeaders(asking(headers)), { 'openai-beta': 'a=1, b=2' })
   })
 
-  it('tells whether a body follows', () => {
+  it('says whether a body follows', () => {
     const rows: [IncomingHttpHeaders, boolean][] = [
       [{}, false],
       [{ 'content-length': '0' }, false],

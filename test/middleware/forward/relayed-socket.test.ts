@@ -97,7 +97,7 @@ describe('a relayed socket', () => {
   })
 
   describe('a WebSocket that the gateway closes', () => {
-    it('is told why at the caller’s end, and that the caller goes at the line’s', async (t) => {
+    it('closes the caller’s side with the reason, and the line’s side as left by the caller', async (t) => {
       const { session, caller, line, say, ends } = await relayed(t)
       await say(line, FRAME)
       session.close(1008, 'why')
@@ -228,7 +228,7 @@ describe('a relayed socket', () => {
       })
     }
 
-    it('is a failure where the line breaks, which is told of the first error only', async (t) => {
+    it('is a failure where the line breaks, which is reported for the first error only', async (t) => {
       const { caller, line, ends } = await relayed(t)
       line.destroy(Object.assign(new Error('first'), { code: 'ECONNRESET', syscall: 'read' }))
       await turn()

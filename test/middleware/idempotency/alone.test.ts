@@ -214,7 +214,7 @@ describe('idempotency alone, before a handler of one’s own', () => {
     assert.equal(shop.orders.length, 4)
   })
 
-  it('refuses a body that nobody has read, as its content cannot be told', async (t) => {
+  it('refuses a body that no parser has read, as its content is not known', async (t) => {
     const shop = await openShop(t, (_req, res) => void res.json({}))
     const got = await shop.order('k', 'x', { headers: { 'content-type': 'text/plain' } })
     assert.equal(got.status, 400)

@@ -118,7 +118,7 @@ describe('an answer that is kept apart', () => {
     assert.deepEqual([small.dropped, small.trace.bodyWith(null)], [[], null])
   })
 
-  it('that is not deleted is told of, and is nobody’s failure', async () => {
+  it('that is not deleted is logged, and fails no call', async () => {
     const { answers, faults, logger, dropped } = traced()
     answers.drop('req_2')
     await new Promise(setImmediate)

@@ -80,7 +80,7 @@ describe('the body of an answer that is kept', () => {
     assert.equal(body.text('e'), 'abcd', 'what is to come is among it')
   })
 
-  it('tells what it will be with what is still to come, and stays as it is', () => {
+  it('returns what it will be with what is still to come, and stays as it is', () => {
     body.addSent('a')
     assert.equal(body.text('b'), 'ab')
     assert.equal(body.text(Buffer.from('c')), 'ac')

@@ -27,7 +27,7 @@ describe('the bytes of an answer that is kept', () => {
     assert.equal(bodyOf(0, 'x').bytesWith('y'), 0)
   })
 
-  it('are told where there are more than so many, and are the same as the text', () => {
+  it('are reported where there are more than so many, and are the same as the text', () => {
     for (const [most, sent, toCome, told] of [
       [3, ['1234'], null, '1234'],
       [4, ['1234'], null, undefined],

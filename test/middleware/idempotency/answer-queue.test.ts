@@ -106,7 +106,7 @@ describe('answers on their way to their store', () => {
     assert.equal(answers.bytes, 0)
   })
 
-  it('that fail cost nobody else their own, and are told once', async () => {
+  it('that fail cost no other call its own, and are logged once', async () => {
     const { queue: answers, store, logger } = queue()
     store.fails = (id) => id.startsWith('bad')
     const ids = ['bad1', 'good1', 'bad2', 'good2']
@@ -115,7 +115,7 @@ describe('answers on their way to their store', () => {
     assert.ok(logger.lines.length >= 1 && logger.lines.length <= 2)
   })
 
-  it('that fail one after the other are told once, until one is kept again', async () => {
+  it('that fail one after the other are logged once, until one is kept again', async () => {
     const { queue: answers, store, logger } = queue()
     store.fails = (id) => id.startsWith('bad')
     const told: number[] = []

@@ -118,7 +118,7 @@ describe('a claim that is held', () => {
     assert.equal(only('renew').length, 2)
   })
 
-  it('that the store knows nothing of any more is lost, which is told', async (t) => {
+  it('that the store no longer has is lost, which is logged', async (t) => {
     const { keeper, claim, pass, messages, only } = keeperOf(t)
     const [lost, kept] = [await claim('lost'), await claim('kept')]
     store.free(lost)
@@ -130,7 +130,7 @@ describe('a claim that is held', () => {
     assert.equal(only('renew').at(-1), '30000 renew kept until 60000')
   })
 
-  it('that is over by itself is renewed no more, and not told of', async (t) => {
+  it('that is over by itself is renewed no more, and not logged', async (t) => {
     const { claim, pass, messages, only } = keeperOf(t)
     const held = await claim('a')
     held.state = 'completed'
@@ -260,7 +260,7 @@ describe('the end of the process', () => {
     assert.deepEqual(messages(), ['store is away', 'store is back'])
   })
 
-  it('tells what is not settled by then', async (t) => {
+  it('logs what is not settled by then', async (t) => {
     const { keeper, claim, logger } = keeperOf(t)
     const held = await claim('a')
     store.failing.add('complete')
@@ -332,7 +332,7 @@ describe('the completion of a claim', () => {
     )
   })
 
-  it('of a claim that another call has is none, and that is told once', async (t) => {
+  it('of a claim that another call has is none, and that is logged once', async (t) => {
     const { keeper, claim, pass, logger, only } = keeperOf(t)
     const held = await claim('a')
     store.free(held)
@@ -349,7 +349,7 @@ describe('the completion of a claim', () => {
     ])
   })
 
-  it('that is found out late to be none is told, too, and not asked for again', async (t) => {
+  it('that turns out late to be none is logged too, and not asked for again', async (t) => {
     const { keeper, claim, pass, only, messages } = keeperOf(t)
     const held = await claim('a')
     store.failing.add('complete')
@@ -384,7 +384,7 @@ describe('a later call', () => {
 })
 
 describe('the upkeep of claims', () => {
-  it('is not told as failing in an outage, which is told by itself', async (t) => {
+  it('is not logged as failing in an outage, which is logged by itself', async (t) => {
     const { claim, pass, messages } = keeperOf(t)
     await claim('a')
     store.failing.add('renew').add('prune')

@@ -105,7 +105,7 @@ describe('closing idempotency', () => {
     assert.equal((await next.post(201)).status, 201)
   })
 
-  it('is bounded, and tells of each key whose fate the store does not know', async (t) => {
+  it('is bounded, and logs each key whose outcome the store does not know', async (t) => {
     const store = new FaultyStore(new MemoryIdempotencyStore())
     const { once, post, unsettled } = await keyedApp(t, store, 50)
     store.faults.set('release', 'hangs')

@@ -224,7 +224,7 @@ class SilentStore extends MemoryIdempotencyStore {
   }
 }
 
-it('an outage is told once, and not for each claim that waits for its end', async () => {
+it('an outage is logged once, and not for each claim that waits for its end', async () => {
   const { keeper, guard, claim, logger } = keeperOf(new SilentStore())
   const claims = [await claim('a'), await claim('b')]
   for (const each of claims) await keeper.release(each)

@@ -143,7 +143,7 @@ describe('the bounds of a store in memory', () => {
     assert.deepEqual(await answers('b', 'c'), ['12345', '12345'])
   })
 
-  it('are 64 Mi characters of answers unless told otherwise', async () => {
+  it('are 64 Mi characters of answers by default', async () => {
     const answer = 'x'.repeat(16 * 1024 * 1024)
     for (const id of ['a', 'b', 'c', 'd']) await complete(id, answer)
     assert.deepEqual(

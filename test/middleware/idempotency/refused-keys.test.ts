@@ -102,7 +102,7 @@ describe('a key that is refused', () => {
 })
 
 describe('one key that the store refuses', () => {
-  it('is no outage: the others run, and no listener is told', async (t) => {
+  it('is no outage: the others run, and no listener is called', async (t) => {
     const changes: boolean[] = []
     const { ask, claim, runs } = await served(t, { onStoreChange: (away) => void changes.push(away) })
     claim.mock.mockImplementationOnce(async () => Promise.reject(new Error('no such column')))
@@ -111,7 +111,7 @@ describe('one key that the store refuses', () => {
     assert.deepEqual([runs(), changes], [1, []])
   })
 
-  it('is an outage where the store does not answer for so long, of which a listener is told', async (t) => {
+  it('is an outage where the store does not answer for so long, and a listener is called', async (t) => {
     const changes: boolean[] = []
     const { ask, claim } = await served(t, {
       storeTimeoutMs: 20,
@@ -176,7 +176,7 @@ describe('callers who share their keys', () => {
     ['where the app has a scope', { replay: true, by: () => 'all' }, { cookie: 'a=b' }, false, 0],
     ['where no answer is given again', {}, { cookie: 'a=b' }, false, 0],
   ] as const)
-    it(`are ${told ? '' : 'not '}told of, ${name}`, async (t) => {
+    it(`are ${told ? '' : 'not '}logged, ${name}`, async (t) => {
       const { ask, logger } = await served(t, options, [identified(principal), express.json()])
       for (const key of ['a', 'b']) await ask(key, { headers })
       assert.equal(logger.lines.length, told)

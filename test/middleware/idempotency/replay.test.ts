@@ -222,7 +222,7 @@ describe('idempotency({ replay: true })', () => {
     }
   })
 
-  it('tells the operator once that callers share their keys, where callers say who they are', async (t) => {
+  it('logs once that callers share their keys, where callers name their users', async (t) => {
     const app = await payments(t, (_req, res) => void res.end())
     await app.pay('a')
     assert.deepEqual(app.logged, [])

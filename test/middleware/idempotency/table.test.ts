@@ -26,7 +26,7 @@ class SlowToRelease extends MemoryIdempotencyStore {
 }
 
 describe('a second request with the same Idempotency-Key', () => {
-  it('is told that the key is in use while the first runs, and to wait', async (t) => {
+  it('gets idempotency_key_in_use while the first runs, and how long to wait', async (t) => {
     let finish = () => {}
     const upstream = await startUpstream((res) => {
       finish = () => chatAnswer(res)
@@ -53,7 +53,7 @@ describe('a second request with the same Idempotency-Key', () => {
   })
 
   for (const streamed of [false, true]) {
-    it(`is told that it ran, once the first has answered (${streamed ? 'streamed' : 'plain'})`, async (t) => {
+    it(`gets idempotency_key_replayed once the first has answered (${streamed ? 'streamed' : 'plain'})`, async (t) => {
       const upstream = await startUpstream((res) =>
         streamed ? stream(res, chatEvents(['Hel', 'lo – 你好'])) : chatAnswer(res, 'Hello – 你好'),
       )

@@ -32,7 +32,7 @@ describe('a record in the transaction of its charge', () => {
     assert.equal((await store.claim(request('b', 0)))?.state, 'completed')
   })
 
-  it('tells a ledger that its claim was lost, so that nothing is charged', async (t) => {
+  it('reports to the ledger that its claim was lost, so that nothing is charged', async (t) => {
     const db = await open(t, await databaseUrl(t))
     const store = new SqlIdempotencyStore(db)
     await store.claim(request('a', 0))
@@ -74,7 +74,7 @@ describe('a record in the transaction of its charge', () => {
     assert.equal(upstream.requests.length, 1)
   })
 
-  it('is not told of while the ledger has not answered: what was committed unseen may yet be undone', async (t) => {
+  it('is not logged while the ledger has not answered: a commit that was not seen may yet be undone', async (t) => {
     const db = await open(t, await databaseUrl(t))
     let renewals = 0
     class WatchedStore extends SqlIdempotencyStore {

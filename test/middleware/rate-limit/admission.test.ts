@@ -61,7 +61,7 @@ describe('rateLimit', () => {
     assert.equal(other.status, 200)
   })
 
-  it('tells a request that is larger than its whole limit that it can never pass', async (t) => {
+  it('refuses a request that is larger than its whole limit with a message that it can never pass', async (t) => {
     const app = await limitedApp(t, { keyTpm: 100, keyRpm: 5 })
     const refused = await app.ask({ tokens: 101 })
     assert.equal(refused.status, 429)

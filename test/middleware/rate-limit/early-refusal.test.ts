@@ -162,7 +162,7 @@ it('a limit that can never be passed refuses before the body is read, and the st
   assert.equal(store.asked, 0)
 })
 
-it('nobody is refused early who is skipped or has no limits, also where that is told later', async (t) => {
+it('no request is refused early that is skipped or has no limits, also where a promise decides that', async (t) => {
   const spent = level({ rpm: 0 })
   for (const options of [
     { levels: [spent], skip: () => true },

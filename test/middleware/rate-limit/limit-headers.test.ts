@@ -8,7 +8,7 @@ const limitHeadersOf = (headers: Headers) =>
   Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit')))
 
 describe('limit headers', () => {
-  it('tell the tightest limit of each kind, on successes and refusals', async (t) => {
+  it('contain the tightest limit of each kind, on successes and refusals', async (t) => {
     const app = await limitedApp(t, { keyRpm: 2, rpm: 100, keyTpm: 1000, tpm: 500 })
     const first = await app.ask({ tokens: 100 })
     const {
@@ -82,7 +82,7 @@ describe('limit headers', () => {
     }
   })
 
-  it('tell the limit that refuses, else the one with the least left, else the first', () => {
+  it('contain the limit that refuses, else the one with the least left, else the first', () => {
     const used = (kind: 'rpm' | 'tpm', name: string, max: number, used: number) => ({
       charge: limit(kind, name, max),
       count: { used, resetMs: used * 1000 },

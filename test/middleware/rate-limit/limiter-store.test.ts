@@ -183,7 +183,7 @@ describe('a limiter that fails', () => {
 })
 
 describe('a limiter that does not fit', () => {
-  it('is told at construction', () => {
+  it('is reported at construction', () => {
     const union = new RateLimiterUnion(new RateLimiterMemory(WINDOW)) as unknown as RateLimiterAbstract
     assert.throws(() => new LimiterStore(union), /"points" and "duration"/)
     for (const option of [{ blockDuration: 60 }, { execEvenly: true }])

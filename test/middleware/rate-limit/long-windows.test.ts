@@ -15,7 +15,7 @@ describe('long windows', () => {
   const DAY = 24 * HOUR
 
   for (const windowMs of [HOUR, DAY, 24 * DAY]) {
-    it(`of ${windowMs / HOUR} h tell the true wait, which retries do not prolong, and end`, async (t) => {
+    it(`of ${windowMs / HOUR} h return the true wait, which retries do not prolong, and end`, async (t) => {
       const app = await shop(t, { windowMs, levels: [{ name: 'all', by: () => 'all', requests: 1 }] })
       assert.equal((await app.ask()).status, 200)
       pass(HOUR / 2)

@@ -4,7 +4,7 @@ import { recordingLogger } from '../../support/app-server.ts'
 import { shop } from './shop-app.ts'
 
 describe('a limit that never applies', () => {
-  it('is told once at the first request where nobody is authenticated', async (t) => {
+  it('is logged once at the first request where no caller is authenticated', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, { logger })
     for (let i = 0; i < 3; i++) assert.equal((await app.ask()).status, 200)
@@ -19,7 +19,7 @@ describe('a limit that never applies', () => {
     )
   })
 
-  it('is told once after a hundred requests where own levels have none', async (t) => {
+  it('is logged once after a hundred requests where own levels have none', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, { logger, levels: [{ name: 'user', by: () => undefined, rpm: 1 }] })
     for (let i = 0; i < 99; i++) await app.ask()
@@ -32,7 +32,7 @@ describe('a limit that never applies', () => {
     )
   })
 
-  it('is told once after a hundred requests where only tokens are limited, and nobody counts them', async (t) => {
+  it('is logged once after a hundred requests where only tokens are limited, and they are not counted', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, { logger, levels: [{ name: 'all', by: () => 'all', tpm: 1 }] })
     for (let i = 0; i < 99; i++) await app.ask()
@@ -46,7 +46,7 @@ describe('a limit that never applies', () => {
     )
   })
 
-  it('is not told where tokens are counted', async (t) => {
+  it('is not logged where tokens are counted', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, {
       logger,
@@ -57,7 +57,7 @@ describe('a limit that never applies', () => {
     assert.deepEqual(logger.lines, [])
   })
 
-  it('is not told where a level has applied before', async (t) => {
+  it('is not logged where a level has applied before', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, { logger, levels: [{ name: 'user', by: (req) => req.get('x-user'), rpm: 9 }] })
     await app.ask({ 'x-user': 'ann' })

@@ -149,7 +149,7 @@ it('a store that returns null for `refusedBy` admits the request', async (t) => 
   assert.equal(app.handled, 2)
 })
 
-it('a limit that a store names by its key alone is told as the request has it', async (t) => {
+it('a limit that a store names by its key alone is reported as the request has it', async (t) => {
   const store = new AnsweringStore()
   for (const kind of ['rpm', 'concurrency'] as const) {
     const app = await limitedApp(t, { keyRpm: 5, concurrency: 7, store })

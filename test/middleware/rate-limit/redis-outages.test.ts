@@ -42,7 +42,7 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
     return { app, store, logger, changes, ask: timed }
   }
 
-  it('counts at this process, tells of it once, and counts in Redis again when it is back', async (t) => {
+  it('counts in this process, logs that once, and counts in Redis again when it is back', async (t) => {
     const { store, logger, changes, ask } = await limited(t, { keyRpm: 5 })
     for (let i = 0; i < 5; i++) assert.equal((await ask()).status, 200)
     assert.equal((await ask()).status, 429)

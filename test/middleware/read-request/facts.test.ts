@@ -96,14 +96,14 @@ describe('the facts of a request', () => {
       assert.equal(chat({ tools }).estimated, `hi\n${JSON.stringify(tools)}`)
     })
 
-    it('tell the most output asked for: max_completion_tokens before max_tokens', () => {
+    it('contain the most output asked for: max_completion_tokens before max_tokens', () => {
       assert.equal(chat({ max_tokens: 5 }).maxOutputTokens, 5)
       assert.equal(chat({ max_tokens: 5, max_completion_tokens: 7 }).maxOutputTokens, 7)
       assert.equal(chat({}).maxOutputTokens, undefined)
       assert.deepEqual([chat({}).answers, chat({ n: 4 }).answers], [1, 4])
     })
 
-    it('tell which features are asked for', () => {
+    it('contain the features that are asked for', () => {
       assert.deepEqual([...chat({}).features], [])
       const all = { stream: true, tools: [{ type: 'function' }], response_format: { type: 'json_schema' } }
       assert.deepEqual([...chat({ ...all, reasoning_effort: 'high' }).features].sort(), [
@@ -141,7 +141,7 @@ describe('the facts of a request', () => {
       assert.equal(estimated, '')
     })
 
-    it('tell the most output, and the features asked for', () => {
+    it('contain the most output, and the features asked for', () => {
       assert.equal(message({}).maxOutputTokens, 100)
       const all = { stream: true, tools: [{ name: 'f' }], output_config: { format: { type: 'json_schema' } } }
       const { features } = message({ ...all, thinking: { type: 'adaptive' } })

@@ -233,7 +233,7 @@ describe('a form is refused', () => {
   })
 })
 
-it('a form is told by its type, in any case, with or without parameters', () => {
+it('a form is recognised by its type, in any case, with or without parameters', () => {
   for (const type of [
     'multipart/form-data; boundary=b',
     'Multipart/Form-Data;boundary=b',

@@ -93,7 +93,7 @@ describe('a member that the gateway needs and cannot use is named as the caller 
     })
   }
 
-  it('half a million faulty messages are one fault, told in no time', async () => {
+  it('half a million faulty messages are one fault, reported at once', async () => {
     const startedAt = performance.now()
     const body = `{"model":"chat","messages":[${'0,'.repeat(490_000)}0]}`
     const refusal = await refusalOf(await gateway.post(CHAT, body))

@@ -52,7 +52,7 @@ type AskInit = { path?: string; headers?: Record<string, string>; signal?: Abort
 const LARGE = { filler: 'x'.repeat(17 * 1024) }
 const refuser = (refuseEarly: () => unknown): EarlyRefuser => ({ refuseEarly }) as EarlyRefuser
 
-it('the operation of a path of your own is given, or told by a function of the request', async (t) => {
+it('the operation of a path of your own is given, or returned by a function of the request', async (t) => {
   for (const operation of [chatCompletions, () => chatCompletions]) {
     const { ask, read } = await reading(t, { operation })
     assert.equal((await ask({}, { path: '/ai' })).status, 200)

@@ -167,7 +167,7 @@ it('a request of a kind that leaves nothing is pinned all the same', async (t) =
   assert.deepEqual([named.error, named.call.pin?.line, named.call.keepAnswer], [undefined, 'l1', null])
 })
 
-it('a mistake of a store is told as it is', async (t) => {
+it('a mistake of a store is reported as it is', async (t) => {
   const { ask, store } = chain(t)
   t.mock.method(store, 'find', async () => undefined as never)
   const { error } = await ask({ names: [FILE] })

@@ -86,7 +86,7 @@ describe('the use that is counted by account, user and tag', () => {
   })
 })
 
-describe('the values that are told apart', () => {
+describe('the values that are counted separately', () => {
   const ofLabel = (points: unknown[][], label: string) =>
     Object.fromEntries(points.map(([labels, value]) => [(labels as Record<string, string>)[label], value]))
 

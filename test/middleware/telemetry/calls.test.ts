@@ -75,7 +75,7 @@ test('a stream: the time to its first byte; one that broke off has none and is i
   assert.equal(scrape.sum('model_gateway_calls_total', interrupted), 1)
 })
 
-test('refusals: by code; without a key no model is told', async (t) => {
+test('refusals: by code; without a key no model is named', async (t) => {
   const gateway = await observed(t, [(res) => chatAnswer(res)], {
     config: { accounts: [{ id: 'acme', limits: { rpm: 1 } }] },
   })
@@ -130,7 +130,7 @@ test('a line that a filter removes is counted with the reason', async (t) => {
   assert.equal(scrape.sum('model_gateway_eliminations_total', removed), 1)
 })
 
-test('an attempt that a clock ended tells which', async (t) => {
+test('an attempt that a clock ended names the clock', async (t) => {
   const upstream = await startUpstream(() => {})
   t.after(() => upstream.close())
   const gateway = await startObserved(t, { lines: [{ url: upstream.url, timeouts: { firstByteMs: 50 } }] })

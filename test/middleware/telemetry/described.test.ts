@@ -69,7 +69,7 @@ function selectorsIn(query: string): { metric: string; labels: string[] }[] {
   )
 }
 
-test('the dashboard asks for nothing that a scrape does not tell, and the README names all of it', async (t) => {
+test('the dashboard asks for no metric that a scrape does not contain, and the README names all of them', async (t) => {
   const scrape = await eventfulScrape(t)
   const families = new Set(
     [...scrape.text.matchAll(/^# TYPE ((?:gen_ai|model_gateway|db)_\w+)/gm)].map(([, name = '']) => name),

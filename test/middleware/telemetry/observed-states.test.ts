@@ -13,7 +13,7 @@ const catalogOf = (...ids: string[]) => ({ lines: ids.map((id) => ({ id })) }) a
 
 const MAIN = { 'db.client.connection.pool.name': 'main' }
 
-test('every state is told with its unit, as it is when metrics are collected', async (t) => {
+test('every state is reported with its unit, as it is when metrics are collected', async (t) => {
   const { meter, collect } = collectingMeter(t)
   const reading = {
     inFlight: 3,

@@ -22,7 +22,7 @@ function failing<S extends object>(store: S, away: () => boolean): S {
   })
 }
 
-test('each store that is away is told by its name, and told to be back', async (t) => {
+test('each store that is away is reported by its name, and again when it is back', async (t) => {
   const upstream = await startUpstream((res) => chatAnswer(res))
   t.after(() => upstream.close())
   let down = true

@@ -69,7 +69,7 @@ test('a call goes on from its caller, and its attempts and its settling from it'
     assert.deepEqual(
       Object.keys(request.headers).filter((name) => /trace|baggage/.test(name)),
       [],
-      'lines are told nothing of traces',
+      'lines receive no trace headers',
     )
   }
   assert.ok(collector.metrics.has('gen_ai.server.request.duration'), 'metrics are sent there, too')

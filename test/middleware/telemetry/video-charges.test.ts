@@ -91,7 +91,7 @@ test('so is one that an operator says was made, once', async (t) => {
   assert.deepEqual(await charged(gateway), [['film', 0.25]])
 })
 
-test('nor is one of which an operator has told before its line did', async () => {
+test('nor is one that an operator has resolved before its line did', async () => {
   const accounts = [{ id: 'acme', balance: '100' }]
   const ledger = new MemoryLedger({ accounts, keys: [{ id: 'key_acme' }] })
   const noted: bigint[] = []

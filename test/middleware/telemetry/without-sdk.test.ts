@@ -47,7 +47,7 @@ test('without an SDK nothing is registered on the call, and no span is active', 
   assert.deepEqual(registered, [])
 })
 
-test('an SDK that is registered while the app runs is told of the calls from then on, and of states', async (t) => {
+test('an SDK that is registered while the app runs receives the calls from then on, and the states', async (t) => {
   const store = new StoreWatch()
   store.onChange(true)
   const states = { stores: { own: store }, callLog: { queued: 2, queuedBytes: 20, dropped: 5 } }

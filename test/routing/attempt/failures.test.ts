@@ -113,6 +113,6 @@ describe('the failure of a connection', () => {
     [errorOf(''), 'Error'],
   ]
   for (const [error, detail] of details)
-    it(`is told without an address: ${detail}`, () =>
+    it(`is described without an address: ${detail}`, () =>
       assert.equal(connectionFailure(error, true).detail, detail))
 })

@@ -69,7 +69,7 @@ describe('a fault of an upstream behind its first output', async () => {
 
   for (const { what, breaks, timeouts = {}, code = 'upstream_error' } of ROWS) {
     for (const mode of STREAMS) {
-      it(`${what}, ${modeName(mode)}: ${code}, told in the stream, charged as far as it came`, async (t) => {
+      it(`${what}, ${modeName(mode)}: ${code} in the stream, charged as far as it came`, async (t) => {
         bad.requests.length = 0
         good.requests.length = 0
         bad.script = async (res) => {

@@ -51,7 +51,7 @@ describe('a line that more than one filter removes', () => {
     contextWindow: 10,
   }
 
-  it('is told of by the first of them', () => {
+  it('appears in the trace with the first of them', () => {
     const line = candidate('line', faults)
     const other = candidate('other', { line: { region: 'eu' } })
     const mend: [reason: string, () => void][] = [

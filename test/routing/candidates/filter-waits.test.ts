@@ -4,12 +4,12 @@ import { cleaningUp } from '../../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../../support/exchange.ts'
 import { answerJson, startUpstream } from '../../support/scripted-upstream.ts'
 
-describe('the wait that a filter tells', async () => {
+describe('the wait that a filter returns', async () => {
   const cleanUp = cleaningUp()
   const removed = await startUpstream()
   cleanUp.after(() => removed.close())
 
-  it('"resting" tells the shortest rest of the lines it removed, and of no other', async (t) => {
+  it('"resting" returns the shortest rest of the lines it removed, and of no other', async (t) => {
     const wait = { 'a-1': '40', 'a-2': '25', b: '3' }
     removed.script = (res, { headers }) => {
       const line = String(headers['x-line']) as keyof typeof wait
@@ -69,7 +69,7 @@ describe('the wait that a filter tells', async () => {
       assert.ok(other >= own - 4 && other <= own, `${other} s: the rest of an excluded line is of no use`)
     })
 
-  it('"circuit_open" tells when the first of the lines it removed is probed, and of no other', async (t) => {
+  it('"circuit_open" returns when the first of the lines it removed is probed, and of no other', async (t) => {
     removed.script = (res) => answerJson(res, 500, {})
     const line = (id: string, resetMs: number) => ({
       url: removed.url,

@@ -158,9 +158,9 @@ describe('the endpoints of a line', async () => {
       error: { message: 'The model upstream-chat-0 does not exist', code: 'model_not_found' },
     }
     const ROWS = [
-      ['is told with what may be amiss', {}, UNKNOWN, true],
-      ['is told as it is where it names a model', {}, NO_MODEL, false],
-      ['is told as it is where the line lists them', { endpoints: ['responses'] }, UNKNOWN, false],
+      ['is reported with what may be amiss', {}, UNKNOWN, true],
+      ['is reported as it is where it names a model', {}, NO_MODEL, false],
+      ['is reported as it is where the line lists them', { endpoints: ['responses'] }, UNKNOWN, false],
     ] as const
     for (const [name, extra, error, hinted] of ROWS) {
       it(name, async (t) => {

@@ -96,7 +96,7 @@ describe('the state of a line', () => {
     )
   })
 
-  it('of a model that the line has no more tells nobody, and is told nothing', async (t) => {
+  it('of a model that the line no longer serves shares nothing with other processes, and receives nothing', async (t) => {
     const [one, other] = processes(t, { resetMs: 20_000 })
     await exchangeAll(one, other)
     one.fails('x', 1)

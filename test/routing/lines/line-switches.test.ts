@@ -34,7 +34,7 @@ describe('the switches of lines', () => {
     await eventually(isOn, 'the line as configured')
   })
 
-  it('stay as they are while the store is away, which is told once', async () => {
+  it('stay as they are while the store is away, which is logged once', async () => {
     lines = new LineRegistry()
     const logger = recordingLogger()
     let away = false
@@ -76,7 +76,7 @@ describe('the switches of lines', () => {
     assert.equal(answers.length, 2)
   })
 
-  it('lift rests once for each time that the store tells of, and of no other line', async () => {
+  it('lift rests once for each time that the store reports, and of no other line', async () => {
     lines = new LineRegistry()
     const lifts = new Map([['other', 1]])
     switches = new LineSwitches({

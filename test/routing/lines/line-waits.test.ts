@@ -6,7 +6,7 @@ import { lineOf } from '../support/line-processes.ts'
 
 const RESET_MS = 20_000
 
-it('the status of a line tells the longest time until a circuit lets a probe through, and until a rest ends', async (t) => {
+it('the status of a line contains the longest time until a circuit lets a probe through, and until a rest ends', async (t) => {
   let now = 1_000_000
   t.mock.method(performance, 'now', () => now)
   const lines = new LineRegistry()

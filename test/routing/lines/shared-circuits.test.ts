@@ -52,7 +52,7 @@ describe('a circuit of several processes', () => {
     assert.deepEqual([one.admits(), other.admits(), third.admits()], ['', 'xy', ''])
   })
 
-  it('is told again to a store that has lost what it knew', async (t) => {
+  it('is sent again to a store that has lost its data', async (t) => {
     let store = new MemoryLineStateStore()
     const losing: LineStateStore = {
       exchange: (notes) => store.exchange(notes),

@@ -6,7 +6,7 @@ import { consoleSuite } from './console-gateway.ts'
 describe('the page of a call', { skip: WITHOUT_CHROMIUM }, () => {
   const suite = consoleSuite()
 
-  it('draws each attempt with its clocks and outcome, and tells usage and billing', async () => {
+  it('draws each attempt with its clocks and outcome, and shows usage and billing', async () => {
     const id = await suite.called('chat-failover', { max_tokens: 64 })
     const { page, go, close } = await suite.signedIn('key')
     await go(`/calls/${id}`)

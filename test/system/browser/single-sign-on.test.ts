@@ -86,7 +86,7 @@ describe('signing in to the console at a provider, over two workers', { skip: WI
     assert.equal(await fetched(page, 'GET', '/admin/accounts/by-vic'), 404)
   })
 
-  it('tells who has no role, and opens nothing', async () => {
+  it('names the person without a role, and opens nothing', async () => {
     const page = await signInAs('nobody')
     await assertShows(page.getByRole('alert'), 'no role in this gateway')
     assert.equal(await fetched(page, 'GET', '/admin/accounts'), 401)

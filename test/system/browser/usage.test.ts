@@ -69,7 +69,7 @@ describe('usage in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await holder.close()
   })
 
-  it('is drawn over periods that the address keeps; arrow keys tell its values, and a table has them', async () => {
+  it('is drawn over periods that the address keeps; arrow keys show its values, and a table has them', async () => {
     await suite.called('chat-small')
     const { page, close } = await suite.signedIn('admin')
     const chart = page.locator('figure').filter({ hasText: 'Requests over time' })

@@ -126,7 +126,7 @@ function watchReadiness({ url }: GatewayProcess) {
 describe('a Redis that is held up', { skip: WITHOUT_REDIS, concurrency: 3, timeout: 600_000 }, () => {
   for (const [what, hold] of Object.entries(TROUBLES)) {
     for (const onStoreError of ['refuse', 'local']) {
-      it(`${what}, with "${onStoreError}": readiness tells so and does not waver, and slots come back`, async (t) => {
+      it(`${what}, with "${onStoreError}": readiness says so and does not waver, and slots come back`, async (t) => {
         const heldUp = watchHeldUp(t)
         const redis = await startRedis({ settings: ['--enable-debug-command', 'yes'] })
         t.after(() => redis.close())

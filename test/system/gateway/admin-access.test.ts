@@ -80,7 +80,7 @@ describe('access to the admin API of the assembled gateway', () => {
     }
   })
 
-  it('does not start with a short token where others can reach it, and does not tell it', async () => {
+  it('does not start with a short token where others can reach it, and does not print it', async () => {
     for (const HOST of ['0.0.0.0', '127.example.invalid']) {
       const { code, stderr } = await runToExit({ ADMIN_TOKEN: 'short-token-123', HOST })
       assert.equal(code, 1)

@@ -166,7 +166,7 @@ describe('the admin API of the assembled gateway', () => {
     assert.equal((await ask('GET', '/accounts/acme')).body.balance, '10')
   })
 
-  it('is told nothing without the token, and the token opens nothing else', async () => {
+  it('shows nothing without the token, and the token opens nothing else', async () => {
     const { url, stdout } = await start({ ADMIN_TOKEN: TOKEN })
     for (const [authorization, code] of [
       ['', 'missing_credential'],
@@ -195,7 +195,7 @@ describe('the admin API of the assembled gateway', () => {
     })
   }
 
-  it('does not start with a token that no header can carry, and does not tell it', async () => {
+  it('does not start with a token that no header can carry, and does not print it', async () => {
     const { code, stderr } = await runToExit({ ADMIN_TOKEN: 'hunter2 hunter2' })
     assert.equal(code, 1)
     assert.match(stderr, /^ADMIN_TOKEN: [^\n]+\n$/)

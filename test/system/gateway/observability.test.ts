@@ -27,7 +27,7 @@ test('/metrics answers without a key; a collector is sent metrics and traces, th
   assert.ok(requestIds.includes(answer.headers.get('x-request-id') ?? ''))
 })
 
-test('a collector is told the processes that serve one port apart', async (t) => {
+test('a collector receives the processes that serve one port separately', async (t) => {
   const collector = await startCollector(t)
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
@@ -45,7 +45,7 @@ test('a collector is told the processes that serve one port apart', async (t) =>
   assert.ok(!collector.instances.has(undefined))
 })
 
-test('a collector that is away is told of in the log, and holds up neither a call nor the end', async (t) => {
+test('a collector that is away is logged, and holds up neither a call nor the end', async (t) => {
   const gateway = await startGatewayProcess({
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await closedPort()}`,
     OTEL_TRACES_SAMPLER_ARG: '1',

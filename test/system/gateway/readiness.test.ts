@@ -21,7 +21,7 @@ async function readiness(url: string): Promise<{ status: number; body: unknown }
 const NOT_READY = { status: 503, body: { status: 'unavailable', reason: 'ledger' } }
 
 describe('/readyz', () => {
-  it('tells that charges cannot be written, for as long, and that they are again without being sent a call', async (t) => {
+  it('reports that charges cannot be written, for as long as that lasts, and recovers without a call', async (t) => {
     const { gateway } = await startFileGateway(t)
     assert.equal((await post(gateway.url, chat())).status, 200)
     assert.equal((await readiness(gateway.url)).status, 200)

@@ -151,7 +151,7 @@ it('a REDIS_URL that names no server is a fault of the environment', async () =>
   }
 })
 
-it('a Redis that is dead at the start is told of once, with its address and the reason, and calls are served', async (t) => {
+it('a Redis that is dead at the start is logged once, with its address and the reason, and calls are served', async (t) => {
   const kinds = { redis: '', 'redis+cluster': '', 'redis+sentinel': '/limits' }
   for (const [kind, name] of Object.entries(kinds)) {
     const REDIS_URL = `${kind}://user:hidden@127.0.0.1:1${name}`

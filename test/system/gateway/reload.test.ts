@@ -73,7 +73,7 @@ describe('a changed config file', () => {
     assert.deepEqual((await server.ledger()).violations, [])
   })
 
-  it('that is broken changes nothing, and each fault is told once; no request fails meanwhile', async (t) => {
+  it('that is broken changes nothing, and each fault is logged once; no request fails meanwhile', async (t) => {
     const server = await startFileGateway(t)
     const { gateway, config } = server
     const load = keepAliveLoad(t, gateway.url, ASKED)
@@ -170,7 +170,7 @@ describe('SIGHUP', () => {
     assert.equal(times(server, NOT_RELOADED), 0)
   })
 
-  it('tells once what is odd in the config, also when no worker of the start is left', async (t) => {
+  it('logs once what is odd in the config, also when no worker of the start is left', async (t) => {
     const odd = { id: 'key', account: 'demo', secret: 'sk-demo', allowModels: ['chat-small', 'nowhere'] }
     const server = await startFileGateway(t, { WORKERS: '2' }, { keys: [odd] })
     const { gateway, admin, upstream } = server

@@ -148,7 +148,7 @@ describe('responses in the assembled gateway, two processes on one database', ()
     assert.equal((await books()).charges, before.charges + 1)
   })
 
-  it('a repetition is told that it ran, although what it went on from is deleted by now', async () => {
+  it('a repetition gets idempotency_key_replayed, although what it went on from is deleted by now', async () => {
     const key = { 'idempotency-key': 'key-2' }
     const body = { previous_response_id: idIn(await create(here)) }
     const first = await create(here, body, key)

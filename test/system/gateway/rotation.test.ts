@@ -168,7 +168,7 @@ describe('under constant traffic on two workers, no request fails while there is
 })
 
 describe('a new secret of an API key in its file', () => {
-  it('is told where the database rules, and in force where the config does', async () => {
+  it('is logged where the database rules, and in force where the config does', async () => {
     const of = async (secret: string) => [...new Set(await server.statusesOf('/v1/models', secret))]
     assert.deepEqual(await of('sk-of-a-file-1'), [200])
     await replace(server.at('caller'), 'sk-of-a-file-2')

@@ -60,7 +60,7 @@ for (const [name, database] of [
   ],
 ] as const)
   describe(`tenants of one gateway (${name})`, () => {
-    it('do not push out or delay what webhooks are told of another, however many tickets they open', async () => {
+    it('do not push out or delay what webhooks receive of another, however many tickets they open', async () => {
       const { send, idOf, ticket } = await open(await database())
       const refusals = Array.from({ length: MAX_OPEN_TICKETS }, async () => {
         const refused = await send('/v1/chat/completions', CHAT, by('sk-poor'))

@@ -75,7 +75,7 @@ describe('WORKERS', () => {
     await server.write(server.config)
   })
 
-  it('that are told to end are replaced first', async (t) => {
+  it('that are asked to end are replaced first', async (t) => {
     const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
     await load.more(CALLERS)
     const since = server.gateway.stdout.length

@@ -52,7 +52,7 @@ describe('a path', async () => {
     '/admin/..%2fv1%2fmodels',
     `/${'a/'.repeat(4000)}`,
   ]) {
-    it(`${target.slice(0, 80)} is not found, and tells nothing`, async () => {
+    it(`${target.slice(0, 80)} is not found, and reveals nothing`, async () => {
       const received = await get(target)
       assert.ok([401, 404].includes(statusesIn(received)[0] ?? 0), received.slice(0, 300))
       assert.doesNotMatch(received, /globex|x-injected|root:/i)

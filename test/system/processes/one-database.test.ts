@@ -71,7 +71,7 @@ for (const { name, url: databaseUrl, emptyUrl, skip } of BACKENDS) {
       )
     })
 
-    it('one killed in the middle of writing leaves a whole database with all that it was told is done', async (t) => {
+    it('one killed in the middle of writing leaves a whole database with all that was confirmed', async (t) => {
       const url = await databaseUrl(t)
       const { child, lines, begin } = await start(t, 'write', url)
       begin()

@@ -173,7 +173,7 @@ describe('a paid API of one’s own', () => {
     assert.deepEqual([violations, charges], [[], 5])
   })
 
-  it('gives back what it has set aside when it is told to end', async () => {
+  it('gives back what it has set aside when it is asked to end', async () => {
     await deposit('5.00', 'invoice-1001')
     await buy()
     assert.equal(await app.end('SIGTERM'), 0)

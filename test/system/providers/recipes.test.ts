@@ -125,7 +125,7 @@ for (const name of RECIPES)
     })
 
     if (KEYED.includes(name))
-      it('has an attempt fail, and tells nothing of its secrets, with a wrong key', async (t) => {
+      it('has an attempt fail, and shows none of its secrets, with a wrong key', async (t) => {
         const gateway = await served(t, name, 'wrong-key-0123')
         const { models } = JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Recipe
         for (const { id, kind } of models) {

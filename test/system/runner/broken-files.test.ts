@@ -218,7 +218,7 @@ describe('a run of test files', { concurrency: true }, () => {
     assert.match(said(), /^# tests 2\n(?:# .*\n)*# skipped 2$/m)
   })
 
-  it('that is told to end takes its files with it', { timeout: 180_000 }, async (t) => {
+  it('that is asked to end ends its files too', { timeout: 180_000 }, async (t) => {
     const mark = `told-to-end-${process.pid}`
     const file = `it('hangs', async () => { await once(${stays('MARK')}, 'exit') })`
     const { run, ended } = await startRun(t, 'system', mark, [file])

@@ -212,7 +212,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
     })
   }
 
-  it('gets an estimate where the line tells no usage', async () => {
+  it('gets an estimate where the line reports no usage', async () => {
     events = completion([chatChunk({ content: 'Hello' })]).filter((event) => !event.includes('"usage"'))
     const { usage } = await final()
     assert.ok(usage.input_tokens > 0)
@@ -240,7 +240,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
     assert.match(await response.text(), /event: ping\ndata: \{"type":"ping"\}\n\n/)
   })
 
-  it('gets its own last event once, also where the line forgets its own, or tells its usage with the end', async () => {
+  it('gets its own last event once, also where the line forgets its own, or reports its usage with the end', async () => {
     const whole = completion([chatChunk({ content: 'Hello' })])
     const withUsage = [...whole.slice(0, 2), chatChunk({}, 'stop', { usage: USAGE })]
     for (const sent of [whole, whole.slice(0, -1), withUsage]) {

@@ -135,7 +135,7 @@ describe('an SDK with retries in front of the whole chain', { concurrency: 12 },
   }
 })
 
-describe('an SDK that waits as told gets its answer', { concurrency: 4 }, () => {
+describe('an SDK that waits as long as it is asked to gets its answer', { concurrency: 4 }, () => {
   for (const sdk of SDKS) {
     const healthy = (res: ServerResponse) => (sdk === 'openai' ? chatAnswer(res) : messageAnswer(res))
     const circuit = { minimumCalls: 1, errorPercent: 1, resetMs: OPEN_MS }

@@ -92,7 +92,7 @@ describe('a list that is checked item by item', () => {
     assert.ok(checked < 10, `${checked} checks`)
   })
 
-  it('is told so in the schema of an endpoint', () => {
+  it('is declared so in the schema of an endpoint', () => {
     const told = (given: z.ZodType) => {
       const { $schema: _, ...json } = z.toJSONSchema(given, { io: 'input', unrepresentable: 'any' })
       return json

@@ -173,7 +173,7 @@ describe('the user that a body names', () => {
   for (const [name, person] of rows)
     it(`is the same in each session: ${textOf(name)}`, () => assert.equal(personOf(textOf(name)), person))
 
-  it('is as it is written where it tells no device or no session', () => {
+  it('is as it is written where it names no device or no session', () => {
     for (const name of [
       '{',
       '{}',

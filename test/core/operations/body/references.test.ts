@@ -393,14 +393,14 @@ describe('the kind of thing that a member names', () => {
       assert.equal(kindOfMember(name), undefined, name)
   })
 
-  it('is told of the last 64 characters of a name', () => {
+  it('is recognised in the last 64 characters of a name', () => {
     assert.equal(kindOfMember(`${'x'.repeat(1000)}_file_id`), 'file')
     assert.equal(kindOfMember(`${'x'.repeat(1000)}_id`), 'x'.repeat(61))
   })
 })
 
 describe('the kind of thing that an object with an id is', () => {
-  it('is told by the name of the member that holds it', () => {
+  it('is recognised by the name of its member', () => {
     for (const kind of KINDS.filter((name) => name !== 'message'))
       for (const name of formsOf(kind)) assert.equal(kindOfHolder(name), kind, name)
     assert.deepEqual(['audio', 'inputFile', 'input_message'].map(kindOfHolder), ['audio', 'file', 'message'])
@@ -411,14 +411,14 @@ describe('the kind of thing that an object with an id is', () => {
       assert.equal(kindOfHolder(name), undefined, name)
   })
 
-  it('is told by the plural that names a list of them', () => {
+  it('is recognised by the plural that names a list of them', () => {
     for (const kind of KINDS) assert.equal(kindOfList(`${kind}s`), kind)
     assert.equal(kindOfList('batches'), 'batch')
     assert.equal(kindOfList('message_batches'), 'message_batch')
     for (const name of [...KINDS, 'input_files', 'items', '']) assert.equal(kindOfList(name), undefined, name)
   })
 
-  it('is told by its own type', () => {
+  it('is recognised by its own type', () => {
     const rows: [type: string, kind: string | undefined][] = [
       ['item_reference', 'item'],
       ['ITEM_REFERENCE', 'item'],

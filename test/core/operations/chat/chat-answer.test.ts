@@ -158,7 +158,7 @@ describe('the choices of a chat', () => {
     )
   })
 
-  it('have an error where one broke off, the first that is told', () => {
+  it('have an error where one broke off, the first that is reported', () => {
     const broken = (error?: unknown) => ({ ...said, finish_reason: 'error', error })
     assert.deepEqual(read([broken({ code: 'a' }), broken({ code: 'b' })]).error, { code: 'a' })
     for (const reason of ['error', 'network_error', 'insufficient_system_resource', 'abort', 'interrupted'])
@@ -189,7 +189,7 @@ describe('the choices of a chat', () => {
     assert.equal(read([null, 'x', { message: null }]).estimateOutput(), 0)
   })
 
-  it('tell the searches and the tier of service of their call', () => {
+  it('contain the searches and the tier of service of their call', () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, server_tool_use: { web_search_requests: 3 } }
     assert.equal(read([said], { usage }).usage.webSearches, 3)
     assert.equal(read([said], { usage: { ...usage, server_tool_use: null } }).usage.webSearches, undefined)

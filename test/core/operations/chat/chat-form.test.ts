@@ -48,7 +48,7 @@ describe('a chat that came whole for a stream', () => {
     ])
   })
 
-  it('has the first place, no end and no usage where none is told', () => {
+  it('has the first place, no end and no usage where none is given', () => {
     const bare = [
       { ...chunk, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null }] },
       { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: null }] },
@@ -106,7 +106,7 @@ describe('a chat that came as a stream for a whole', () => {
     )
   })
 
-  it('has the members of the first chunk that tells them, and the last usage', () => {
+  it('has the members of the first chunk that has them, and the last usage', () => {
     const chunks = [
       { id: 'first', choices: [], usage: { prompt_tokens: 1 } },
       { id: 'later', service_tier: 'flex', choices: [], usage: USAGE },

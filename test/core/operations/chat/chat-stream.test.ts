@@ -93,7 +93,7 @@ describe('a chat completion stream', () => {
     assert.equal(substance(chunk({ refusal: 'I cannot' }), chunk({}, 'stop')), 'refusal')
   })
 
-  it('tells an error event from output', () => {
+  it('distinguishes an error event from output', () => {
     const error = { message: 'quota', code: 'insufficient_quota' }
     const { readings } = read([{ error }])
     assert.deepEqual([readings[0]?.error, readings[0]?.output], [error, false])
@@ -166,7 +166,7 @@ describe('the chunks of a chat', () => {
     assert.equal(readAll([{ ...text, error: null }], { name: 'message' }).readings[0]?.error, undefined)
   })
 
-  it('tell the one member with a text, where they hold nothing else', () => {
+  it('return the one member with a text, where they contain nothing else', () => {
     const member = (event: Json) => readAll([event]).readings[0]?.textMember
     assert.equal(member(text), 'content')
     assert.equal(member(chunk({ delta: { reasoning: 'a' }, finish_reason: null })), 'reasoning')

@@ -31,7 +31,7 @@ describe('a stream of texts', () => {
     assert.deepEqual(finished, [false, true])
   })
 
-  it('tells events that carry a text alone from those that carry more', () => {
+  it('distinguishes events that carry a text alone from those that carry more', () => {
     const reader = readerOf({})
     assert.equal(reader.read(event(chunk(0, 'word'))).textMember, 'text')
     for (const other of [chunk(0, ''), chunk(0, 'end', 'stop'), chunk(0, 'word', null, { tokens: ['word'] })])

@@ -86,7 +86,7 @@ describe('the stream of an image', () => {
     assert.equal(reader.estimatedOutput - more, begun - 100 - (more - begun))
   })
 
-  it('tells of an error, by its type or as a member', () => {
+  it('reports an error, by its type or as a member', () => {
     const error = { message: 'no' }
     for (const event of [{ type: 'error', error }, { error }])
       assert.deepEqual(reading(1).read(event).error, error)
@@ -127,7 +127,7 @@ describe('the stream of an image', () => {
       assert.deepEqual([images, outputTokens], [2, 2 * 16224])
     })
 
-    it('tells why, where no image was made; else it is empty', () => {
+    it('contains the reason where no image was made; else it is empty', () => {
       const { reader, read } = reading(1)
       read(failed)
       assert.deepEqual(read(end(0)).error, error)

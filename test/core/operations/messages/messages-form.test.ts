@@ -119,7 +119,7 @@ describe('a message that came whole for a stream', () => {
     assert.deepEqual(wholeOf(...events)?.content, [{ ...block, input: { a: 1 } }])
   })
 
-  it('has its blocks by their number, and no reason of its end where none is told', () => {
+  it('has its blocks by their number, and no reason of its end where none is given', () => {
     const events = eventsOf({ ...HEAD, content: [{ type: 'a' }, null, { type: 'b' }] })
     assert.deepEqual(
       events.map(({ type, index }) => [type, index]),

@@ -86,7 +86,7 @@ describe('the count of a block of a message', () => {
       assert.equal(images, JSON.stringify(block).includes('"image"') ? 1 : 0)
     })
 
-  it('is told by the first place of an image', () => {
+  it('is named by the first place of an image', () => {
     const image = { type: 'image' }
     const result = { type: 'tool_result', content: [{ type: 'text', text: '' }, image] }
     const text = { type: 'text', text: '' }
@@ -115,7 +115,7 @@ describe('the output that a request for a message asks for', () => {
     [{ system: [{ type: 'text', text: 'be' }] }, [], 2],
   ]
   for (const [members, features, tokens] of rows)
-    it(`is told for ${JSON.stringify(members)}`, () => {
+    it(`is returned for ${JSON.stringify(members)}`, () => {
       const facts = factsOf(members)
       assert.deepEqual([...facts.featureParams], features)
       assert.deepEqual(

@@ -78,7 +78,7 @@ describe('an Anthropic-style message stream', () => {
     )
   })
 
-  it('tells an error event from output', () => {
+  it('distinguishes an error event from output', () => {
     const error = { type: 'overloaded_error', message: 'Overloaded' }
     const { readings } = read({ type: 'error', error })
     assert.deepEqual([readings[0]?.error, readings[0]?.output], [error, false])
@@ -177,12 +177,12 @@ describe('a stream of a message', () => {
       assert.deepEqual([finished, last, json], [true, false, undefined])
     })
 
-    it('are a refusal by the last reason that is told', () => {
+    it('are a refusal by the last reason that is given', () => {
       assert.equal(read([end('refusal'), end(null)]).reader.substance, 'refusal')
       assert.equal(read([end('refusal'), end('max_tokens')]).reader.substance, 'no_output')
     })
 
-    it('tell the one member with a text, where they hold nothing else', () => {
+    it('return the one member with a text, where they contain nothing else', () => {
       const member = (members: unknown) => read([delta(members)]).readings[0]?.textMember
       for (const name of ['text', 'thinking', 'partial_json'])
         assert.equal(member({ type: 'x', [name]: 'a' }), name)
@@ -219,7 +219,7 @@ describe('a stream of a message', () => {
       assert.deepEqual([reader.estimatedOutput, reader.unreportedOutput], [counted + 2, counted + 2])
     })
 
-    it('tell of an error with or without words', () => {
+    it('report an error with or without words', () => {
       const errorOf = (event: Json) => read([event]).readings[0]?.error
       assert.deepEqual(errorOf({ type: 'error', error: { type: 'x' } }), { type: 'x' })
       assert.deepEqual(errorOf({ type: 'error', message: 'x' }), {})
@@ -290,13 +290,13 @@ describe('a stream of a message', () => {
       assert.deepEqual(one({ cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }), [17, 4, 3])
     })
 
-    it('has no part that was never told', () => {
+    it('has no part that was never reported', () => {
       const { cacheWrite1hTokens, reasoningTokens } = whole({ cache_creation: 7, output_tokens_details: 'x' })
       assert.deepEqual([cacheWrite1hTokens, reasoningTokens], [undefined, undefined])
       assert.deepEqual([whole({}).webSearches, streamed({}, { output_tokens: 1 }).webSearches], [0, 0])
     })
 
-    it('has what is told only of a step beside the answer', () => {
+    it('has what is reported only of a step beside the answer', () => {
       const step = {
         type: 'compaction',
         input_tokens: 5,

@@ -230,7 +230,7 @@ describe('the usage that a line reports', () => {
       assert.equal(read(start({ input_tokens: 90 }), delta(whole)).usage.inputTokens, 90)
     })
 
-    it('corrects what was read from the cache, though the end tells nothing else of the input', () => {
+    it('corrects what was read from the cache, though the end reports nothing else of the input', () => {
       const { usage } = read(start(START), delta({ cache_read_input_tokens: 65, output_tokens: 9 }))
       assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.cacheWriteTokens], [105, 65, 10])
     })
@@ -310,7 +310,7 @@ describe('usage in other places', () => {
     assert.equal(
       chat({ completion_tokens: 3, total_tokens: 105 }).outputTokens,
       3,
-      'no input to tell it from',
+      'no input to deduct it from',
     )
   })
 

@@ -477,7 +477,7 @@ describe('each code unit counts as its script', () => {
   const probed = (char: string) =>
     [char, char.repeat(4), `a${char}`, `(${char}`, `${char}b`, `${char}\ude00`].map(tokensIn).join()
 
-  it('tells the kinds apart', () => {
+  it('distinguishes the kinds', () => {
     const kinds = Object.values(SAMPLES)
     assert.equal(new Set(kinds.map(probed)).size, kinds.length)
   })

@@ -50,7 +50,7 @@ describe('the web searches that a request may come to', () => {
   })
 })
 
-describe('the web searches of an answer that tells no number', () => {
+describe('the web searches of an answer that reports no number', () => {
   it('are one where the model searches in any case, and none where it was given a tool', () => {
     const messages = [{ role: 'user', content: 'the news' }]
     const tool = { type: 'web_search', web_search: { enable: true } }

@@ -70,7 +70,7 @@ describe('the stream of a response', () => {
     assert.equal(reader.unreportedOutput, 0)
   })
 
-  it('tells the id under which it is kept from its first event on, and none where nothing is kept', () => {
+  it('contains the id under which it is stored from its first event on, and none where it is not stored', () => {
     assert.equal(responseIn(readAll(responseEvents(['a']).slice(0, 1)).reader.kept), 'resp_1')
     assert.equal(responseIn(readAll(responseEvents(['a'], { store: false })).reader.kept), undefined)
     assert.equal(responseIn(readAll(responseEvents(['a'], { id: 'r'.repeat(2000) })).reader.kept), undefined)
@@ -449,7 +449,7 @@ describe('the events of a response', () => {
   })
 
   describe('the tier of a response', () => {
-    it('is told with its usage, where it is not the usual one, and without usage', () => {
+    it('is returned with its usage, where it is not the usual one, and without usage', () => {
       const tier = (service_tier: unknown, usage: unknown = { input_tokens: 1 }) =>
         responses.readAnswer({ output: [], service_tier, usage }).usage
       assert.equal(tier('priority').serviceTier, 'priority')

@@ -164,7 +164,7 @@ describe('a request for a video', () => {
     const given = (texts: string[], body: Json = {}) => [...taskParameters(body, texts).given]
 
     for (const [flag, name] of Object.entries(FLAGS))
-      it(`are told by a flag, in any case, unless a member tells them: --${flag}`, () => {
+      it(`are given by a flag, in any case, unless a member gives them: --${flag}`, () => {
         for (const written of [flag, flag.toUpperCase()])
           assert.deepEqual(given([`--${written} 7`]), [[name, 7]])
         assert.deepEqual(given([`--${flag} 7`], { [name]: 'a' }), [[name, 'a']])

@@ -52,7 +52,7 @@ describe('an Anthropic-style answer, to a chat caller,', () => {
     })
   })
 
-  it('tells what was thought of the output', () => {
+  it('reports the reasoning within the output', () => {
     const { body } = told({ content: [text], usage: { output_tokens_details: { thinking_tokens: 2 } } })
     assert.deepEqual((body.usage as Body).completion_tokens_details, { reasoning_tokens: 2 })
   })

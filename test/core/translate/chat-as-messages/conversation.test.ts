@@ -374,7 +374,7 @@ describe('the turns of a chat on an anthropic line', () => {
     for (const none of ['', ' ', null, [], [text(' ')]]) assert.equal(content(none), undefined)
   })
 
-  it('hold a result that failed, as Cursor tells it', () => {
+  it('contain a result that failed, as Cursor sends it', () => {
     const failed = { type: 'tool_result', tool_use_id: 'a', content: 'no', is_error: true }
     const [made] = turnsOf({
       role: 'user',

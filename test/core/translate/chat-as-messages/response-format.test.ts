@@ -249,7 +249,7 @@ describe('the format of a string', () => {
     it(`is kept: ${format}`, () =>
       assert.deepEqual(fittedSchema({ type: 'string', format }), { type: 'string', format }))
   for (const format of ['iban', 'regex', 'URI', '', 7])
-    it(`is told as a text: ${format}`, () => {
+    it(`is described in a text: ${format}`, () => {
       const { format: kept, description } = fittedSchema({ type: 'string', format }) ?? {}
       assert.equal(kept, undefined)
       assert.match(String(description), /format/)
@@ -314,7 +314,7 @@ describe('a keyword of the schema of an answer', () => {
     [{ description: '', minimum: 1 }, {}, '{minimum: 1}'],
   ]
   for (const [given, kept, description] of TOLD)
-    it(`is told in the description: ${text(given)}`, () =>
+    it(`is named in the description: ${text(given)}`, () =>
       assert.deepEqual(fittedSchema(given), { ...kept, description }))
 
   it('oneOf is anyOf', () => {

@@ -326,7 +326,7 @@ describe('a stream of an Anthropic-style line', () => {
     }
   }
 
-  it('tells what was thought by the last count that it got', () => {
+  it('reports reasoning by the last count that it got', () => {
     const request = { stream_options: { include_usage: true } }
     const counted = (thinking_tokens: number) => ({ output_tokens_details: { thinking_tokens } })
     const begun = { type: 'message_start', message: { ...BEGIN.message, usage: counted(1) } }
@@ -337,7 +337,7 @@ describe('a stream of an Anthropic-style line', () => {
     assert.equal(tokens(BEGIN, text('a')), undefined)
   })
 
-  it('tells its usage to those only who ask for it, and its absence in every other chunk then', () => {
+  it('contains its usage only for callers that ask for it, and then null in every other chunk', () => {
     for (const options of [undefined, null, {}, { include_usage: 'yes' }]) {
       const stream = translator({ stream_options: options })
       const whole = stream.push(text('a')) + stream.end({ inputTokens: 7 })

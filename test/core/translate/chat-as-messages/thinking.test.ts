@@ -57,7 +57,7 @@ describe('the reasoning effort of a chat', () => {
     ['claude-opus-5', SUMMARIZED],
     ['us.anthropic.claude-haiku-5-1', SUMMARIZED],
   ] as const) {
-    it(`is told as such to ${model}`, () => {
+    it(`is sent as such to ${model}`, () => {
       const { thinking, output_config } = chat.translate(HIGH, model)
       assert.deepEqual([thinking, output_config], [adaptive, { effort: 'high' }])
     })
@@ -188,7 +188,7 @@ describe('the thinking of an Anthropic-style line, on the way to a line that spe
     })
   })
 
-  it('stays where a hosted router told it, which wants it back', () => {
+  it('stays where a hosted router put it, which wants it back', () => {
     for (const details of [
       [{ type: 'reasoning.text', format, index: 0, text: 'hmm', signature: 's' }],
       [{ type: 'reasoning.text', format: 'openai-responses-v1', index: 0, length: 3 }],
@@ -348,7 +348,7 @@ describe('the member of reasoning', () => {
       assert.deepEqual(reasoningIn(none), { text: '', member: 'reasoning_content' })
   })
 
-  it('is told by the signature that stands for one', () => {
+  it('is recognised by the signature that stands for one', () => {
     for (const member of ['reasoning_content', 'reasoning'] as const)
       assert.equal(memberOf(unsignedOf(member)), member)
     for (const other of ['', 'EqQB', undefined, `${UNSIGNED}:`, `${UNSIGNED}:reasoning_content`])

@@ -50,7 +50,7 @@ describe('an OpenAI-style answer, to a caller of messages,', () => {
     })
   })
 
-  it('tells what was thought of the output', () => {
+  it('reports the reasoning within the output', () => {
     const { body } = told(
       { content: 'a' },
       {},

@@ -357,7 +357,7 @@ describe('the content of a message', () => {
       assert.throws(() => unchecked({ messages: turns }), { name: 'Untranslatable', param }))
 })
 
-describe('a member of a message request, told as a chat’s,', () => {
+describe('a member of a message request, translated into a chat’s,', () => {
   const json_schema = { type: 'json_schema', schema: { type: 'string' } }
   const response_format = {
     type: 'json_schema',

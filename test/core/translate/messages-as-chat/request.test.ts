@@ -356,7 +356,7 @@ describe('the effort that Claude Code and Codex always ask for', () => {
     'x-ai/grok-4.20-0309-reasoning',
     'grok-code-fast-1',
   ]) {
-    it(`is not told to ${model}, which refuses any`, () => {
+    it(`is not sent to ${model}, which refuses any`, () => {
       assert.equal(ofMessage(model).reasoning_effort, undefined)
       assert.equal(ofResponse(model).reasoning_effort, undefined)
     })
@@ -375,7 +375,7 @@ describe('the effort that Claude Code and Codex always ask for', () => {
     'gemini-3-pro',
     'qwen3-235b',
   ]) {
-    it(`is told to ${model}`, () => {
+    it(`is sent to ${model}`, () => {
       assert.equal(ofMessage(model).reasoning_effort, 'medium')
       assert.equal(ofResponse(model).reasoning_effort, 'medium')
     })

@@ -269,7 +269,7 @@ describe('a stream of an OpenAI-style line', () => {
     assert.deepEqual([plain.stop_reason, 'stop_details' in plain], ['end_turn', false])
   })
 
-  it('tells what was thought by the last count that it got', () => {
+  it('reports reasoning by the last count that it got', () => {
     const counted = (reasoning_tokens: number) => ({
       usage: { completion_tokens_details: { reasoning_tokens } },
     })
@@ -344,7 +344,7 @@ describe('the pieces of tool calls in a stream', () => {
       ],
     ],
     [
-      'that repeat the id, or tell another without a name',
+      'that repeat the id, or give another without a name',
       [
         { index: 0, id: 'a', ...fn('{"a"', 'f') },
         { index: 0, id: 'a', ...fn(':', 'f') },

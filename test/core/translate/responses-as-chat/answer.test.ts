@@ -379,7 +379,7 @@ describe('web searches of an anthropic line', () => {
     sources: urls.map((url) => ({ type: 'url', url })),
   })
 
-  it('are told with what was asked and found, as far as that is known', () => {
+  it('contain what was asked and found, as far as that is known', () => {
     const content = [
       use('1', { query: 'a' }),
       use('2', { query: '' }),
@@ -417,7 +417,7 @@ describe('web searches of an anthropic line', () => {
     return { output: objectsIn(eventsOf(text).at(-1).response.output), skipped: stream.skipped }
   }
 
-  it('are told of a stream once their input has come, or begun with them', () => {
+  it('appear in a stream once their input has come, or begun with them', () => {
     const { output, skipped } = told(
       start(0, use('1', {})),
       delta(0, '{"query":'),
@@ -438,7 +438,7 @@ describe('web searches of an anthropic line', () => {
     assert.equal(skipped, 0)
   })
 
-  it('are told without what was asked, where that is more than 16 KiB', () => {
+  it('do not contain what was asked, where that is more than 16 KiB', () => {
     const query = (length: number) => 'q'.repeat(length - '{"query":""'.length)
     for (const [length, isKnown] of [
       [16 * 1024 - 1, true],

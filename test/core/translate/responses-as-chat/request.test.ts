@@ -130,7 +130,7 @@ describe('a request for a response', () => {
     })
 
     for (const member of ['reasoning_content', 'reasoning']) {
-      it(`gives a line its ${member} back in the member that it told it in`, () => {
+      it(`returns its ${member} to a line in the member that it came in`, () => {
         const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }
         const { body } = responsesAsChat.answer(
           answered,
@@ -407,7 +407,7 @@ describe('a namespace of functions', () => {
     )
   })
 
-  it('is told of a call, and found again in the next turn', () => {
+  it('is returned with a call, and found again in the next turn', () => {
     const message = { role: 'assistant', content: null, tool_calls: called('agents__spawn') }
     const { body } = responsesAsChat.answer(
       { id: 'c', choices: [{ message, finish_reason: 'tool_calls' }] },
@@ -422,7 +422,7 @@ describe('a namespace of functions', () => {
     assert.equal(again.function.name, 'agents__spawn')
   })
 
-  it('is told of a streamed call, and of none of another function', async () => {
+  it('is returned with a streamed call, and with none of another function', async () => {
     for (const [name, expected] of [
       ['agents__spawn', ['spawn', 'agents']],
       ['run', ['run', undefined]],

@@ -130,7 +130,7 @@ describe('the end of a response on a line that speaks chat completions', () => {
         assert.equal(response.usage?.total_tokens, 39)
       })
 
-      it('numbers its events, and tells text and arguments piece by piece', async () => {
+      it('numbers its events, and sends text and arguments piece by piece', async () => {
         const told: string[] = []
         const running = await clientOn(line, passage, events).responses.create({
           model: 'chat',
@@ -339,7 +339,7 @@ describe('the events of a response', () => {
     )
   })
 
-  it('tell reasoning piece by piece, then whole', () => {
+  it('contain reasoning piece by piece, then whole', () => {
     const [{ id, content }] = items
     const place = { item_id: id, output_index: 0, content_index: 0 }
     assert.deepEqual(within(id), [
@@ -351,7 +351,7 @@ describe('the events of a response', () => {
     ])
   })
 
-  it('tell a text with what it cites, and a refusal behind it', () => {
+  it('contain a text with its citations, and a refusal behind it', () => {
     const [, { id, content }] = items
     const [text, refusal] = content
     const [first, second] = [0, 1].map((index) => ({ item_id: id, output_index: 1, content_index: index }))
@@ -368,7 +368,7 @@ describe('the events of a response', () => {
     ])
   })
 
-  it('tell the arguments of each call, empty ones too', () => {
+  it('contain the arguments of each call, empty ones too', () => {
     const [, , first, second] = items
     const [a, b] = [first, second].map(({ id }, i) => ({ item_id: id, output_index: i + 2 }))
     assert.deepEqual(within(first.id), [
@@ -382,7 +382,7 @@ describe('the events of a response', () => {
     ])
   })
 
-  it('tell a summary in events of its own, and seal what goes back', () => {
+  it('contain a summary in events of its own, and seal what goes back', () => {
     const request = { reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] }
     const summarized = told(request, 'stop', { reasoning_content: 'Hm' }, { reasoning_content: '.' })
     const id = `rs_${ID}_0`

@@ -87,7 +87,7 @@ describe('the content of a video', () => {
       }
     })
 
-    it(`${kind} line: the wait that the line asks for is told, a minute at most, and of other refusals none`, async (t) => {
+    it(`${kind} line: the wait that the line asks for is passed on, a minute at most, and none for other refusals`, async (t) => {
       const { upstream, gateway, id } = await finishedVideo(t, kind)
       for (const [status, asked, told] of [
         [429, '7', '7'],

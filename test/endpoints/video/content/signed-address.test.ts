@@ -83,7 +83,7 @@ describe('the signed address that a task-style caller gets', () => {
     assert.equal((await fetch(`${gateway.url}/v1/videos/${id}/content`)).status, 401)
   })
 
-  it('is the host that the caller asked, as a trusted proxy tells it', async (t) => {
+  it('is the host that the caller asked, as a trusted proxy reports it', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, {
       lines: [{ kind: 'openai', url: upstream.url }],

@@ -64,7 +64,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
   })
 }
 
-it('the world can tell: money that is freed behind its back breaks it', async (t) => {
+it('money that is freed without a reason violates an invariant', async (t) => {
   const [memory] = TASK_BACKENDS
   assert.ok(memory)
   const tested = await memory.open(t)

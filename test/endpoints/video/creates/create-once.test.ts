@@ -143,7 +143,7 @@ describe('a create that the first line may have taken goes nowhere else, and its
 
 describe('a create that no line takes', () => {
   for (const { kind, path, body } of VIDEO_PROTOCOLS) {
-    it(`${kind}: what the line finds wrong with it is told, nothing is held, and the key is free`, async (t) => {
+    it(`${kind}: the fault that the line finds in it is returned, nothing is held, and the key is free`, async (t) => {
       const { gateway, first, second } = await pairOf(t, kind)
       first.script = (_req, res) => {
         json(res, 400, { error: { code: 'InvalidParameter', message: 'at 10.0.0.7: no', param: 'model' } })

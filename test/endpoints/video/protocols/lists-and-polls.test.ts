@@ -132,7 +132,7 @@ describe('a line that does not answer about its task', () => {
   for (const { caller, line } of PAIRINGS) {
     const name = `${caller.kind} caller, ${line.kind} line`
 
-    it(`${name}: reads tell what was last heard, cancels tell what is wrong`, async (t) => {
+    it(`${name}: reads return the last known state, cancels say what is wrong`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
       const id = await createTask(gateway, caller)
@@ -146,7 +146,7 @@ describe('a line that does not answer about its task', () => {
       assert.ok((await gateway.money()).leased > 0n)
     })
 
-    it(`${name}: a cancel is told to wait as long as the line asks, a minute at most`, async (t) => {
+    it(`${name}: a cancel is asked to wait as long as the line asks, a minute at most`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
       const id = await createTask(gateway, caller)
@@ -196,7 +196,7 @@ describe('a line that does not answer about its task', () => {
 })
 
 describe('a word that no protocol has', () => {
-  it('is told to the operator once, and to no caller', async (t) => {
+  it('is logged for the operator once, and shown to no caller', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
     const id = await createTask(gateway, ARK_VIDEO)

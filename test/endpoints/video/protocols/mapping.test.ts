@@ -145,7 +145,7 @@ describe('a request of a task-style caller on an OpenAI-style line', () => {
 })
 
 describe('the body for a line of the same protocol', () => {
-  it('task-style: all but the model, the provider constraint, and what would tell of the line', async (t) => {
+  it('task-style: all but the model, the provider constraint, and members that would reveal the line', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
     const content = [text('a cat --dur 7'), image(PNG, 'first_frame'), image(PNG, 'last_frame')]

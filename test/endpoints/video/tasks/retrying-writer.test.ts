@@ -12,7 +12,7 @@ describe('a record of what became of a create', () => {
     await records.close()
   })
 
-  it('is tried again until the store answers, and told of once', async () => {
+  it('is tried again until the store answers, and logged once', async () => {
     const logger = new KeptLog()
     const records = new RetryingWriter({ logger, retryMs: 1 })
     let failures = 0
@@ -34,7 +34,7 @@ describe('a record of what became of a create', () => {
     await until(() => records.pending === 0)
   })
 
-  it('that is never written is told to the log at the end', async () => {
+  it('that is never written is logged at the end', async () => {
     const logger = new KeptLog()
     const records = new RetryingWriter({ logger, waitMs: 1, retryMs: 1 })
     const failing = () => Promise.reject(new Error('connection refused'))

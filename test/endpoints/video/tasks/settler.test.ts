@@ -84,7 +84,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       assert.deepEqual(await spentOf(tested, who), [85n, 85n])
     })
 
-    it('tells once of a create that nobody answered, and gives it up after 48 hours', async (t) => {
+    it('logs once a create that was not answered, and gives it up after 48 hours', async (t) => {
       const tested = await open(t)
       const [store] = tested.stores
       const who = await payer(tested, 1000n)
@@ -172,7 +172,7 @@ describe('the settler', () => {
     assert.deepEqual(await dueBy(3_700_000), [old.id, resting.id])
   })
 
-  it('tells once of a line that is not there any more, and once more if it goes again; its tasks wait', async (t) => {
+  it('logs once that a line is no longer there, and once more if it goes again; its tasks wait', async (t) => {
     const tested = await memory.open(t)
     const [store] = tested.stores
     const who = await payer(tested, 1000n)
@@ -187,7 +187,7 @@ describe('the settler', () => {
     assert.deepEqual(logger.about(/config does not have/), Array(2).fill({ line: 'gone', task: task.id }))
   })
 
-  it('goes on when its store is there again, and tells of the outage once', async (t) => {
+  it('goes on when its store is there again, and logs the outage once', async (t) => {
     const tested = await memory.open(t)
     const [store] = tested.stores
     const who = await payer(tested, 1000n)
@@ -212,7 +212,7 @@ describe('the settler', () => {
   })
 
   for (const failing of ['markUnanswered', 'prune', 'expire'] as const)
-    it(`ends what else is old while its store rejects "${failing}", and tells of that once`, async (t) => {
+    it(`ends what else is old while its store rejects "${failing}", and logs that once`, async (t) => {
       const tested = await memory.open(t)
       const [store] = tested.stores
       const who = await payer(tested, 1000n)

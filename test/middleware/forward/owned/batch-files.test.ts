@@ -186,7 +186,7 @@ describe('the lines of a file that a batch runs', () => {
     assert.equal(created().length, 0)
   })
 
-  it('are not run where the line does not tell them whole', async (t) => {
+  it('are not run where the line does not return them whole', async (t) => {
     const cut: Send = (res, bytes) =>
       void res.writeHead(200, { 'content-length': bytes.length + 1 }).write(bytes, () => res.destroy())
     const outcomes: readonly (readonly [Send, number])[] = [
@@ -361,7 +361,7 @@ describe('a resource that the lines of a file name', () => {
     }
   })
 
-  it('is told by its line and member, and refused', async (t) => {
+  it('is named by its line and member, and refused', async (t) => {
     const { run, places } = await judging(
       t,
       sending('{}', '', ' \t\r\v\f', '[{"file_id":"foreign"}]', naming('foreign')),
@@ -400,7 +400,7 @@ describe('lines that cannot be checked', () => {
       assert.equal(heldBodyBytes(), 0)
     })
 
-  it('are told by the beginning of the file’s name', async (t) => {
+  it('are recognised by the beginning of the file’s name', async (t) => {
     const { run } = await judging(t, sending(`"${'x'.repeat(2000)}"`), 'f'.repeat(150), 2000)
     await assert.rejects(run(), { message: `Line 1 of the file ${'f'.repeat(100)} is too large` })
   })

@@ -136,7 +136,7 @@ async function runs(t: TestContext, send: (res: ServerResponse) => void, encodin
 
 const THREAD = `/v1/threads/${encodeURIComponent('thread_é')}`
 
-describe('a resource whose making is told by a stream of events', () => {
+describe('a resource whose creation is reported by a stream of events', () => {
   it('belongs to its account, and the events come as they were sent', async (t) => {
     const sent: [string, (res: ServerResponse) => void][] = [
       ['at once', (res) => res.end(FIRST + REST)],

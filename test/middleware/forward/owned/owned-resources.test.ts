@@ -325,7 +325,7 @@ describe('a forwarded request for a resource', () => {
     })
   })
 
-  describe('events whose first one tells what was made', () => {
+  describe('events whose first one names what was made', () => {
     const EVENTS = ['event: made\ndata: {"id":"file_1"}\n\n', 'data: more\n\n']
 
     it('go on behind it, and are all there', async (t) => {

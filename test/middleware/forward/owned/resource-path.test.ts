@@ -96,7 +96,7 @@ describe('the resource that a path names', () => {
     assert.equal(resourceOfPath('/chatkit/threads/runs')?.id, 'runs')
   })
 
-  it('cannot be told with empty segments, which upstreams may drop', () => {
+  it('cannot have empty segments, which upstreams may drop', () => {
     for (const path of ['//files', '/files//a', '/files/a//', '//', '/models//x', '/files/a//content'])
       assert.throws(() => resourceOfPath(path), { code: 'not_found' }, path)
   })

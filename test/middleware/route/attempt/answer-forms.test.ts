@@ -134,13 +134,13 @@ describe('an answer of a line that has another endpoint', () => {
     assert.match(sentOf([], await across().answered(JSON_TYPE, WITH_TOOL)), /12345678901234567890/)
   })
 
-  it('tells the usage of a stream that is translated where that was asked for', async () => {
+  it('contains the usage of a translated stream where that was asked for', async () => {
     const made = across({ stream: true, body: { json: { stream_options: { include_usage: true } } } })
     const end = await made.answered(STREAM, ...eventsOf({ protocol: 'anthropic', stream: true }, ['Hi']))
     assert.match(sentOf(made.written(), end), /"prompt_tokens":7,"completion_tokens":1/)
   })
 
-  it('tells how many of its parts were left out, of a stream or a whole answer', async () => {
+  it('contains how many of its parts were left out, of a stream or a whole answer', async () => {
     const odd = MESSAGE.replace('"content":[', '"content":[{"type":"weather_report","sun":true},')
     assert.equal((await across().answered(JSON_TYPE, odd)).record?.skipped, 1)
     const streamed = across({ stream: true })

@@ -77,7 +77,7 @@ describe('the usage of an answer', () => {
     assert.deepEqual([counted, searchUnits], [2, 2])
   })
 
-  it('tells pieces of its own endpoint alone', () => {
+  it('reports pieces of its own endpoint alone', () => {
     const reported = { inputTokens: 40, outputTokens: 7, images: 2, searchUnits: 2 }
     assert.deepEqual(used('tokens', reported, { perImage: 1n, perSearchUnit: 1n }), plain(40, 7, 'measured'))
   })
@@ -208,7 +208,7 @@ describe('the searches of an answer', () => {
     assert.deepEqual(searched(4, 3, {}), [4, 'measured'])
   })
 
-  it('are one where the request may search and the answer does not tell', () => {
+  it('are one where the request may search and the answer does not say how often', () => {
     assert.deepEqual(searched(undefined, 3), [1, 'measured'])
     assert.deepEqual(searched(undefined, 1), [1, 'measured'])
     assert.deepEqual(searched(undefined, 0), [0, 'measured'])
@@ -231,7 +231,7 @@ describe('the parts of an answer', () => {
     assert.deepEqual([reasoningTokens, audioOutputTokens], [7, 7])
   })
 
-  it('are told, each for itself, from the first token on', () => {
+  it('are reported, each for itself, from the first token on', () => {
     const whole = { inputTokens: 50, cacheWriteTokens: 20, outputTokens: 7 }
     for (const part of [
       { cacheWrite1hTokens: 1 },

@@ -68,7 +68,7 @@ describe('members that a line of another protocol has no word for', async () => 
       },
     ]
     for (const { mode, extra, told } of ROWS) {
-      it(`is left out where the caller asks for that, and told: ${told}`, async (t) => {
+      it(`is left out where the caller asks for that, and named: ${told}`, async (t) => {
         foreign.script = (res) => answer(res, acrossFrom(mode))
         const gateway = await gatewayFor(t, { lines: foreignLine(mode) })
         assert.equal((await exchange(gateway, mode, extra)).status, 400)
@@ -93,7 +93,7 @@ describe('members that a line of another protocol has no word for', async () => 
       })
     }
 
-    it('is told for the line that answers only', async (t) => {
+    it('is named for the line that answers only', async (t) => {
       foreign.script = refuse(500)
       own.script = (res) => answer(res, OPENAI)
       const gateway = await gatewayFor(t, { lines: linesFor(OPENAI).toReversed() })
@@ -107,7 +107,7 @@ describe('members that a line of another protocol has no word for', async () => 
       )
     })
 
-    it('is told in a bounded header', async (t) => {
+    it('is named in a bounded header', async (t) => {
       foreign.script = (res) => answer(res, ANTHROPIC)
       const gateway = await gatewayFor(t, { lines: foreignLine(OPENAI) })
       const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`${i}`.padStart(300, 'm'), i]))

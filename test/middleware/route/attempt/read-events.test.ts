@@ -38,7 +38,7 @@ describe('a whole stream that is read at once', () => {
     assert.throws(() => two(`${WORD}${STOP}data: {`), { message: /ended without a finish reason/ })
   })
 
-  it('tells the error that it names, with what came before', () => {
+  it('returns the error that it names, with what came before', () => {
     const error = { code: 429, message: 'slow' }
     const text = `${WORD}data: ${JSON.stringify({ error })}\n\n${STOP}${DONE}`
     assert.deepEqual(read(text), { events: dataOf(WORD), error })
@@ -52,7 +52,7 @@ describe('a whole stream that is read at once', () => {
 })
 
 describe('an answer of another form', () => {
-  it('is told by its type', () => {
+  it('is recognised by its type', () => {
     for (const [type, converts] of [
       ['text/event-stream', true],
       ['text/event-stream; charset=utf-8', true],
@@ -66,7 +66,7 @@ describe('an answer of another form', () => {
       assert.equal(isConvertible(type), converts, type)
   })
 
-  it('is told by its first characters, whatever the type says', () => {
+  it('is recognised by its first characters, even if the type is another', () => {
     const far = ' '.repeat(999)
     for (const [text, streams] of [
       [WORD, true],

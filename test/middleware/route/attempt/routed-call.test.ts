@@ -118,7 +118,7 @@ describe('a request that is sent in another form', () => {
       line: { unsupported: 'drop' },
     })
 
-  it('tells the caller what it was sent without, with the answer or the head of its stream', async () => {
+  it('names the members that were left out, with the answer or the head of its stream', async () => {
     for (const stream of [false, true]) {
       const made = across(stream)
       made.send()
@@ -130,7 +130,7 @@ describe('a request that is sent in another form', () => {
     }
   })
 
-  it('is not told of in the record of a line that has the caller’s endpoint', async () => {
+  it('is not named in the record of a line that has the caller’s endpoint', async () => {
     const made = routedCall()
     made.send()
     await made.answer(200, JSON_TYPE, ANSWER)
@@ -156,7 +156,7 @@ describe('a failure outside of an attempt', () => {
     return { ...made, nexts }
   }
 
-  it('is told to the app', async () => {
+  it('is passed to the app', async () => {
     for (const error of [new GatewayError('no_candidate'), new Error('odd')]) {
       const { nexts, call } = await failing(error, false)
       assert.deepEqual([nexts.length, nexts[0]], [1, error])
@@ -164,7 +164,7 @@ describe('a failure outside of an attempt', () => {
     }
   })
 
-  it('is told to nobody who has left, and logged where it is a fault', async () => {
+  it('is not sent to a caller that has left, and is logged where it is a fault', async () => {
     for (const error of [new GatewayError('no_candidate'), new Error('odd')]) {
       const { nexts, logger, call } = await failing(error, true)
       assert.deepEqual(nexts, [])

@@ -19,7 +19,7 @@ describe('an event like one that was read', () => {
     return template
   }
 
-  it('is told by all but its text', () => {
+  it('is recognised by all but its text', () => {
     const text = frame('one') + frame('') + frame('three')
     assert.deepEqual(skimmed(learned(), text), { texts: ['one', '', 'three'], end: text.length })
     const behind = frame('x', '"stop"') + text

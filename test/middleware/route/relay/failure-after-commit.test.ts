@@ -80,7 +80,7 @@ describe('a line that fails behind the first output', async () => {
 
   for (const { does, breaks, timeouts = {}, code, timeoutPhase } of ROWS) {
     for (const mode of STREAMS) {
-      it(`${does}: told in the stream, and nobody else is asked (${modeName(mode)})`, async (t) => {
+      it(`${does}: an error in the stream, and no other line is asked (${modeName(mode)})`, async (t) => {
         upstream.requests.length = 0
         upstream.script = async (res) => {
           // Two turns of the event loop, so that the words have left before the end comes.

@@ -22,7 +22,7 @@ describe('the usage of a stream', () => {
     assert.deepEqual(streamed({ whole: false, unreportedOutput: 5 }), plain(50, 12, 'estimated'))
   })
 
-  it('has spoken for as long as is reported, where that tells of all that came', () => {
+  it('has the duration that is reported, where the report covers all that came', () => {
     const spoken = (reader: object, outputTokens: number | undefined, audioOutputTokens?: number) =>
       streamed({ usage: { inputTokens: 50, outputTokens, audioOutputTokens }, ...reader }).audioOutputTokens
     const estimated = { estimatedAudio: 6 }

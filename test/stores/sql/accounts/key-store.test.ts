@@ -60,7 +60,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal(await keys.find('k'), undefined)
     })
 
-    it('are used last when the latest of two processes says, and never earlier than was told', async () => {
+    it('have the later of the times that two processes report as their last use, and never an earlier one than before', async () => {
       const { db, other } = await emptied()
       await seedAccountsAndKeys(db, {
         accounts: SEED.accounts,

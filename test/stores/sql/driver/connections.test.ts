@@ -99,7 +99,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     )
   })
 
-  it('that break while nobody uses them are told of, and others take their place', async (t) => {
+  it('that break while they are idle are logged, and others take their place', async (t) => {
     const logger = recordingLogger()
     const db = await opened(t, await postgresUrl(), { poolSize: 2, logger })
     const before = connectionsOf(db).sessions
@@ -118,7 +118,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
     })
   })
 
-  it('of which the server allows fewer are as many as it does, and the others are told of', async (t) => {
+  it('are as many as the server allows where that is fewer, and a line in the log says so', async (t) => {
     const url = new URL(await postgresUrl())
     const { query } = await sharedPostgres()
     const role = `limited_${process.pid}`
@@ -163,7 +163,7 @@ describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
       })
     })
 
-  it('wait for a lock as long as they are told to, on the level that statements rely on', async (t) => {
+  it('wait for a lock as long as configured, on the isolation level that statements rely on', async (t) => {
     const url = await postgresUrl()
     const { query } = await sharedPostgres()
     const name = new URL(url).pathname.slice(1)

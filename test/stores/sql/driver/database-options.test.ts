@@ -30,14 +30,14 @@ describe('a file of SQLite', () => {
       ),
     )
 
-  it('waits five seconds for another’s write, unless it is told otherwise', async (t) => {
+  it('waits five seconds for another’s write, unless configured otherwise', async (t) => {
     const url = await emptyDatabaseUrl(t)
     assert.deepEqual((await settings(await opened(t, url))).map(String), ['wal', '1', '1', '5000', '4000'])
     const other = await settings(await opened(t, url, { busyTimeoutMs: 70 }))
     assert.equal(String(other[3]), '70')
   })
 
-  it('is made with its folder, which nobody else may read, and is told of', async (t) => {
+  it('is made with its folder, which no other user may read, and logged', async (t) => {
     const url = await emptyDatabaseUrl(t)
     const logger = recordingLogger()
     await opened(t, url, { logger })
@@ -82,7 +82,7 @@ describe('a database on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(line?.fields, { database: await told(db, 'select current_database()') })
   })
 
-  it('is asked as it is told to', async (t) => {
+  it('is asked with the options that are given', async (t) => {
     const url = await postgresUrl()
     await opened(t, url)
     const db = await opened(t, url, {
@@ -120,7 +120,7 @@ for (const { name, url, skip } of BACKENDS) {
       return newer
     }
 
-    it('is used as it is where the newer migrations only add, and that is told once', async (t) => {
+    it('is used as it is where the newer migrations only add, and that is logged once', async (t) => {
       const newer = await opening(t, '9998-later', '9999-later')
       const logger = recordingLogger()
       const [one, two] = [await openDatabase(newer, { logger }), await openDatabase(newer, { logger })]

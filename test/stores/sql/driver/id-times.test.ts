@@ -39,7 +39,7 @@ describe('the time of a request id', () => {
     assert.ok('req_0001' < FIRST_ID && FIRST_ID < newRequestId())
   })
 
-  it('is a whole one, within what an id can tell', () => {
+  it('is a whole number, within the range of an id', () => {
     assert.equal(firstIdOf(NOON - 0.5), firstIdOf(NOON))
     assert.equal(firstIdOf(-5), firstIdOf(0))
     assert.equal(firstIdOf(2 * LAST), firstIdOf(LAST))

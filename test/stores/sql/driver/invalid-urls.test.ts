@@ -16,7 +16,7 @@ const WAYS: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
 
 describe('a URL of Postgres that is not valid', () => {
   for (const [how, open] of Object.entries(WAYS))
-    it(`is told without its password where a database is ${how}`, async () => {
+    it(`is named without its password where a database is ${how}`, async () => {
       for (const url of URLS) {
         const error: unknown = await open(url).catch((thrown: unknown) => thrown)
         assert.ok(error instanceof TypeError, inspect(error))

@@ -18,7 +18,7 @@ async function opened(t: TestContext): Promise<{ db: Database; thread: Worker; u
 const LOST = { name: 'SqliteError', code: 'ERR_SQLITE_WORKER', message: /the database thread has ended/ }
 
 describe('a file of SQLite whose thread has ended', () => {
-  it('is told to those who wait for an answer, and at once to those who ask later', async (t) => {
+  it('rejects the requests that wait for an answer, and later ones at once', async (t) => {
     const { db, thread } = await opened(t)
     const ledger = new SqlLedger(db)
     assert.equal(await ledger.deposit('acme', 5n, 'opening', 1), 'deposited')

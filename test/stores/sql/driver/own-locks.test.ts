@@ -89,7 +89,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
     ])
   })
 
-  it('are told of usage too, and hold up no entry of the call log', async (t) => {
+  it('are reported for usage too, and hold up no entry of the call log', async (t) => {
     const { ledger, calls, counter, usage, operator, walletsLocked } = await openLedger(t)
     // All that was there before has been counted.
     await calls.append([entryAt(Date.now(), { account: 'a', status: 429, outcome: 'refused' })])
@@ -138,7 +138,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
     ['revoked', 'the charge'],
     ['revoked', 'the refused call'],
   ] as const)
-    it(`are told of usage of ${what} to a charge that is undone (${kind})`, async (t) => {
+    it(`are reported for usage of ${what} to a charge that is undone (${kind})`, async (t) => {
       const { ledger, operator, walletsLocked } = await openLedger(t)
       const [theirs, free] = await Promise.all([1, 2].map(() => prepaid(ledger, 1000n)))
       assert.ok(theirs && free)
@@ -164,7 +164,7 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-  it('and free again before anybody can be told of are waited for once more', async (t) => {
+  it('and free again before their owner can be named are waited for once more', async (t) => {
     const { ledger, operator } = await openLedger(t)
     const account = await prepaid(ledger, 1000n)
     // A lock that is gone at each look: what waits for it has waited in vain, and nobody has it.

@@ -41,7 +41,7 @@ async function placesOf(db: Database, id: string): Promise<string[]> {
 const dated = (start: number) => new Date(start).toISOString().slice(0, 10).replaceAll('-', '')
 
 describe('a request id', () => {
-  it('tells its time', () => {
+  it('contains its time', () => {
     for (const time of [0, NOW, 32 ** 10 - 1]) assert.equal(timeOfId(newRequestId(time)), time)
     for (const id of ['', 'req_', 'req_1', 'resp_01m82v7m00', 'req_01m82v7mu0'])
       assert.equal(timeOfId(id), undefined)

@@ -84,7 +84,7 @@ describe('settings of a connection to Postgres', { skip: WITHOUT_POSTGRES }, () 
     )
   })
 
-  it('cannot be made behind a pooler in transaction mode, which is told', async (t) => {
+  it('cannot be made behind a pooler in transaction mode, and the error says so', async (t) => {
     const { url } = await pooled(t, await postgresUrl(), 'transaction')
     await assert.rejects(opened(t, url, { poolSize: 4 }), /set it to session mode/)
   })

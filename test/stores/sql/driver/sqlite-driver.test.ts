@@ -162,7 +162,7 @@ describe('faults', () => {
     await assert.rejects(db.insertInto('keys').values(key).execute(), /FOREIGN KEY/)
   })
 
-  it('a file that is no database is told at opening', async (t) => {
+  it('a file that is no database is an error when it is opened', async (t) => {
     const url = await databaseUrl(t)
     const file = `${url.slice('sqlite:'.length)}-not`
     await (await openDatabase(url)).destroy()

@@ -59,7 +59,7 @@ for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)
 
   describe(`money held of budgets too: ${name}`, { skip }, () => {
-    it('is charged to each of them, told where a share is reached, and its parts go with it', async () => {
+    it('is charged to each of them, sends an event where a share is reached, and its parts go with it', async () => {
       const { db, ledger, standing, payer, figures, held, told } = await world(emptied)
       const usage = new UsageTally()
       const given = { ...payer, amount: 50n, at: 7, basis: '[]' }

@@ -54,7 +54,7 @@ async function world(t: TestContext, url: Backend['url'], meanwhile: (budgets: S
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`a budget whose terms change while its wallet is opened: ${name}`, { skip }, () => {
-    it('has a wallet of the later terms, and tells by these', async (t) => {
+    it('has a wallet of the later terms, and sends events by these', async (t) => {
       const { db, figures, notices, read } = await world(t, url, (budgets) =>
         budgets.change('b1', (now) => ({ ...now, amount: 300n, hard: false }), originOf()),
       )

@@ -144,7 +144,7 @@ for (const { name, url, skip } of BACKENDS) {
 
   describe(`a check of the ledger in ${name}`, { skip }, () => {
     for (const [what, damage, violations] of DAMAGES) {
-      it(`tells of ${what}`, async () => {
+      it(`reports ${what}`, async () => {
         const { db } = await emptied()
         const ledger = new SqlLedger(db)
         await ledger.deposit('acme', 900n, 'first', 1)

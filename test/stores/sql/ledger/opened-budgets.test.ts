@@ -165,7 +165,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(await told(db), ['0 budget.exhausted budget:soft 1 0.00000007', ...all].sort())
     })
 
-    it('once it has refused a call is told then, with what is spent, and not once more when it is spent', async () => {
+    it('sends an event when it refuses a call, with the amount spent, and none when all of it is spent', async () => {
       const { db, ledger, budgets } = await world(emptied)
       const [hard, soft] = [budgetWallet('hard', 1), budgetWallet('soft', 1)]
       await budgets.noteRefusal(hard, AT)
@@ -182,7 +182,7 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('is not told again after a change of its amount, though the event is deleted since', async () => {
+    it('sends no second event after a change of its amount, even if the first one was deleted', async () => {
       const { db, ledger, budgets } = await world(emptied)
       const scope = { account: 'acme', key: null, user: null, tag: null }
       const terms = { amount: 1000n, hard: true, soft: [0.5, 0.9] }

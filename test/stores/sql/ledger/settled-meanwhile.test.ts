@@ -60,7 +60,7 @@ describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRE
 describe('wallets of budgets of which others open one after the other meanwhile', {
   skip: WITHOUT_POSTGRES,
 }, () => {
-  it('are open at once, and tell what they have reached', async (t) => {
+  it('are open at once, and return what they have reached', async (t) => {
     const url = await postgresUrl()
     const [own, others] = [await open(t, url), await open(t, url)]
     const scope = { account: 'acme', key: null, user: null, tag: null }

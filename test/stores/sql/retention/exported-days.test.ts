@@ -61,7 +61,7 @@ for (const { name, url, skip } of BACKENDS) {
       ])
     })
 
-    it('is all that is deleted, where some ids tell no time, and those charges stay', async (t) => {
+    it('is all that is deleted where some ids contain no time, and those charges stay', async (t) => {
       const folder = await temporaryFolder()
       t.after(() => folder.remove())
       const db = await opened(t, await url(t))

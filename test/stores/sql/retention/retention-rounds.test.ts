@@ -12,7 +12,7 @@ import { DAY_MS, NOW, opened, retentionOf } from '../support/retention-world.ts'
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`rounds of retention in ${name}`, { skip }, () => {
-    it('tell once that they fail, and once that they do so no more', async (t) => {
+    it('log once that they fail, and once that they work again', async (t) => {
       const db = await opened(t, await url(t))
       await new SqlCallStore(db).append([entryAt(NOW - 9 * DAY_MS)])
       const logger = recordingLogger()

@@ -22,7 +22,7 @@ for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)
 
   describe(`events in the outbox of ${name}`, { skip }, () => {
-    it('are there with what they tell, or not at all', async () => {
+    it('are stored with the change that they report, or not at all', async () => {
       const { db } = await emptied()
       const kept = exhausted('b1')
       await db.transaction().execute((trx) => recordEvents(trx, [kept]))

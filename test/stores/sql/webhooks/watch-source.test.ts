@@ -91,7 +91,7 @@ for (const { name, url, skip } of BACKENDS) {
       )
     })
 
-    it('is no balance that was told, until it has risen to the threshold', async (t) => {
+    it('is no balance that was reported, until it has risen to the threshold', async (t) => {
       const { db, asked } = await spent(t, await url(t), { a: 1n, b: 0n, c: -1n, d: 0n })
       for (const account of ['a', 'b', 'c', 'd', 'gone']) await tell(db, `account:${account}`, 'low')
       await tell(db, 'line:low', 'low')
@@ -101,7 +101,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual([...new Set(await asked())], ['b', 'c', 'd'], 'from the first one on again')
     })
 
-    it('is a key that ends in a time, if it is enabled and was not told for that end', async (t) => {
+    it('is a key that expires within a time, if it is enabled and was not reported for that end', async (t) => {
       const db = await open(t, await url(t))
       const ends = { before: 0, first: 1, off: 5, told: 6, prolonged: 7, last: 10, after: 11 }
       await seedAccountsAndKeys(db, {
