@@ -9,7 +9,7 @@ export function accountFacts(account: Account): HTMLElement {
   const { limits, regions, line_regions: lineRegions } = account
   const rows: [string, Child][] = [
     ['Requests a minute', limitText(limits.rpm)],
-    ['Input tokens a minute', limitText(limits.tpm)],
+    ['Tokens a minute', limitText(limits.tpm)],
     ['Calls at a time', limitText(limits.concurrency ?? null)],
   ]
   if (regions !== undefined) rows.push(['Regions', regions?.join(', ') ?? 'all'])
@@ -33,7 +33,7 @@ export function accountForm(account: Account, save: (settings: object) => Promis
     fields: [
       field({ name: 'name', label: 'Name', attributes: { value: name } }),
       field({ name: 'rpm', label: 'Requests a minute', attributes: { value: limits.rpm, ...number } }),
-      field({ name: 'tpm', label: 'Input tokens a minute', attributes: { value: limits.tpm, ...number } }),
+      field({ name: 'tpm', label: 'Tokens a minute', attributes: { value: limits.tpm, ...number } }),
       field({
         name: 'concurrency',
         label: 'Calls at a time',
