@@ -164,7 +164,7 @@ export class WebhookSender {
         this.#outcomes.dropped += deliveries
         this.#logger.warn(
           { webhook, deliveries },
-          'too many deliveries wait for a webhook: the oldest of the account with the most were dropped',
+          'too many deliveries wait for a webhook: the oldest of the account or line with the most were dropped',
         )
       }
       if (events === 0) return
