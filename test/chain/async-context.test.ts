@@ -125,7 +125,7 @@ async function send(port: number, body: string, slowly: boolean): Promise<string
   return received
 }
 
-describe('AsyncLocalStorage holds', () => {
+describe('AsyncLocalStorage is preserved', () => {
   for (const [name, { handlers, body = '', slowly = false }] of Object.entries(MIDDLEWARES)) {
     it(`through ${name}`, async (t) => {
       const app = await serve(t, handlers, (req, res) => {
@@ -137,7 +137,7 @@ describe('AsyncLocalStorage holds', () => {
       assert.deepEqual(found.sort(), ['context 1', 'context 2', 'context 3'])
     })
 
-    it(`for what the handler does later behind ${name}`, async (t) => {
+    it(`for later work of the handler behind ${name}`, async (t) => {
       const app = await serve(t, handlers, (_req, res) => {
         void sleep(2).then(() => res.json({ context: context.getStore() ?? 'lost' }))
       })
@@ -145,7 +145,7 @@ describe('AsyncLocalStorage holds', () => {
     })
   }
 
-  it('for the error handler of a refusal that came late', async (t) => {
+  it('for the error handler of a late refusal', async (t) => {
     const cases: RequestHandler[] = [
       authenticate({ keys: late(memoryKeyDirectory({ accounts: [], keys: [] })) }),
       rateLimit({ levels: [{ name: 'all', by: () => 'all', rpm: 0 }], store: late(new MemoryLimitStore()) }),
@@ -157,7 +157,7 @@ describe('AsyncLocalStorage holds', () => {
     }
   })
 
-  it('for what follows the answers of lines, over connections that an earlier call has opened', async (t) => {
+  it('for code after the answers of lines, over connections that an earlier call opened', async (t) => {
     const [failing, answering] = [
       await startUpstream((res) => answerJson(res, 500, {})),
       await startUpstream(),

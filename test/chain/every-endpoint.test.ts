@@ -54,7 +54,7 @@ for (const endpoint of ALL) {
 
     const operation = OPERATIONS.find((one) => one.path === path)
 
-    it('has no candidate where its only line speaks a protocol that it cannot be put into', async () => {
+    it('has no candidate if its only line speaks a protocol without a translation', async () => {
       for (const other of PROTOCOLS) {
         if (other === protocol || endpoint.alsoOn?.includes(other)) continue
         if (operation && translationOf(operation, { protocol: other })) continue

@@ -57,7 +57,7 @@ describe('look-ups', () => {
     assert.equal((await gateway.sendOther(`/v1/files/${other.id}`)).status, 200)
   })
 
-  it('end a list where the limit is used up, with the place where it goes on', async (t) => {
+  it('end a list if the limit is used up, with the cursor for its continuation', async (t) => {
     const { gateway, at, upload } = await files(t, { rpm: 30 })
     for (let i = 0; i < 20; i++) await upload()
     const list = await gateway.send('/v1/files')
@@ -83,7 +83,7 @@ describe('look-ups', () => {
     assert.equal(left, '4')
   })
 
-  it('that are refused by a line keep neither uploads from it nor look-ups of other paths', async (t) => {
+  it('that are refused by a line prevent neither uploads to it nor look-ups of other paths', async (t) => {
     const { gateway, at, upload } = await files(t, {})
     const { id } = await upload()
     const other = await upload(gateway.sendOther)

@@ -91,7 +91,7 @@ describe('an edit of images', () => {
     assert.equal(await gateway.spent(OTHER_KEY), 0)
   })
 
-  it('is streamed: its events are relayed and metered', async () => {
+  it('is streamed, and its events are relayed and metered', async () => {
     upstream.script = (res) => stream(res, [PARTIAL, COMPLETED])
     const { data, response } = await openai()
       .images.edit({
@@ -112,7 +112,7 @@ describe('an edit of images', () => {
     assert.deepEqual([usage?.images, billing?.charged, streamed], [1, '0.04', true])
   })
 
-  it('costs a caller that leaves after a coarse form the image', async () => {
+  it('is charged for the image if the caller leaves after a partial image', async () => {
     upstream.script = (res) => stream(res, [PARTIAL], { end: false })
     const response = await gateway.post(catForm({ stream: 'true' }))
     const reader = response.body?.getReader()
@@ -135,7 +135,7 @@ describe('an edit of images', () => {
     assert.deepEqual([billing?.charged, routing?.attempts.length], ['0.04', 2])
   })
 
-  it('keeps any fields and files as they are', async () => {
+  it('keeps any fields and files unchanged', async () => {
     upstream.script = answerEdit
     // A field whose name ends in an id names something that is stored.
     const name = fc.stringMatching(/^[a-z][a-z\d.-]{2,20}$/).filter((one) => !/__|ids?$/.test(one))
@@ -166,14 +166,14 @@ describe('an edit of images', () => {
     )
   })
 
-  it('takes the members that a line adds or removes', async () => {
+  it('has the members that a line adds, and lacks those that it removes', async () => {
     const response = await gateway.post(catForm({ model: 'adorned', user: 'someone', moderation: 'auto' }))
     assert.equal(response.status, 200)
     const sent = await lastForm(second)
     assert.deepEqual([sent.get('moderation'), sent.get('user'), sent.get('model')], ['low', null, 'up-a'])
   })
 
-  it('goes without what is for the gateway', async () => {
+  it('is sent without members for the gateway', async () => {
     upstream.script = answerEdit
     const response = await gateway.post(catForm({ 'provider[only][]': 'p' }))
     assert.equal(response.status, 200)
@@ -209,7 +209,7 @@ describe('an edit of images', () => {
     assert.equal(last(upstream).path, PATH)
   })
 
-  it('with the same key is the same request by its fields and files, whatever its boundary', async () => {
+  it('with the same key is the same request if its fields and files are, with any boundary', async () => {
     upstream.script = answerEdit
     const key = { 'idempotency-key': 'edit-1' }
     assert.equal((await gateway.post(catForm(), key)).status, 200)
@@ -225,7 +225,7 @@ describe('an edit of images', () => {
     assert.equal(upstream.requests.length, asked)
   })
 
-  it('may be JSON, whose bytes stay as they are', async () => {
+  it('may be JSON, whose bytes are not changed', async () => {
     upstream.script = answerEdit
     const images = [{ image_url: 'https://a.test/cat.png' }, { image_url: 'data:image/png;base64,AAAA' }]
     const response = await gateway.served.send(PATH, {

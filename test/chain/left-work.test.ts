@@ -84,9 +84,9 @@ function end({ res }: { res: ServerResponse }, moment: Moment): void {
   res.end(moment === 'within the body' ? '"x"}' : '{"id":"x"}')
 }
 
-describe('a caller that leaves once the line has its work whole', () => {
+describe('a caller that leaves after the line has its whole request', () => {
   for (const moment of MOMENTS)
-    it(`pays for it once, whatever the work is: ${moment}`, async (t) => {
+    it(`pays for it once, for any kind of work: ${moment}`, async (t) => {
       const { gateway, done, make } = await tenants(t)
       let charged = 0
       for (const [collection, method, below, body] of WORK) {
@@ -113,7 +113,7 @@ describe('a caller that leaves once the line has its work whole', () => {
       assert.equal(done.length, 0, 'each was sent once')
     })
 
-  it('pays nothing where the line fails, or does not find it', async (t) => {
+  it('pays nothing if the line fails, or does not find the resource', async (t) => {
     const { gateway, done, make } = await tenants(t)
     const id = await make('threads')
     const statuses = [400, 404, 500, 429]
@@ -136,8 +136,8 @@ describe('a caller that leaves once the line has its work whole', () => {
   })
 })
 
-describe('a caller that leaves before the line has its work whole', () => {
-  it('pays nothing, and the line gets no more of it', async (t) => {
+describe('a caller that leaves before the line has its whole request', () => {
+  it('pays nothing, and the line receives no more of it', async (t) => {
     const { gateway, upstream, done, make } = await tenants(t)
     let charged = 0
     for (const [collection, method, below, body] of WORK) {
@@ -156,7 +156,7 @@ describe('a caller that leaves before the line has its work whole', () => {
     assert.equal(await hundredths(gateway.balanceOf('acme')), charged)
   })
 
-  it('at any moment pays exactly for what the line has whole', async (t) => {
+  it('at any moment pays exactly for the requests that the line has whole', async (t) => {
     const { gateway, upstream, done, make } = await tenants(t)
     const id = await make('vector_stores')
     const large = `{"file_ids":[],"note":"${'x'.repeat(300_000)}"}`
@@ -206,7 +206,7 @@ describe('a caller that waits for its answer', () => {
     assert.equal(await hundredths(gateway.balanceOf('acme')), 2)
   })
 
-  it('finds nothing of another tenant, which is not charged either', async (t) => {
+  it('finds no resource of another tenant, which is not charged either', async (t) => {
     const { gateway, done, make } = await tenants(t)
     const id = await make('threads')
     assert.equal((await gateway.sendOther(`/v1/threads/${id}/runs`, {})).status, 404)

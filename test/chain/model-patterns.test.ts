@@ -19,7 +19,7 @@ const ADMIN = 'admin-token-of-the-test'
 const price = (amount: string) => ({ inputPerMillion: amount, outputPerMillion: amount })
 const chat = { kind: 'chat', maxOutputTokens: 1000 }
 
-describe('models by patterns', async () => {
+describe('a gateway with model patterns', async () => {
   const cleanUp = cleaningUp()
   /** The models that each provider lists, and has. */
   const listed: Record<string, readonly string[]> = {
@@ -105,7 +105,7 @@ describe('models by patterns', async () => {
   }
   const entryOf = async (response: Response): Promise<CallLogEntry> => gateway.entryOf(response)
 
-  it('lists what the providers list and the key may use', async () => {
+  it('lists the models of the providers that the key may use', async () => {
     assert.deepEqual(await idsFor('sk-test-1'), [
       'gpt-exact',
       'first',
@@ -172,7 +172,7 @@ describe('models by patterns', async () => {
     )
   })
 
-  it('takes the prefix from a name, in a translation too', async () => {
+  it('removes the prefix from a name, in a translation as well', async () => {
     const plain = await send('/v1/messages', messageBody({ model: 'vendor/claude-a' }))
     assert.equal(plain.status, 200)
     const translated = await send(CHAT, chatBody({ model: 'vendor/claude-b' }))
@@ -183,7 +183,7 @@ describe('models by patterns', async () => {
     )
   })
 
-  it('has the limits and features of the pattern', async () => {
+  it('applies the limits and features of the pattern', async () => {
     const response = await send(
       CHAT,
       chatBody({ model: 'gpt-4o', tools: [{ type: 'function', function: { name: 'f' } }] }),
@@ -198,7 +198,7 @@ describe('models by patterns', async () => {
     assert.equal(calls(openai.requests).length, 0)
   })
 
-  it('is no model itself, nor is a name that no pattern matches', async () => {
+  it('neither serves a pattern as a model, nor accepts a name that no pattern matches', async () => {
     for (const name of ['gpt-*', 'other', 'vendor', 'gpt-4o\u0000', `gpt-${'x'.repeat(300)}`]) {
       const response = await send(CHAT, chatBody({ model: name }))
       assert.equal(response.status, 404, name)
@@ -221,7 +221,7 @@ describe('models by patterns', async () => {
     )
   })
 
-  it('serves as a fallback', async () => {
+  it('uses a pattern as a fallback', async () => {
     const response = await send(CHAT, chatBody({ model: 'first' }))
     assert.equal(response.status, 200)
     const { model, routing } = await entryOf(response)
@@ -241,7 +241,7 @@ describe('models by patterns', async () => {
     assert.equal((await entryOf(named)).model, 'gpt-4o-mini')
   })
 
-  it('shows a name and its lines', async () => {
+  it('returns a name and its lines', async () => {
     const shown = (await jsonOf(await send('/v1/models/vendor/claude-b'))) as { id: string; kind: string }
     assert.deepEqual([shown.id, shown.kind], ['vendor/claude-b', 'chat'])
     const routing = (await jsonOf(await send('/v1/models/gpt-4o/routing'))) as {
@@ -261,7 +261,7 @@ describe('models by patterns', async () => {
     })
   })
 
-  it('names no model in metrics that callers make up', async () => {
+  it('does not put names that callers invent into metrics', async () => {
     const made = Array.from({ length: 20 }, (_, i) => send(CHAT, chatBody({ model: `gpt-made-up-${i}` })))
     for (const answer of await Promise.all(made)) await answer.text()
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()

@@ -91,7 +91,7 @@ async function startGateway(
 
 const LENGTHS = ['content-length: 20000000', 'content-length: 16385', 'transfer-encoding: chunked']
 
-test('a spent window refuses a large body unread, as a small one, and takes nothing', async (t) => {
+test('a used-up window refuses a large body unread, like a small one, and counts nothing', async (t) => {
   const { post, announce, upstream } = await startGateway(t, { limits: { rpm: 1 } })
   assert.equal((await post(LARGE)).status, 200)
   const small = await post()
@@ -110,7 +110,7 @@ test('a spent window refuses a large body unread, as a small one, and takes noth
 })
 
 for (const later of [false, true])
-  test(`so do limits of the app's own, but for what it skips${later ? ', by promises' : ''}`, async (t) => {
+  test(`limits of the app’s own refuse a large body unread, except for calls that they skip${later ? ', by promises' : ''}`, async (t) => {
     const told = <T>(value: T): T | Promise<T> => (later ? Promise.resolve(value) : value)
     const { post, announce } = await startGateway(t, {
       rateLimit: {
@@ -125,7 +125,7 @@ for (const later of [false, true])
       assert.equal((await post(LARGE, tags)).status, 200)
   })
 
-test('taken slots do so while they are taken, and refusals leave the window as it was', async (t) => {
+test('occupied slots refuse a large body unread, and refusals do not change the window', async (t) => {
   const running = Promise.withResolvers<void>()
   const { post, announce, upstream } = await startGateway(t, {
     limits: { rpm: 3, concurrency: 1 },
@@ -149,7 +149,7 @@ test('taken slots do so while they are taken, and refusals leave the window as i
   )
 })
 
-test('a balance known to be spent does so until a deposit, which counts at once', async (t) => {
+test('a balance known to be spent refuses a large body unread until a deposit, which takes effect at once', async (t) => {
   const { post, announce, ledger, entry } = await startGateway(t, { balance: '0' })
   const small = await post()
   assert.equal(small.status, 402)
@@ -161,7 +161,7 @@ test('a balance known to be spent does so until a deposit, which counts at once'
   assert.equal((await post(LARGE)).status, 200)
 })
 
-test('a budget known to be spent does so for the calls that it counts, until it is raised', async (t) => {
+test('a budget known to be spent refuses large bodies of its calls unread, until it is raised', async (t) => {
   const { post, announce, ledger, budgetStore, budgets, entry } = await startGateway(t, {})
   const scope = { account: 'acme', key: null, user: null, tag: 'team=search' }
   const terms = { amount: 1n, hard: true, soft: [] }
@@ -191,7 +191,7 @@ test('a budget known to be spent does so for the calls that it counts, until it 
   assert.equal((await post(LARGE, 'team=search')).status, 200)
 })
 
-test('a repeated call is refused for its key, as with a small body, whatever limits and money are left', async (t) => {
+test('a repeated call is refused for its key, like one with a small body, with any limits and money left', async (t) => {
   const body = { ...LARGE, max_tokens: 1 }
   const key = { 'idempotency-key': 'once' }
   const spent = [{ limits: { rpm: 1 } }, { price: { perRequest: '1' }, balance: '1' }]
@@ -206,7 +206,7 @@ test('a repeated call is refused for its key, as with a small body, whatever lim
   }
 })
 
-test('a request that may be free is read, whatever the balance is', async (t) => {
+test('a request that may be free is read, with any balance', async (t) => {
   const { post } = await startGateway(t, { balance: '0', price: { outputPerMillion: '1' } })
   assert.equal((await post(LARGE)).status, 402)
   const free = await startGateway(t, { balance: '0', price: {} })
@@ -214,7 +214,7 @@ test('a request that may be free is read, whatever the balance is', async (t) =>
   assert.equal((await free.post(LARGE)).status, 200)
 })
 
-test('a caller that leaves while it is asked about ends its call', async (t) => {
+test('a caller that leaves during these checks ends its call', async (t) => {
   const { post, announce, openCalls } = await startGateway(t, { balance: '0' })
   await post()
   await announce(LENGTHS[0] as string)

@@ -35,7 +35,7 @@ const refuse: UpstreamScript = (res, { raw }: ReceivedRequest) =>
     },
   })
 
-describe('the reason of a refused request is in the log, without the prompt', () => {
+describe('the reason of a refused request is logged without the prompt for', () => {
   for (const { path, kind, protocol, request } of ENDPOINTS) {
     it(path, async (t) => {
       const upstream = await startUpstream(refuse)

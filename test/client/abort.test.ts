@@ -41,7 +41,7 @@ describe('an abort ends a call at once, with its own reason', () => {
     assert.equal(server.sent.length, 1)
   })
 
-  it('in that wait, where the signal is the Request’s own', async (t) => {
+  it('in the wait between two attempts, if the signal belongs to the Request', async (t) => {
     const controller = new AbortController()
     const server = await answering(t, busy)
     const onRetry = () => void setImmediate(() => controller.abort(reason))
@@ -75,7 +75,7 @@ describe('an abort ends a call at once, with its own reason', () => {
     }
   })
 
-  it('and leaves no listener on a signal that lives on', async (t) => {
+  it('and leaves no listener on a signal that remains in use', async (t) => {
     const controller = new AbortController()
     let listeners = 0
     const { signal } = controller

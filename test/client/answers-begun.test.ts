@@ -7,15 +7,15 @@ import { ANSWER, answering, cutAfter, fine, post } from './scripted-answers.ts'
 const soon = { firstDelayMs: 1 }
 const SSE = 'text/event-stream'
 
-describe('an answer that breaks off', () => {
-  it('in the middle of its JSON is asked for again: nothing of it was handed over', async (t) => {
+describe('an answer that is interrupted', () => {
+  it('in the middle of its JSON is requested again, and no part of it is returned before', async (t) => {
     const server = await answering(t, cutAfter('{"object":"chat.comp'), fine)
     const response = await withRetries(fetch, soon)(server.url, post())
     assert.deepEqual(await response.json(), ANSWER)
     assert.equal(server.sent.length, 2)
   })
 
-  it('before the first byte of its stream is asked for again', async (t) => {
+  it('before the first byte of its stream is requested again', async (t) => {
     const server = await answering(t, cutAfter('', SSE), (res) => {
       res.writeHead(200, { 'content-type': SSE }).end('data: [DONE]\n\n')
     })
@@ -24,7 +24,7 @@ describe('an answer that breaks off', () => {
     assert.equal(server.sent.length, 2)
   })
 
-  it('once a stream has begun is never asked for again: the reader has the error', async (t) => {
+  it('after a stream has begun is never requested again, and the reader receives the error', async (t) => {
     const server = await answering(t, cutAfter('data: {"a":1}\n\n', SSE))
     const retries: unknown[] = []
     const send = withRetries(fetch, { ...soon, onRetry: (event) => retries.push(event) })
@@ -47,8 +47,8 @@ describe('an answer that breaks off', () => {
   })
 })
 
-describe('a stream that goes well', () => {
-  it('is handed over event by event, not at its end', async (t) => {
+describe('a complete stream', () => {
+  it('is returned event by event, not at its end', async (t) => {
     const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
     const server = await answering(t, async (res) => {
       res.writeHead(200, { 'content-type': SSE }).write('data: 1\n\n')
@@ -63,7 +63,7 @@ describe('a stream that goes well', () => {
     assert.equal((await reader.read()).done, true)
   })
 
-  it('that its reader leaves is cut at the server', async (t) => {
+  it('that its reader cancels is closed at the server', async (t) => {
     let closed = false
     const server = await answering(t, (res) => {
       res.on('close', () => {
@@ -76,7 +76,7 @@ describe('a stream that goes well', () => {
     await eventually(() => closed, 'the end of the connection')
   })
 
-  it('larger than any buffer comes whole, and the answer keeps its address', async (t) => {
+  it('larger than any buffer arrives whole, and the answer keeps its URL', async (t) => {
     const events = Array.from(
       { length: 20_000 },
       (_, i) => `data: {"number":${i},"text":"${'x'.repeat(80)}"}\n\n`,

@@ -9,8 +9,8 @@ const CALL = { model: 'chat', messages: [{ role: 'user', content: 'Grüße' }] }
 
 const keysOf = ({ sent }: AnsweringServer) => sent.map(({ headers }) => headers['idempotency-key'])
 
-describe('the key of a logical call', () => {
-  it('is one, in all attempts of a POST, and another for the next', async (t) => {
+describe('the Idempotency-Key of a logical call', () => {
+  it('is the same in all attempts of a POST, and different for the next call', async (t) => {
     const server = await answering(t, failing, cut, fine, failing, fine)
     const send = withRetries(fetch, soon)
     assert.equal((await send(server.url, post())).status, 200)
@@ -21,20 +21,20 @@ describe('the key of a logical call', () => {
     assert.notEqual(a, d)
   })
 
-  it('is the caller’s own where there is one', async (t) => {
+  it('is the caller’s own if there is one', async (t) => {
     const server = await answering(t, failing, fine)
     await withRetries(fetch, soon)(server.url, post(CALL, { 'Idempotency-Key': 'mine' }))
     assert.deepEqual(keysOf(server), ['mine', 'mine'])
   })
 
-  it('is made as the options say', async (t) => {
+  it('is created as the options state', async (t) => {
     const server = await answering(t, fine)
     await withRetries(fetch, { newIdempotencyKey: () => 'order 7' })(server.url, post())
     assert.deepEqual(keysOf(server), ['order 7'])
   })
 
   for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
-    it(`is not put on a ${method}`, async (t) => {
+    it(`is not sent with a ${method}`, async (t) => {
       const server = await answering(t, fine)
       await withRetries(fetch, soon)(server.url, { method })
       assert.deepEqual(keysOf(server), [undefined])
@@ -52,13 +52,13 @@ describe('a request without an answer', () => {
     })
   }
 
-  it('PATCH: is not, as it is unknown whether it was done', async (t) => {
+  it('PATCH: is not sent again, because it may have been processed', async (t) => {
     const server = await answering(t, cut)
     await assert.rejects(withRetries(fetch, soon)(server.url, { method: 'PATCH' }), TypeError)
     assert.equal(server.sent.length, 1)
   })
 
-  it('that cannot be made at all is not tried again', async () => {
+  it('that cannot be sent at all is not retried', async () => {
     let sent = 0
     const counting: typeof fetch = (...given) => {
       sent++
@@ -123,7 +123,7 @@ describe('a body is sent again byte for byte', () => {
     assert.equal(first.headers['content-type'], 'application/x-www-form-urlencoded;charset=UTF-8')
   })
 
-  it('a form, with the same boundary: under one key other bytes would be another request', async (t) => {
+  it('a form, with the same boundary, because other bytes would be another request', async (t) => {
     const form = new FormData()
     form.set('prompt', 'A cat')
     form.set('input_reference', new Blob(['png']), 'cat.png')
@@ -143,12 +143,12 @@ describe('a body is sent again byte for byte', () => {
     )
   })
 
-  it('a stream, where it may be read into memory', async (t) => {
+  it('a stream, if the options allow reading it into memory', async (t) => {
     const [first] = await sentTwice(t, streamed(text), { bufferStreams: true })
     assert.equal(first.body.toString(), text)
   })
 
-  it('a stream else is sent once, with a key all the same', async (t) => {
+  it('but any other stream is sent once, with a key', async (t) => {
     for (const answer of [failing, cut]) {
       const server = await answering(t, answer)
       const call = withRetries(fetch, soon)(server.url, { method: 'POST', ...streamed(text) })

@@ -32,8 +32,8 @@ async function faultOf(url: string, path = CHAT): Promise<ReplayError> {
   return error
 }
 
-describe('a request that has run before', () => {
-  it('has its answer from the call log, read with its own key', async (t) => {
+describe('a request that has been processed before', () => {
+  it('receives its answer from the call log, which is read with its own key', async (t) => {
     const server = await answering(t, replayed, entry({}))
     const call = post({ model: 'chat' }, { 'x-api-key': 'sk-2', cookie: 'a=b', 'x-other': 'c' })
     const response = await withRetries(fetch, soon)(server.url + CHAT, call)
@@ -53,7 +53,7 @@ describe('a request that has run before', () => {
   })
 
   for (const name of ['api-key', 'x-goog-api-key']) {
-    it(`has its answer from the call log also where its key came as ${name}`, async (t) => {
+    it(`receives its answer from the call log also if its key was passed as ${name}`, async (t) => {
       const server = await answering(t, replayed, entry({}))
       const headers = { [name]: 'sk-3', 'content-type': 'application/json' }
       await withRetries(fetch, soon)(server.url + CHAT, { method: 'POST', headers, body: '{}' })
@@ -61,13 +61,13 @@ describe('a request that has run before', () => {
     })
   }
 
-  it('is recognised by the body alone, where a page may not read the header', async (t) => {
+  it('is recognised by the body alone, if a page cannot read the header', async (t) => {
     const error = { code: 'idempotency_key_replayed', details: { original_request_id: ID } }
     const server = await answering(t, json(409, { error }), entry({}))
     assert.equal((await withRetries(fetch, soon)(server.url + CHAT, post())).status, 200)
   })
 
-  it('is not every conflict that names an earlier request: the code decides', async (t) => {
+  it('is recognised by its code, not by any conflict that names an earlier request', async (t) => {
     const server = await answering(t, refusal(409, 'conflict', { 'x-original-request-id': ID }))
     assert.equal((await withRetries(fetch, soon)(server.url + CHAT, post())).status, 409)
     assert.deepEqual(
@@ -96,14 +96,14 @@ describe('a request that has run before', () => {
     })
   }
 
-  it('is looked up where the options say', async (t) => {
+  it('is looked up at the URL in the options', async (t) => {
     const server = await answering(t, replayed, entry({}))
     const callLogUrl = (url: string, id: string) => new URL(`/log/${id}`, url).href
     await withRetries(fetch, { ...soon, callLogUrl })(server.url + CHAT, post())
     assert.equal(server.sent[1]?.path, `/log/${ID}`)
   })
 
-  it('is looked up again while the entry is not there yet, and while the log does not answer', async (t) => {
+  it('is looked up again while the entry does not exist, and while the log does not answer', async (t) => {
     const notYet = refusal(404, 'not_found')
     const server = await answering(t, replayed, notYet, cut, refusal(503, 'x'), notYet, entry({}))
     const response = await withRetries(fetch, soon)(server.url + CHAT, post())
@@ -129,7 +129,7 @@ describe('a request that has run before', () => {
   }
 })
 
-describe('a request that has run before and whose answer cannot be had is a clear error', () => {
+describe('a request that has been processed before and whose answer is not available fails with a clear error', () => {
   const stream = { stream: true, outcome: 'interrupted', response_body: 'data: {"a":1}\n\n' }
   for (const [name, answers, fault] of [
     ['no entry', [refusal(404, 'not_found')], 'not_found'],
@@ -154,7 +154,7 @@ describe('a request that has run before and whose answer cannot be had is a clea
     })
   }
 
-  it('with what there is of the answer', async (t) => {
+  it('which contains the available part of the answer', async (t) => {
     const server = await answering(t, replayed, entry(stream))
     assert.equal((await faultOf(server.url)).partialBody, stream.response_body)
     const none = await answering(t, replayed, refusal(404, 'not_found'))
@@ -195,7 +195,7 @@ describe('a gateway', () => {
     assert.equal(upstream.requests.length, 1)
   })
 
-  it('that still runs the first: the second waits, and has the same answer', async (t) => {
+  it('that still processes the first request makes the second wait for the same answer', async (t) => {
     const { promise: mayAnswer, resolve: goOn } = Promise.withResolvers<void>()
     const upstream = await startUpstream(async (res) => {
       await mayAnswer

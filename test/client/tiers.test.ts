@@ -25,7 +25,7 @@ function isRetried(code: ErrorCode): boolean {
 }
 
 describe('the tiers of the client', () => {
-  it('are those of the table of errors', () => {
+  it('are those of the error table', () => {
     for (const tier of ['never', 'after_wait', 'backoff'] as const) {
       const codes = ERROR_CODE_NAMES.filter((code) => ERROR_CODES[code].tier === tier)
       assert.deepEqual([...RETRY_TIERS[tier]].sort(), codes.sort(), tier)
@@ -95,20 +95,20 @@ describe('an answer without a code', { concurrency: 8 }, () => {
   }
 })
 
-describe('the code of an answer goes before the rest of the answer', () => {
-  it('no_candidate is not retried, whatever the header and the status', async (t) => {
+describe('the code of an answer has precedence over the rest of the answer', () => {
+  it('no_candidate is not retried, with any header and status', async (t) => {
     const server = await answering(t, refusal(503, 'no_candidate', { 'x-should-retry': 'true' }))
     await withRetries(fetch, soon)(server.url, post())
     assert.equal(server.sent.length, 1)
   })
 
-  it('a code of a tier that retries is retried, whatever the status', async (t) => {
+  it('a code of a tier with retries is retried, with any status', async (t) => {
     const server = await answering(t, refusal(418, 'upstream_error'))
     await withRetries(fetch, soon)(server.url, post())
     assert.equal(server.sent.length, ATTEMPTS)
   })
 
-  it('only x-should-retry: false outweighs it: this request can never pass its limit', async (t) => {
+  it('only x-should-retry: false has precedence over it, for a request that can never pass its limit', async (t) => {
     const server = await answering(
       t,
       refusal(429, 'rate_limited', { 'x-should-retry': 'false', 'retry-after': '1' }),
@@ -117,7 +117,7 @@ describe('the code of an answer goes before the rest of the answer', () => {
     assert.equal(server.sent.length, 1)
   })
 
-  it('a code that nobody knows says nothing', async (t) => {
+  it('an unknown code is ignored', async (t) => {
     const [again, once] = [
       await answering(t, refusal(503, 'brand_new')),
       await answering(t, refusal(400, 'toString')),

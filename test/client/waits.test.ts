@@ -76,14 +76,14 @@ describe('the waits between attempts', () => {
     })
   }
 
-  it('are nothing for a date that has passed', async (t) => {
+  it('are zero for a date that has passed', async (t) => {
     const past = { 'retry-after': 'Wed, 31 Dec 2025 23:59:59 GMT' }
     const server = await answering(t, refusal(503, 'circuit_open', past), fine)
     const { events } = await callOnFakedClock(t, server)
     assert.deepEqual(delays(events), [0])
   })
 
-  it('are nothing for empty_completion, and then again what others are', async (t) => {
+  it('are zero for empty_completion, and then the same as others', async (t) => {
     const empty = refusal(502, 'empty_completion')
     const server = await answering(t, empty, empty, failing, fine)
     const { response, events } = await callOnFakedClock(t, server)
@@ -91,14 +91,14 @@ describe('the waits between attempts', () => {
     assert.equal(response.status, 200)
   })
 
-  it('of more than a minute are not waited for: the answer is handed over', async (t) => {
+  it('of more than a minute do not happen: the answer is returned', async (t) => {
     const server = await answering(t, refusal(503, 'circuit_open', { 'retry-after': '61' }))
     const response = await withRetries(fetch)(server.url, post())
     assert.equal(response.headers.get('retry-after'), '61')
     assert.equal(server.sent.length, 1)
   })
 
-  it('are reported, with what failed', async (t) => {
+  it('are reported, with the failure', async (t) => {
     const server = await answering(t, failing, (res) => void res.destroy(), fine)
     const { events } = await callOnFakedClock(t, server)
     const { 'idempotency-key': key } = server.sent[0]?.headers ?? {}
@@ -113,7 +113,7 @@ describe('the waits between attempts', () => {
     assert.ok(events[1]?.error instanceof TypeError, 'what fetch threw')
   })
 
-  it('beyond the attempts go on while a key is in use, for as long as is said', async (t) => {
+  it('continue beyond the attempts while a key is in use, for the time in the options', async (t) => {
     const inUse = refusal(409, 'idempotency_key_in_use', { 'retry-after-ms': '1', 'x-should-retry': 'true' })
     const patient = await answering(t, ...Array.from({ length: 9 }, () => inUse), fine)
     const response = await withRetries(fetch, { keyWaitMs: 60_000 })(patient.url, post())
@@ -153,7 +153,7 @@ describe('an unusable option', () => {
     })
   }
 
-  it('is refused at once where the options are no object', () => {
+  it('is refused at once if the options are not an object', () => {
     for (const options of [null, 4, 'attempts', []])
       assert.throws(() => withRetries(fetch, options as never), {
         name: 'TypeError',
@@ -161,21 +161,21 @@ describe('an unusable option', () => {
       })
   })
 
-  it('a fetch that is none is refused at once, too', () => {
+  it('such as a fetch that is not a function is refused at once', () => {
     assert.throws(() => withRetries('https://a.test' as never), {
       name: 'TypeError',
       message: /must be a fetch/,
     })
   })
 
-  it('one that is undefined has its default', async (t) => {
+  it('that is undefined has its default', async (t) => {
     const server = await answering(t, json(200, {}))
     const options = JSON.parse('{}') as RetryOptions
     assert.equal((await withRetries(fetch, options)(server.url)).status, 200)
   })
 })
 
-it('a wait that is longer than a timer can be does not end at once', async (t) => {
+it('a wait longer than the maximum of a timer does not end at once', async (t) => {
   const server = await answering(t, refusal(429, 'rate_limited', { 'retry-after': '2592000' }), fine)
   const leaving = new AbortController()
   const options = {

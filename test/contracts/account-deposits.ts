@@ -6,7 +6,7 @@ import { type AccountStoreUnderTest, byFirst, figuresOf, originOf, PREPAID } fro
 /** The contract of every store of accounts for deposits and adjustments. */
 export function depositsContract(tested: () => AccountStoreUnderTest): void {
   describe('deposits and adjustments', () => {
-    it('takes a deposit once per reference, and says when the money came', async () => {
+    it('takes a deposit once per reference, and records when the money arrived', async () => {
       const { accounts } = tested()
       await accounts.create('acme', PREPAID, originOf())
       await accounts.create('globex', PREPAID, originOf())
@@ -37,7 +37,7 @@ export function depositsContract(tested: () => AccountStoreUnderTest): void {
       })
     })
 
-    it('adjusts a balance once per reference, below zero too, and records why', async () => {
+    it('adjusts a balance once per reference, also below zero, and records the reason', async () => {
       const { accounts } = tested()
       for (const id of ['acme', 'globex']) await accounts.create(id, PREPAID, originOf())
       await accounts.deposit('acme', 5n, 'invoice', originOf())
@@ -86,7 +86,7 @@ export function depositsContract(tested: () => AccountStoreUnderTest): void {
       assert.deepEqual([violations, deposited], [[], 3n])
     })
 
-    it('of adjustments and deposits made at once each reference counts once', async () => {
+    it('takes concurrent adjustments and deposits once per reference', async () => {
       const { accounts } = tested()
       await accounts.create('acme', PREPAID, originOf())
       const kinds = await Promise.all(
@@ -102,14 +102,14 @@ export function depositsContract(tested: () => AccountStoreUnderTest): void {
       assert.deepEqual((await tested().ledger.check()).violations, [])
     })
 
-    it('takes no deposit for an account that is not there', async () => {
+    it('takes no deposit for an unknown account', async () => {
       const { accounts } = tested()
       assert.deepEqual(await accounts.deposit('nobody', 5n, 'r', originOf()), { kind: 'no_account' })
       assert.equal(await figuresOf(tested(), 'nobody'), undefined)
       assert.deepEqual(await tested().changes(), [])
     })
 
-    it('takes no more than 64 bits of nano-units', async () => {
+    it('takes at most 64 bits of nano-units', async () => {
       const { accounts } = tested()
       const most = 2n ** 63n - 1n
       await accounts.create('acme', PREPAID, originOf())
@@ -127,7 +127,7 @@ export function depositsContract(tested: () => AccountStoreUnderTest): void {
       assert.equal((await figuresOf(tested(), 'debtor'))?.funds, -most)
     })
 
-    it('of deposits made at once each reference counts once', async () => {
+    it('takes concurrent deposits once per reference', async () => {
       const { accounts } = tested()
       await accounts.create('acme', PREPAID, originOf())
       const asked = Array.from({ length: 40 }, (_, i) =>

@@ -23,7 +23,7 @@ export function accountStoreContract(
       accounts = opened.accounts
     })
 
-    it('finds an account as it was made, whatever its texts hold', async () => {
+    it('finds an account as it was created, with any characters in its texts', async () => {
       const settings: AccountSettings = {
         name: 'Åcme \u{1f9ea} "quoted"\u0000\n',
         prepaid: false,
@@ -46,7 +46,7 @@ export function accountStoreContract(
       assert.deepEqual(await figuresOf(opened, 'new'), { funds: 0n, spent: 0n, leased: 0n })
     })
 
-    it('makes an account once, of however many who ask', async () => {
+    it('creates an account once for any number of concurrent requests', async () => {
       const asked = Array.from({ length: 20 }, (_, i) =>
         accounts.create('one', { ...PREPAID, name: `asker ${i}` }, originOf(`asker ${i}`)),
       )
@@ -59,7 +59,7 @@ export function accountStoreContract(
       )
     })
 
-    it('lists by the bytes of the ids, page by page', async () => {
+    it('lists accounts by the bytes of their ids, page by page', async () => {
       const ids = ['b', 'B', 'a-1', 'a1', 'A', 'a', 'Z~', '~']
       for (const id of ids) await accounts.create(id, PREPAID, originOf())
       const listed: string[] = []
@@ -75,7 +75,7 @@ export function accountStoreContract(
       )
     })
 
-    it('changes an account, and records what was and what is', async () => {
+    it('changes an account, and records its state before and after', async () => {
       await accounts.create('acme', PREPAID, originOf())
       const origin = originOf('ada')
       const limits = { rpm: 5, tpm: null, concurrency: null }
@@ -119,21 +119,21 @@ export function accountStoreContract(
       })
     })
 
-    it('records nothing where nothing is changed', async () => {
+    it('records nothing if nothing is changed', async () => {
       const account = await accounts.create('acme', { ...PREPAID, regions: ['local'] }, originOf())
       const revise = (settings: AccountSettings) => ({ ...settings, regions: ['local'] })
       assert.deepEqual(await accounts.change('acme', revise, originOf()), account)
       assert.equal((await opened.changes()).length, 1)
     })
 
-    it('changes no account that is not there', async (t) => {
+    it('changes no unknown account', async (t) => {
       const revise = t.mock.fn((settings: AccountSettings) => settings)
       assert.equal(await accounts.change('nobody', revise, originOf()), undefined)
       assert.equal(revise.mock.callCount(), 0)
       assert.deepEqual(await opened.changes(), [])
     })
 
-    it('loses none of the changes that are made at once', async () => {
+    it('loses no concurrent change', async () => {
       await accounts.create('acme', { ...PREPAID, limits: { ...PREPAID.limits, rpm: 1 } }, originOf())
       const addOne = (settings: AccountSettings): AccountSettings => ({
         ...settings,

@@ -83,7 +83,7 @@ export function callStoreContract(
     }
     before(fresh)
 
-    it('finds an entry by its exact id, whole', async () => {
+    it('finds a whole entry by its exact id', async () => {
       const entry = entryAt(NOON, {
         response_body: '{"né":"\u0000 \ud83d\ude00"}',
         client_request_id: `"it's"`,
@@ -94,7 +94,7 @@ export function callStoreContract(
       assert.equal(await store.find(newRequestId(NOON)), undefined)
     })
 
-    it('keeps texts apart, and finds them, whatever characters a caller has put into them', async () => {
+    it('keeps texts apart, and finds them, with any characters of a caller', async () => {
       const models = [
         'a\u0000b',
         'a\u24000b',
@@ -125,7 +125,7 @@ export function callStoreContract(
       assert.deepEqual((await store.list({ account: 'od\u0000d', limit: 10 })).entries, [])
     })
 
-    it('leaves an entry that is there already as it is', async () => {
+    it('does not change an entry that exists already', async () => {
       const entry = entryAt(NOON)
       await store.append([entry])
       await store.append([{ ...entry, status: 500 }, entryAt(NOON), { ...entry, status: 501 }])
@@ -134,7 +134,7 @@ export function callStoreContract(
       assert.equal(found.filter(({ id }) => id === entry.id).length, 1)
     })
 
-    it('leaves kept answers out of lists', async () => {
+    it('omits recorded answers from lists', async () => {
       const entry = entryAt(NOON, { account: 'bodies', response_body: 'x'.repeat(100_000) })
       await store.append([entry])
       assert.deepEqual((await store.list({ account: 'bodies', limit: 10 })).entries, [
@@ -142,7 +142,7 @@ export function callStoreContract(
       ])
     })
 
-    it('lists those of some ids, newest first, whose other members fit as well', async () => {
+    it('lists the entries with given ids, newest first, that match the other filters', async () => {
       const entries = Array.from({ length: 4 }, (_, i) =>
         entryAt(NOON + i, { account: 'picked', status: i === 2 ? 502 : 200 }),
       )
@@ -164,7 +164,7 @@ export function callStoreContract(
       assert.equal((await store.list({ limit: 5000 })).entries.length, 1234)
     })
 
-    it('lists what a plain filter over all entries would, page by page', async () => {
+    it('lists the same entries as a plain filter over all of them, page by page', async () => {
       await fresh()
       const times = fc.integer({ min: NOON, max: NOON + 9 })
       const entry = fc
@@ -223,7 +223,7 @@ export function callStoreContract(
       assert.ok(known.length > 50)
     })
 
-    it('answers times that no id can contain with everything or nothing', async () => {
+    it('returns all entries or none for times that no id can contain', async () => {
       await fresh()
       await store.append([entryAt(NOON)])
       assert.equal((await store.list({ from: -1, to: 8.64e15, limit: 10 })).entries.length, 1)
@@ -231,7 +231,7 @@ export function callStoreContract(
       assert.equal((await store.list({ to: -1, limit: 10 })).entries.length, 0)
     })
 
-    it('prunes the oldest in slices, and nothing else', async () => {
+    it('prunes the oldest entries in batches, and no others', async () => {
       await fresh()
       const entries = Array.from({ length: 10 }, (_, i) => entryAt(NOON + i))
       await store.append([...entries].reverse())

@@ -39,7 +39,7 @@ export function idempotencyStoreContract(
     const claim = (id: string, owner: string, now = START, fingerprint = 'f') =>
       store.claim({ id, owner, fingerprint, now, leaseUntil: now + LEASE })
 
-    it('answers the record that stands in the way, as it was claimed', async () => {
+    it('returns the conflicting record as it was claimed', async () => {
       const id = freshId()
       assert.equal(await claim(id, 'a', START, 'content'), undefined)
       const running = { owner: 'a', fingerprint: 'content', state: 'running', expiresAt: START + LEASE }
@@ -52,7 +52,7 @@ export function idempotencyStoreContract(
       })
     })
 
-    it('returns the answer that a completion brought, until the record is over, and none of an earlier record', async () => {
+    it('returns the answer of a completion until the record expires, and none of an earlier record', async () => {
       const id = freshId()
       const answer = JSON.stringify({ body: 'ümlaut \u0000 😀 '.repeat(1000) })
       await claim(id, 'a')
@@ -67,7 +67,7 @@ export function idempotencyStoreContract(
       assert.equal((await claim(id, 'c', START + KEEP))?.answer, undefined)
     })
 
-    it('gives a record of which many want the same to one of them', async () => {
+    it('gives a record to exactly one of many concurrent claims', async () => {
       const id = freshId()
       const all = await Promise.all(
         Array.from({ length: 60 }, (_, i) => {
@@ -88,7 +88,7 @@ export function idempotencyStoreContract(
       for (const standing of all) if (standing) assert.equal(standing.owner, winners[0])
     })
 
-    it('keeps what is not its own apart', async () => {
+    it('does not change records of other ids and owners', async () => {
       const [one, other] = [freshId(), freshId()]
       await claim(one, 'a')
       assert.equal(await claim(other, 'b'), undefined)
@@ -120,7 +120,7 @@ export function idempotencyStoreContract(
       )
     })
 
-    it('does nothing for an owner that was taken over', async () => {
+    it('changes nothing for an owner that has lost its claim', async () => {
       const id = freshId()
       await claim(id, 'paused')
       assert.equal((await claim(id, 'other', START + LEASE - 1))?.owner, 'paused')
@@ -133,7 +133,7 @@ export function idempotencyStoreContract(
       assert.equal(standing?.state, 'running')
     })
 
-    it('behaves as the model does, whatever is done in whatever order', async () => {
+    it('behaves like the model for any sequence of operations', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async (operations) => {
           const model = new Model()
@@ -166,7 +166,7 @@ export function idempotencyStoreContract(
       )
     })
 
-    it('forgets what has expired, and nothing else', async () => {
+    it('forgets expired records, and no others', async () => {
       if (tested.prunes === false) {
         assert.equal(await store.prune(START, 10), 0)
         return

@@ -50,7 +50,7 @@ export function keyDirectoryContract(
     })
     const find = async (secret: string) => opened.keys.find(hashSecret(secret))
 
-    it('finds many at once, and leaves out what there is not', async (t) => {
+    it('finds many keys at once, and omits unknown ones', async (t) => {
       if (!opened.keys.findAll) return t.diagnostic('the directory finds one at a time')
       const hashes = ['sk-plain', 'sk-none', 'sk-full'].map(hashSecret)
       const many = Array.from({ length: 1100 }, (_, i) => hashSecret(`sk-${i}`))
@@ -74,7 +74,7 @@ export function keyDirectoryContract(
       )
     })
 
-    it('fills in what was not given: enabled, unlimited, no lists', async () => {
+    it('fills in missing members: enabled, unlimited, no lists', async () => {
       assert.deepEqual(await find('sk-plain'), {
         id: 'key_plain',
         account: {
@@ -92,7 +92,7 @@ export function keyDirectoryContract(
       })
     })
 
-    it('answers a key with its account, an empty list staying an empty list', async () => {
+    it('returns a key with its account, and an empty list remains empty', async () => {
       assert.deepEqual(await find('sk-full'), {
         id: 'key_full',
         account: {
@@ -111,7 +111,7 @@ export function keyDirectoryContract(
       })
     })
 
-    it('knows no secret itself, no id and no other hash', async () => {
+    it('finds nothing by a secret, an id or another hash', async () => {
       assert.equal(await opened.keys.find('sk-plain'), undefined)
       assert.equal(await opened.keys.find('key_plain'), undefined)
       assert.equal(await opened.keys.find(''), undefined)

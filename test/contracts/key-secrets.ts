@@ -10,7 +10,7 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
   const recorded = async (subject: string) =>
     (await opened().changes.list({ subject, limit: 100 })).toReversed()
 
-  it('gives a key another secret; the one before is good for nothing', async () => {
+  it('gives a key another secret, and the previous one is refused', async () => {
     await opened().keys.create(newKey('k', FULL_KEY), originOf())
     const before = await opened().keys.find('k')
     assert.deepEqual(await opened().keys.rotate('k', hashSecret('sk-new'), originOf()), before)
@@ -21,7 +21,7 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
     assert.ok(!JSON.stringify(await recorded('k')).includes(hashSecret('sk-new')), 'nothing of the secret')
   })
 
-  it('keeps the previous secret for the time of the overlap, and none before it', async () => {
+  it('keeps the previous secret for the time of the overlap, and no earlier one', async () => {
     await opened().keys.create(newKey('k', FULL_KEY), originOf())
     await opened().keys.create(newKey('beside', FULL_KEY), originOf())
     const origin = originOf()
@@ -72,7 +72,7 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
     assert.deepEqual([await recordOf('sk-4'), await recordOf('sk-5')], [undefined, undefined])
   })
 
-  it('is rotated once to one secret', async () => {
+  it('is rotated once to the same secret', async () => {
     await opened().keys.create(newKey('k'), originOf())
     await opened().keys.rotate('k', hashSecret('sk-2'), originOf(), 60_000)
     const before = await opened().keys.find('k')
@@ -89,7 +89,7 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
     assert.equal((await recorded('k')).length, 2)
   })
 
-  it('notes the last use of a key, and never an earlier one; nothing of it is a change', async () => {
+  it('records the last use of a key, and never an earlier one; neither counts as a change', async () => {
     for (const id of ['k', 'beside']) await opened().keys.create(newKey(id), originOf())
     await opened().keys.noteUses(new Map())
     await Promise.all([

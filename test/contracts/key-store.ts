@@ -33,7 +33,7 @@ export function keyStoreContract(
       return changes.toReversed()
     }
 
-    it('finds a key as it was made, and so does authentication', async () => {
+    it('finds a key as it was created, also for authentication', async () => {
       const origin = originOf()
       const creation = await keys.create(newKey('full', FULL_KEY), origin)
       const key = {
@@ -53,13 +53,13 @@ export function keyStoreContract(
       assert.equal(await keys.find('nobody'), undefined)
     })
 
-    it('opens the wallet of the quota', async () => {
+    it('opens a wallet for the quota', async () => {
       await keys.create(newKey('k', FULL_KEY), originOf())
       const [wallet] = await opened.ledger.wallets(['key:k'])
       assert.deepEqual([wallet?.funds, wallet?.spent, wallet?.leased], [FULL_KEY.quota, 0n, 0n])
     })
 
-    it('makes a key once, and none of an account that is not there', async () => {
+    it('creates a key once, and none for an unknown account', async () => {
       const asked = Array.from({ length: 10 }, () => keys.create(newKey('one'), originOf()))
       const kinds = (await Promise.all(asked)).map(({ kind }) => kind)
       assert.deepEqual(kinds.sort(), ['created', ...Array(9).fill('taken')])
@@ -72,7 +72,7 @@ export function keyStoreContract(
       assert.deepEqual(await opened.ledger.wallets(['key:two']), [])
     })
 
-    it('lists by the bytes of the ids, of one account or of all', async () => {
+    it('lists keys by the bytes of their ids, of one account or of all', async () => {
       for (const id of ['b', 'A', 'a', 'B']) await keys.create(newKey(id), originOf())
       await keys.create(newKey('aa', OPEN_KEY, 'globex'), originOf())
       const idsOf = async (query: object) => (await keys.list({ limit: 10, ...query })).map(({ id }) => id)
@@ -82,7 +82,7 @@ export function keyStoreContract(
       assert.deepEqual(await idsOf({ account: 'nobody' }), [])
     })
 
-    it('changes a key, for authentication and the ledger too, and records what was and what is', async () => {
+    it('changes a key, also for authentication and the ledger, and records its state before and after', async () => {
       await keys.create(newKey('k'), originOf())
       const origin = originOf('ada')
       const changed = await keys.change('k', () => FULL_KEY, origin)
@@ -113,7 +113,7 @@ export function keyStoreContract(
       assert.deepEqual((await keys.find('k'))?.quota, null)
     })
 
-    it('records nothing where nothing is changed, or nothing is there', async () => {
+    it('records nothing if nothing is changed, or the key is unknown', async () => {
       await keys.create(newKey('k', FULL_KEY), originOf())
       await keys.change('k', (settings) => ({ ...settings }), originOf())
       assert.equal((await recorded('k')).length, 1)
@@ -123,7 +123,7 @@ export function keyStoreContract(
       assert.deepEqual(await recorded('nobody'), [])
     })
 
-    it('loses none of the changes that are made at once', async () => {
+    it('loses no concurrent change', async () => {
       await keys.create(newKey('k', { ...OPEN_KEY, quota: 0n }), originOf())
       const addOne = (settings: KeySettings): KeySettings => ({
         ...settings,
@@ -135,7 +135,7 @@ export function keyStoreContract(
 
     keySecretContract(() => opened)
 
-    it('deletes a key for good: its id is not given again, and its charges stay', async () => {
+    it('deletes a key permanently: its id cannot be used again, and its charges remain', async () => {
       await keys.create(newKey('k', FULL_KEY), originOf())
       assert.equal(await keys.delete('k', originOf('ada')), true)
       assert.equal(await keys.find('k'), undefined)
@@ -148,7 +148,7 @@ export function keyStoreContract(
       assert.ok(last?.before)
     })
 
-    it('changes are listed newest first, page by page', async () => {
+    it('lists changes newest first, page by page', async () => {
       for (const id of ['x', 'y', 'z']) await keys.create(newKey(id), originOf())
       const first = await opened.changes.list({ limit: 2 })
       assert.deepEqual(

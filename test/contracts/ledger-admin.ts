@@ -23,7 +23,7 @@ const LARGEST = 2n ** 63n - 1n
 export function adminContract(tested: () => LedgerUnderTest): void {
   const first = () => tested().ledgers[0]
 
-  describe('books', () => {
+  describe('the administration of a ledger', () => {
     it('a deposit counts once per reference, and another amount under it is a conflict', async () => {
       const account = fresh('acme')
       assert.equal(await first().deposit(account, 70n, 'bill 1', 1), 'deposited')
@@ -36,7 +36,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
     })
 
-    it('a deposit for an account that is not there opens a prepaid one, and leaves a postpaid one so', async () => {
+    it('a deposit for an unknown account opens a prepaid one, and leaves a postpaid one postpaid', async () => {
       assert.equal((await statement(first(), accountWallet(await prepaid(first(), 5n)))).limited, true)
       const postpaid = fresh('acme')
       await first().setLimit(accountWallet(postpaid), { limited: false })
@@ -45,7 +45,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual([limited, funds], [false, 5n])
     })
 
-    it('many who make the same deposit at once make it once', async () => {
+    it('concurrent requests for the same deposit make it once', async () => {
       const account = fresh('acme')
       const { ledgers } = tested()
       const results = await Promise.all(
@@ -59,7 +59,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('a deposit beyond what 64 bits hold is refused, and what was there stays', async () => {
+    it('a deposit beyond 64 bits is refused, and the balance remains', async () => {
       const account = await prepaid(first(), LARGEST - 5n)
       await assert.rejects(first().deposit(account, 6n, 'more', 1), RangeError)
       await assert.rejects(first().deposit(account, LARGEST + 1n, 'much more', 1), RangeError)
@@ -83,7 +83,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.ok(deposited > 2n * LARGEST - 100n)
     })
 
-    it('the sums of deposits and of undone charges may be beyond 64 bits on their way', async () => {
+    it('intermediate sums of deposits and of undone charges may exceed 64 bits', async () => {
       const account = fresh('acme')
       await first().deposit(account, LARGEST, 'a', 1)
       // The references sort otherwise than the deposits were made.
@@ -150,7 +150,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [5n, 0n, 0n, 0n])
     })
 
-    it('wallets are stated in the order asked for, those that are not there left out', async () => {
+    it('wallets are returned in the requested order, without unknown ones', async () => {
       const [one, other] = [await prepaid(first(), 1n), await prepaid(first(), 2n)]
       const key = keyWallet(await keyOf(first(), 3n))
       const asked = [accountWallet(other), key, accountWallet(fresh('nobody')), accountWallet(one)]
@@ -166,7 +166,7 @@ export function adminContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await first().wallets([]), [])
     })
 
-    it('a check adds up what all accounts deposited, spent and have leased', async () => {
+    it('a check adds up the deposits, charges and leases of all accounts', async () => {
       const before = await first().check()
       const account = await prepaid(first(), 1000n)
       const key = await keyOf(first(), 500n)

@@ -46,7 +46,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       })
     }
 
-    it('money that is spent or that others hold is not available', async () => {
+    it('money that is spent or held by others is not available', async () => {
       const account = await prepaid(first(), 1000n)
       await first().settle([charge(account, 500n)])
       await leaseOf(first(), accountWallet(account), 300n)
@@ -57,7 +57,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [1000n, 500n, 500n, 0n])
     })
 
-    it('a take that gets nothing opens nothing, and its number may be used again', async () => {
+    it('a take without a result opens nothing, and its number may be used again', async () => {
       const account = await prepaid(first(), 10n)
       const lease = fresh('lease')
       assert.equal((await first().change('p', [take(lease, accountWallet(account), 11n)]))[0]?.moved, 0n)
@@ -66,7 +66,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.equal((await first().change('p', [take(lease, accountWallet(account), 11n)]))[0]?.moved, 11n)
     })
 
-    it('of a wallet that is not limited nothing is held', async () => {
+    it('a take from an unlimited wallet holds nothing', async () => {
       const key = keyWallet(await keyOf(first()))
       const lease = fresh('lease')
       const [answer] = await first().change('p', [take(lease, key, 5n)])
@@ -79,14 +79,14 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.equal(await openLease(lease), undefined)
     })
 
-    it('a wallet that is not there has no state, and is not opened by asking', async () => {
+    it('a missing wallet has no state, and is not opened by a read', async () => {
       const wallet = accountWallet(fresh('nobody'))
       const answer = await first().change('p', [take(fresh('lease'), wallet, 5n)])
       assert.deepEqual(answer, [{ moved: 0n, lost: false, open: false, state: undefined }])
       assert.deepEqual(await first().wallets([wallet]), [])
     })
 
-    it('each change of a batch is made for itself, in their order', async () => {
+    it('each change of a batch is made separately, in order', async () => {
       const wallet = accountWallet(await prepaid(first(), 100n))
       const quota = keyWallet(await keyOf(first(), 30n))
       const [one, other] = [fresh('lease'), fresh('lease')]
@@ -106,7 +106,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await first().change('p', []), [])
     })
 
-    it('a lease that is given back is available again; no more than is held is given back', async () => {
+    it('a returned lease is available again, and no more than its amount is returned', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = await leaseOf(first(), wallet, 60n)
@@ -117,7 +117,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.equal(await openLease(lease), undefined)
     })
 
-    it('a change asked for again, also by another way, answers as it did and moves nothing', async () => {
+    it('a repeated change, also by another handle, returns its first result and moves nothing', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = fresh('lease')
@@ -144,7 +144,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
     })
 
-    it('a change of a lease that is not there any more says so and moves nothing', async () => {
+    it('a change of a lost lease reports that and moves nothing', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const swept = await leaseOf(first(), wallet, 50n)
@@ -163,7 +163,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       )
     })
 
-    it('a lease that its charges have emptied stays open', async () => {
+    it('a lease emptied by its charges stays open', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = await leaseOf(first(), wallet, 50n)
@@ -172,7 +172,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.equal((await first().change('p', [take(lease, wallet, 50n, { seq: 2 })]))[0]?.moved, 50n)
     })
 
-    it('many processes that take at once never hold more than there is', async () => {
+    it('concurrent takes of many processes never hold more than the wallet has', async () => {
       const account = await prepaid(first(), 1000n)
       const wallet = accountWallet(account)
       const quota = keyWallet(await keyOf(first(), 500n))

@@ -44,7 +44,7 @@ const operation = fc.oneof(
 /** The contract of a ledger for any operations in any order, through any handle: answers and rows follow the rules. */
 export function modelContract(tested: () => LedgerUnderTest, runs: number): void {
   describe('any order of operations', () => {
-    it('answers and leaves what the rules say', async () => {
+    it('has the results and the state that the rules require', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async (operations) => {
           const run = new Run()

@@ -30,7 +30,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
   })
 
   describe('records of settled calls', () => {
-    it('are written where the ledger says so, and nowhere else', async () => {
+    it('are written if the ledger declares that, and not otherwise', async () => {
       assert.equal(first().settlesRecords, tested().records !== undefined)
       if (tested().records) return
       const account = await prepaid(first(), 100n)
@@ -65,7 +65,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await settle(...settled), ['known', 'known', 'known'])
     })
 
-    it('where the claim was lost, nothing is charged, drawn or logged', async () => {
+    it('nothing is charged, drawn or logged if the claim was lost', async () => {
       const { records } = tested()
       if (!records) return
       const { claims, calls } = records
@@ -85,7 +85,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual([standing?.owner, standing?.state], [later, 'running'])
     })
 
-    it('a charge that stands is known, also when its claim is gone since', async () => {
+    it('a written charge is known, even if its claim was lost since', async () => {
       const { records } = tested()
       if (!records) return
       const account = await prepaid(first(), 100n)
@@ -99,7 +99,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 10n, 0n, 0n])
     })
 
-    it('a void frees the claim, running or completed, and its entry takes the charge’s place', async () => {
+    it('a void frees the claim, running or completed, and its entry replaces that of the charge', async () => {
       const { records } = tested()
       if (!records) return
       const { claims, calls } = records
@@ -122,7 +122,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
     })
 
-    it('a charge that is revoked in one frees its claim, stored before or not, and stands for nobody', async () => {
+    it('a charge that is revoked in one step frees its claim, whether it was stored before or not, and is not in effect', async () => {
       const { records } = tested()
       if (!records) return
       const { claims, calls } = records
@@ -146,7 +146,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 2n, 0n, 0n])
     })
 
-    it('a charge that is revoked in one after its claim was lost is not charged or drawn, and is logged once', async () => {
+    it('a charge that is revoked in one step after its claim was lost is not charged or drawn, and is logged once', async () => {
       const { records } = tested()
       if (!records) return
       const { claims, calls } = records
@@ -171,7 +171,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('a voided call’s charge that still has its claim leaves the key free', async () => {
+    it('a charge of a voided call that still has its claim frees the key', async () => {
       const { records } = tested()
       if (!records) return
       const account = await prepaid(first(), 100n)
@@ -184,7 +184,7 @@ export function recordsContract(tested: () => LedgerUnderTest): void {
       assert.equal(await records.claims.claim({ ...claim, owner: 'later' }), undefined)
     })
 
-    it('an entry takes the place of the one that the log had already', async () => {
+    it('an entry replaces an earlier one of the log', async () => {
       const { records } = tested()
       if (!records) return
       const account = await prepaid(first(), 100n)

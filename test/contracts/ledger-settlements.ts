@@ -22,7 +22,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
   const settle = async (...settlements: Settlement[]) => [...(await first().settle(settlements))]
 
   describe('settlements', () => {
-    it('a charge is spent by account and key, as much of it as was held out of the leases', async () => {
+    it('a charge is spent by account and key, and drawn from the leases up to the hold', async () => {
       const account = await prepaid(first(), 1000n)
       const key = await keyOf(first(), 500n)
       const wallets = [accountWallet(account), keyWallet(key)] as const
@@ -37,7 +37,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.equal(leases.find(({ id }) => id === quota)?.held, 70n)
     })
 
-    it('the same again is known and moves nothing, in one batch or in another', async () => {
+    it('a repeated settlement is known and moves nothing, in the same batch or another', async () => {
       const account = await prepaid(first(), 100n)
       const lease = await leaseOf(first(), accountWallet(account), 80n)
       const once = charge(account, 30n, { draws: [draw(lease, accountWallet(account), 20n)] })
@@ -46,7 +46,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 30n, 60n, 0n])
     })
 
-    it('a known settlement counts for nothing, however much it comes to together with the others', async () => {
+    it('a known settlement counts as nothing, with any total of the others', async () => {
       const account = await prepaid(first(), 100n)
       const [once, more] = [charge(account, 30n), charge(account, 7n)]
       await settle(once)
@@ -54,13 +54,13 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 37n, 0n, 0n])
     })
 
-    it('an account may be spent below zero: what was used is owed', async () => {
+    it('an account may be spent below zero, which it then owes', async () => {
       const account = await prepaid(first(), 10n)
       assert.deepEqual(await settle(charge(account, 25n)), ['written'])
       assert.deepEqual(await figures(first(), account), [10n, 25n, 0n, 0n])
     })
 
-    it('an amount that a lease does not hold any more is spent all the same, and counted as overrun', async () => {
+    it('an amount that a lease no longer holds is still spent, and counted as overrun', async () => {
       const account = await prepaid(first(), 1000n)
       const wallet = accountWallet(account)
       const swept = await leaseOf(first(), wallet, 100n)
@@ -85,7 +85,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('a charge of wallets that are not there opens them, not limited', async () => {
+    it('a charge opens missing wallets without a limit', async () => {
       const [account, key] = [fresh('acme'), fresh('key')]
       assert.deepEqual(await settle(charge(account, 7n, { key }), charge(account, 2n)), [
         'written',
@@ -104,7 +104,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       })
     })
 
-    it('a void gives back what account and key spent, once, and leaves the leases alone', async () => {
+    it('a void returns the amount to account and key, once, and does not change the leases', async () => {
       const account = await prepaid(first(), 100n)
       const key = await keyOf(first(), 100n)
       const lease = await leaseOf(first(), accountWallet(account), 50n)
@@ -118,7 +118,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('a void undoes what was charged, whatever it says itself', async () => {
+    it('a void undoes the amount of the charge, not its own', async () => {
       const account = await prepaid(first(), 100n)
       const other = await prepaid(first(), 100n)
       const undone = charge(account, 30n, { key: await keyOf(first()) })
@@ -129,7 +129,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('a void that comes first keeps the charge from being written', async () => {
+    it('a void that precedes its charge prevents that charge', async () => {
       const account = await prepaid(first(), 100n)
       const never = charge(account, 30n)
       assert.deepEqual(await settle(voidOf(never)), ['written'])
@@ -139,13 +139,13 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
     })
 
-    it('a void of nobody opens no wallet', async () => {
+    it('a void of an unknown account opens no wallet', async () => {
       const nobody = fresh('nobody')
       assert.deepEqual(await settle(voidOf(charge(nobody, 1n))), ['written'])
       assert.deepEqual(await first().wallets([accountWallet(nobody)]), [])
     })
 
-    it('charges and voids of one call in one batch happen in their order', async () => {
+    it('charges and voids of one call in one batch are applied in order', async () => {
       const account = await prepaid(first(), 100n)
       const [one, other] = [charge(account, 10n), charge(account, 7n)]
       assert.deepEqual(await settle(one, voidOf(other), voidOf(one), other, one, charge(account, 1n)), [
@@ -176,7 +176,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('50 who settle the same call at once charge it once', async () => {
+    it('50 concurrent settlements of the same call charge it once', async () => {
       const account = await prepaid(first(), 1000n)
       const lease = await leaseOf(first(), accountWallet(account), 500n)
       const once = charge(account, 10n, { draws: [draw(lease, accountWallet(account), 10n)] })
@@ -189,7 +189,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [1000n, 10n, 490n, 0n])
     })
 
-    it('batches that overlap in any order never stand in each other’s way', async () => {
+    it('batches that overlap in any order never block each other', async () => {
       const accounts = await Promise.all([1, 2, 3].map(() => prepaid(first(), 10_000n)))
       const calls = accounts.flatMap((account) => Array.from({ length: 20 }, () => charge(account, 1n)))
       const { ledgers } = tested()
@@ -207,7 +207,7 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       await assertSound(first())
     })
 
-    it('one amount that is none, and nothing of the batch is written', async () => {
+    it('an invalid amount prevents the whole batch', async () => {
       const account = await prepaid(first(), 100n)
       const wrong = [
         charge(account, -1n),

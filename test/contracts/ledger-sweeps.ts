@@ -9,7 +9,7 @@ export function sweepsContract(tested: () => LedgerUnderTest): void {
   const openLease = async (id: string) => (await first().leases()).find((lease) => lease.id === id)
 
   describe('leases that are renewed or swept', () => {
-    it('an open lease is seen by everybody, with what it holds and who has it', async () => {
+    it('an open lease is visible to all processes, with its amount and its owner', async () => {
       const wallet = accountWallet(await prepaid(first(), 100n))
       const lease = fresh('lease')
       await first().change('owner 7', [take(lease, wallet, 40n)])
@@ -29,7 +29,7 @@ export function sweepsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual([...(await first().renew([], 1))], [])
     })
 
-    it('many leases are renewed at once, and only those that are there', async () => {
+    it('many leases are renewed at once, and only existing ones', async () => {
       const wallet = accountWallet(await prepaid(first(), 10_000n))
       const ids = Array.from({ length: 1500 }, () => fresh('lease'))
       await first().change(
@@ -41,7 +41,7 @@ export function sweepsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual([...kept].sort(), ids.filter((_, i) => i % 2 === 0).sort())
     })
 
-    it('a sweep returns what a lease holds, unless somebody renewed it', async () => {
+    it('a sweep returns the amount of a lease, unless it was renewed', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = await leaseOf(first(), wallet, 50n)
@@ -58,7 +58,7 @@ export function sweepsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual([...(await first().renew([lease], 6))], [])
     })
 
-    it('a lease that was given back is not swept, and its last change may be repeated', async () => {
+    it('a returned lease is not swept, and its last change may be repeated', async () => {
       const account = await prepaid(first(), 100n)
       const wallet = accountWallet(account)
       const lease = await leaseOf(first(), wallet, 50n)

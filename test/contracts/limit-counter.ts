@@ -53,7 +53,7 @@ export function limitCounterContract(
       about(refused.waitMs, WINDOW_MS)
     })
 
-    it('counts nothing for what it refused', async () => {
+    it('counts nothing for a refused request', async () => {
       const subject = fresh()
       assert.ok(await admitted([limit('tpm', subject, 100, 60)]))
       for (let i = 0; i < 5; i++) assert.ok(!(await admitted([limit('tpm', subject, 100, 41)])))
@@ -63,7 +63,7 @@ export function limitCounterContract(
     })
 
     for (const refusing of [0, 1, 2, 3, 4]) {
-      it(`leaves all other limits untouched when number ${refusing + 1} of five refuses`, async () => {
+      it(`changes no other limit if number ${refusing + 1} of five refuses`, async () => {
         const subject = fresh()
         const kinds = ['rpm', 'tpm', 'rpm', 'tpm', 'concurrency'] as const
         const limits = kinds.map((kind, i) => limit(kind, `${subject}-${i}`, 1))
@@ -88,7 +88,7 @@ export function limitCounterContract(
       about(verdict.counts[0]?.resetMs as number, WINDOW_MS)
     })
 
-    it('names the limit with the longest wait when several refuse', async () => {
+    it('returns the limit with the longest wait if several refuse', async () => {
       const subject = fresh()
       const early = limit('rpm', subject, 1)
       const late = limit('tpm', subject, 1)
@@ -100,7 +100,7 @@ export function limitCounterContract(
       about(refused.waitMs, WINDOW_MS)
     })
 
-    it('decides a wave of requests at once as if they came one after the other', async () => {
+    it('decides concurrent requests as if they arrived one after the other', async () => {
       const subject = fresh()
       const limits = [
         limit('rpm', subject, 40),
@@ -116,7 +116,7 @@ export function limitCounterContract(
       )
     })
 
-    it('agrees with a plain model over any sequence of demands and pauses', async () => {
+    it('agrees with a plain model for any sequence of demands and pauses', async () => {
       const step = fc.oneof(
         { weight: 4, arbitrary: fc.record({ a: fc.nat(3), b: fc.nat(3), c: fc.nat(3) }) },
         { weight: 1, arbitrary: fc.constantFrom(10_000, 25_000, 60_000) },

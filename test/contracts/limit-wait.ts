@@ -25,7 +25,7 @@ export function limitWaitContract(
       cleanUp.after(() => opened.close())
     })
 
-    it('does not prolong the wait of a sender that was on its way or that waits', async () => {
+    it('does not prolong the wait of a sender whose request was already sent, or that waits', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)
       await ask([rpm], subject)
@@ -36,7 +36,7 @@ export function limitWaitContract(
       assert.ok(await admitted([rpm], subject))
     })
 
-    it('prolongs the wait by a second for each request sent before its time, and keeps to it after the window', async () => {
+    it('prolongs the wait by a second for each early request, and applies it after the window', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)
       await ask([rpm], subject)
@@ -56,7 +56,7 @@ export function limitWaitContract(
       assert.ok(await admitted([rpm], subject))
     })
 
-    it('adds nothing once the time is over that was announced first', async () => {
+    it('adds nothing after the time that was returned first', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)
       await ask([rpm], subject)
@@ -72,7 +72,7 @@ export function limitWaitContract(
       assert.ok(await admitted([rpm], subject))
     })
 
-    it('never prolongs a wait beyond a minute from now', async () => {
+    it('never prolongs a wait beyond a minute from the present', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)
       await ask([rpm], subject)
@@ -81,7 +81,7 @@ export function limitWaitContract(
       for (let i = 0; i < 10; i++) assert.ok((await ask([rpm], subject)).waitMs <= 60_000)
     })
 
-    it('makes no other sender of the limit wait longer', async () => {
+    it('does not prolong the wait of another sender of the limit', async () => {
       const rpm = limit('rpm', fresh(), 1)
       await ask([rpm], 'first')
       const { waitMs } = await ask([rpm], `patient ${rpm.key}`)
@@ -93,7 +93,7 @@ export function limitWaitContract(
       assert.ok(await admitted([rpm], `patient ${rpm.key}`))
     })
 
-    it('names the limit that refused while the sender owes a wait', async () => {
+    it('returns the limit that refused while the sender must wait', async () => {
       const subject = fresh()
       const limits = [limit('rpm', subject, 9), limit('tpm', subject, 10, 6)]
       await ask(limits, subject)

@@ -40,7 +40,7 @@ export function lineStateContract(
     const leave = async (store: LineStateStore, ...notes: LineNote[]) =>
       Object.fromEntries([...(await store.exchange(notes))].map(([id, { value }]) => [id, value]))
 
-    it('stand for all who ask, for as long as they live', async () => {
+    it('are visible to all processes until they expire', async () => {
       assert.deepEqual(await leave(one), {})
       await leave(one, note('first "é', { id: 'a b' }), note('short', { id: 'c', lifeMs: 60 }))
       assert.deepEqual(await leave(other), { 'a b': 'first "é', c: 'short' })
@@ -54,7 +54,7 @@ export function lineStateContract(
       )
     })
 
-    it('are left in their order, each by its condition', async () => {
+    it('are written in order, each under its condition', async () => {
       const notes = [
         note('1'),
         note('2', { when: 'unchanged' }),
@@ -68,7 +68,7 @@ export function lineStateContract(
       })
     })
 
-    it('that go by what stands leave what has changed since', async () => {
+    it('with an expected value do not replace a changed one', async () => {
       await leave(one, note('one', { when: 'unchanged' }))
       assert.deepEqual(await leave(other, note('other', { when: 'unchanged' })), { a: 'one' })
       const lifted = { when: 'unchanged', lifeMs: 0 } as const
@@ -77,13 +77,13 @@ export function lineStateContract(
       assert.deepEqual(await leave(other, note('other', { when: 'unchanged' })), { a: 'other' })
     })
 
-    it('that must be longer leave what stands longer', async () => {
+    it('with a condition on their length do not replace a longer one', async () => {
       await leave(one, note('10 s', { when: 'longer', lifeMs: 10_000 }))
       assert.deepEqual(await leave(other, note('5 s', { when: 'longer', lifeMs: 5000 })), { a: '10 s' })
       assert.deepEqual(await leave(other, note('15 s', { when: 'longer', lifeMs: 15_000 })), { a: '15 s' })
     })
 
-    it('go to exactly one of many who ask for a free place at once', async () => {
+    it('are written by exactly one of many concurrent requests for a free place', async () => {
       const values = Array.from({ length: 20 }, (_, i) => `${i}`)
       const seen = await Promise.all(
         values.map((value, i) => leave(i % 2 ? one : other, note(value, { when: 'unchanged' }))),

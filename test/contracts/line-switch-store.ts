@@ -26,7 +26,7 @@ export function lineSwitchContract(
       cleanUp.after(() => opened.close())
     })
 
-    it('return the lines that were switched, to every process', async () => {
+    it('return the switched lines to every process', async () => {
       const [one, other] = opened.stores
       assert.deepEqual(await one.all(), new Map())
       await one.set('a', false, originOf())
@@ -39,7 +39,7 @@ export function lineSwitchContract(
       assert.deepEqual([...(await one.all())], [['b', true]])
     })
 
-    it('record what was and what is, and nothing where that is the same', async () => {
+    it('record the state before and after, and nothing if it is the same', async () => {
       const [one, other] = opened.stores
       const origin = originOf('ada')
       await one.set('a', false, origin)
@@ -53,7 +53,7 @@ export function lineSwitchContract(
       assert.deepEqual([last?.before, last?.after], [{ enabled: false }, { enabled: null }])
     })
 
-    it('count how often rests were lifted, and record what rested', async () => {
+    it('count how often rests were lifted, and record the rests', async () => {
       const [one, other] = opened.stores
       assert.deepEqual(await one.lifts(), new Map())
       const origin = originOf('ada')
@@ -79,7 +79,7 @@ export function lineSwitchContract(
       })
     })
 
-    it('of switches at once each counts, and is recorded as it came', async () => {
+    it('record each of several concurrent switches in order', async () => {
       const [one, other] = opened.stores
       const asked = Array.from({ length: 10 }, (_, i) =>
         (i % 2 === 0 ? one : other).set('a', i % 2 === 0, originOf()),

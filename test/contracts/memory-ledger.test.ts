@@ -42,12 +42,12 @@ describe('a ledger in memory', () => {
     await assertSound(ledger)
   })
 
-  it('answers a settlement at once', () => {
+  it('settles synchronously', () => {
     const results = new MemoryLedger().settle([charge('acme', 5n)])
     assert.deepEqual(results, ['written'])
   })
 
-  it('serves accounts that it was not given only where that is configured', async () => {
+  it('serves unknown accounts only if that is configured', async () => {
     const changes = [
       take(fresh('lease'), accountWallet('acme'), 5n),
       take(fresh('lease'), keyWallet('k'), 5n),
@@ -61,7 +61,7 @@ describe('a ledger in memory', () => {
     assert.deepEqual(await states(postpaid), [false, false])
   })
 
-  it('remembers as many charges as configured, and the sums of all', async () => {
+  it('remembers as many charges as configured, and the sums of all charges', async () => {
     const ledger = new MemoryLedger({ maxCharges: 6 })
     const calls = Array.from({ length: 7 }, (_, i) => charge('acme', BigInt(i + 1), { key: 'k' }))
     for (const [i, call] of calls.entries()) {
@@ -75,7 +75,7 @@ describe('a ledger in memory', () => {
     assert.deepEqual(ledger.settle(calls.slice(0, 1)), ['written'])
   })
 
-  it('keeps the sums of older charges apart by their budgets', async () => {
+  it('keeps the sums of older charges separate for their budgets', async () => {
     const ledger = new MemoryLedger({ maxCharges: 2 })
     const some: WalletId[] = ['budget:team:0', 'budget:user:0']
     for (const budgets of [undefined, some, some.slice(1), some, undefined])
@@ -89,7 +89,7 @@ describe('a ledger in memory', () => {
     )
   })
 
-  it('remembers as many voids that came first as charges', async () => {
+  it('remembers as many voids that preceded their charges as charges', async () => {
     const ledger = new MemoryLedger({ maxCharges: 2 })
     const calls = Array.from({ length: 3 }, () => charge('acme', 5n))
     ledger.settle(calls.map((call) => voidOf(call)))
@@ -113,7 +113,7 @@ describe('a ledger in memory', () => {
     assert.equal((await ledger.change('p', again))[0]?.moved, 5n)
   })
 
-  it('refuses options that it cannot use', () => {
+  it('refuses invalid options', () => {
     assert.throws(() => new MemoryLedger({ maxCharges: 1 }), TypeError)
     assert.throws(() => new MemoryLedger({ unknownAccounts: 'other' as 'refuse' }), TypeError)
     assert.throws(() => new MemoryLedger({ accounts: [{ id: 'acme', balance: 'much' }] }), RangeError)

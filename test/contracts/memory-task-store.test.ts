@@ -18,7 +18,7 @@ function openInMemory(maxFinished?: number) {
 taskStoreContract('memory', async () => openInMemory())
 
 describe('a store of video tasks in memory', () => {
-  it('forgets the oldest of those that are over, and none that is not', async () => {
+  it('forgets the oldest finished tasks, and no others', async () => {
     const tested = openInMemory(2)
     const [store] = tested.stores
     const who = await payer(tested, 1000n)
@@ -33,7 +33,7 @@ describe('a store of video tasks in memory', () => {
     assert.deepEqual(found.map(({ id }) => id).sort(), [open.id, ids[1], ids[2]].sort())
   })
 
-  it('serves accounts that its ledger was not given only where that is configured', async () => {
+  it('serves accounts unknown to its ledger only if that is configured', async () => {
     const ledger = new MemoryLedger({ unknownAccounts: 'postpaid' })
     const store = new MemoryTaskStore({ money: ledger.holds })
     const { id } = await taken(store, { account: 'anybody', key: 'any' })
@@ -42,7 +42,7 @@ describe('a store of video tasks in memory', () => {
     assert.deepEqual([spent, violations], [85n, []])
   })
 
-  it('is not made without money', () => {
+  it('cannot be created without a ledger', () => {
     assert.throws(() => new MemoryTaskStore({} as never), /"money" must be the holds of a ledger/)
     const { holds } = new MemoryLedger()
     assert.throws(() => new MemoryTaskStore({ money: holds, maxFinished: 0 }), /"maxFinished"/)

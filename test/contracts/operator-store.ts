@@ -29,7 +29,7 @@ export function operatorStoreContract(
     const make = (id: string, role: StoredOperator['role'] = 'viewer', origin = originOf()) =>
       opened.stores[0].create({ id, name: `Name of ${id}`, role, tokenHash: `hash-${id}` }, origin)
 
-    it('are found by their token through every handle, and no other is', async () => {
+    it('are found by their token through every handle, and by no other text', async () => {
       const [, other] = opened.stores
       const ada = await make('op_1', 'finance')
       await make('op_2')
@@ -48,7 +48,7 @@ export function operatorStoreContract(
         assert.equal(await other.findByToken(hash, 0), undefined)
     })
 
-    it('have names of their own, also of those that are made or renamed at once', async () => {
+    it('have unique names, also after concurrent creations and renamings', async () => {
       const [one, other] = opened.stores
       const made = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
@@ -90,7 +90,7 @@ export function operatorStoreContract(
       assert.deepEqual([first?.action, first?.before], ['operator.created', null])
     })
 
-    it('keep the previous token as long as the rotation says, and only that one', async () => {
+    it('keep the previous token for the time of the rotation, and no earlier one', async () => {
       const [one, other] = opened.stores
       await make('op_1')
       await make('op_2')
@@ -108,7 +108,7 @@ export function operatorStoreContract(
       assert.equal(await one.rotate('op_9', 'x', null, originOf()), undefined)
     })
 
-    it('are refused at once by every handle when they are deleted, the previous token too', async () => {
+    it('are refused at once by every handle after their deletion, also with the previous token', async () => {
       const [one, other] = opened.stores
       await make('op_1')
       await one.rotate('op_1', 'second', 5000, originOf())

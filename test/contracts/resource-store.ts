@@ -35,7 +35,7 @@ export function resourceStoreContract(
   open: () => Promise<ResourceStoreUnderTest>,
   skip: string | false = false,
 ): void {
-  describe(`kept things: ${of}`, { skip }, () => {
+  describe(`resource store: ${of}`, { skip }, () => {
     let opened: ResourceStoreUnderTest
     let here: ResourceStore
     let there: ResourceStore
@@ -48,26 +48,26 @@ export function resourceStoreContract(
       there = other
     })
 
-    it('finds in one process what another has noted, as soon as that is done', async () => {
+    it('finds a resource in one process as soon as another has recorded it', async () => {
       const noted = record('resp_found', { tokens: 5_000_000_000 })
       await here.remember([noted])
       assert.deepEqual((await there.find('acme', [name('resp_found')]))[0], noted)
     })
 
-    it('knows nothing of what was never noted', async () => {
+    it('finds no resource that was never recorded', async () => {
       assert.equal((await here.find('acme', [name('resp_none')]))[0], undefined)
       assert.equal((await here.find('acme', [name('')]))[0], undefined)
       await here.forget('acme', name('resp_none'))
     })
 
-    it('shows no account what is another’s', async () => {
+    it('does not return resources of another account', async () => {
       await here.remember([record('resp_own')])
       assert.equal((await there.find('globex', [name('resp_own')]))[0], undefined)
       await there.forget('globex', name('resp_own'))
       assert.ok((await there.find('acme', [name('resp_own')]))[0])
     })
 
-    it('replaces what it knows when a response is noted again', async () => {
+    it('replaces a record when a response is recorded again', async () => {
       await here.remember([record('resp_again')])
       await there.remember([
         record('resp_again', { line: 'line-1', tokens: 99, createdAt: 1_800_000_000_000 }),
@@ -79,7 +79,7 @@ export function resourceStoreContract(
       )
     })
 
-    it('keeps apart what two lines have given one id', async () => {
+    it('keeps resources with the same id on two lines apart', async () => {
       await here.remember([record('resp_twice')])
       await here.remember([record('resp_twice', { account: 'globex', line: 'line-1' })])
       assert.equal((await there.find('acme', [name('resp_twice')]))[0]?.line, 'line-0')
@@ -89,21 +89,21 @@ export function resourceStoreContract(
       assert.equal((await here.find('globex', [name('resp_twice')]))[0]?.line, 'line-1')
     })
 
-    it('takes an id that one line has given to two accounts for neither’s', async () => {
+    it('returns an id that one line gave to two accounts to neither', async () => {
       await here.remember([record('resp_shared')])
       await here.remember([record('resp_shared', { account: 'globex' })])
       assert.equal((await there.find('acme', [name('resp_shared')]))[0], undefined)
       assert.equal((await there.find('globex', [name('resp_shared')]))[0], undefined)
     })
 
-    it('forgets, and forgetting again changes nothing', async () => {
+    it('deletes a record, and a repeated deletion changes nothing', async () => {
       await here.remember([record('resp_gone')])
       await there.forget('acme', name('resp_gone'))
       await there.forget('acme', name('resp_gone'))
       assert.equal((await here.find('acme', [name('resp_gone')]))[0], undefined)
     })
 
-    it('keeps apart what two kinds call the same, and finds several kinds at once', async () => {
+    it('keeps the same id of two kinds apart, and finds several kinds at once', async () => {
       const file = record('same', { kind: 'file', line: 'line-1', model: null, key: null, expiresAt: null })
       await here.remember([record('same'), file])
       assert.deepEqual(await there.find('acme', [name('same', 'file')]), [file])
@@ -113,12 +113,12 @@ export function resourceStoreContract(
       assert.equal((await there.find('acme', [name('same'), name('same', 'file')])).length, 1)
     })
 
-    it('writes and finds nothing where nothing is named', async () => {
+    it('writes and finds nothing without a name', async () => {
       await here.remember([])
       assert.deepEqual(await here.find('acme', []), [])
     })
 
-    it('takes ids for what they are, letter by letter', async () => {
+    it('compares ids exactly, character by character', async () => {
       await here.remember([record('resp_A')])
       assert.equal((await here.find('acme', [name('resp_a')]))[0], undefined)
       assert.equal((await here.find('acme', [name('resp_A ')]))[0], undefined)
@@ -148,7 +148,7 @@ export function resourceStoreContract(
         ])
       })
 
-      it('the things of an account on the lines, newest first or oldest first', async () => {
+      it('return the resources of an account on the lines, newest first or oldest first', async () => {
         assert.deepEqual(await ask(), ['f5', 'f3b', 'f3a', 'f2', 'f1'])
         assert.deepEqual(await ask({ order: 'oldest' }), ['f1', 'f2', 'f3a', 'f3b', 'f5'])
         assert.deepEqual(await ask({ lines: ['line-1'] }), ['f2'])
@@ -157,7 +157,7 @@ export function resourceStoreContract(
         assert.deepEqual(await ask({}, 'nobody'), [])
       })
 
-      it('page by page, also behind a thing that is gone', async () => {
+      it('return pages, also after a deleted resource', async () => {
         for (const order of ['newest', 'oldest'] as const) {
           const all = await ask({ order })
           for (let size = 1; size <= 3; size++) {
@@ -182,7 +182,7 @@ export function resourceStoreContract(
         assert.deepEqual(await ask({ after: { createdAt: 3, id: 'f3aa' } }), ['f3a', 'f2', 'f1'])
       })
 
-      it('nothing that was forgotten, and a thing that is noted again at its old place', async () => {
+      it('return no deleted resource, and a resource that is recorded again at its old place', async () => {
         await here.remember([listed('f0', 0), listed('f2', 50, { line: 'line-1' })])
         assert.deepEqual(await ask(), ['f5', 'f3b', 'f3a', 'f2', 'f1', 'f0'])
         await here.forget('lister', name('f0', 'file'))
@@ -190,7 +190,7 @@ export function resourceStoreContract(
       })
     })
 
-    it('prunes what expired before a time, no more than the given number at once', async () => {
+    it('prunes resources that expired before a time, at most the given number at once', async () => {
       const old = ['resp_old_1', 'resp_old_2', 'resp_old_3']
       for (const [i, id] of old.entries()) await here.remember([record(id, { expiresAt: 100 + i })])
       await here.remember([
@@ -210,7 +210,7 @@ export function resourceStoreContract(
       assert.equal((await here.find('acme', [name('resp_edge'), name('resp_for_good')])).length, 2)
     })
 
-    it('notes many at once, the same one by both processes among them', async () => {
+    it('records many at once, also the same one by both processes', async () => {
       const ids = Array.from({ length: 50 }, (_, i) => `resp_many_${i}`)
       await Promise.all(
         [here, there].flatMap((store) => ids.map((id) => store.remember([record(id), record(id)]))),

@@ -51,7 +51,7 @@ export function sessionStoreContract(
       assert.deepEqual(await listed(origin.at + 100), ['s2'])
     })
 
-    it('are listed as they were opened, in the order of their ids, a page at a time', async () => {
+    it('are listed in the order of their ids, a page at a time', async () => {
       const [one, other] = opened.stores
       const origin = originOf()
       for (const id of ['s2', 's1', 's3'])
@@ -65,7 +65,7 @@ export function sessionStoreContract(
       assert.deepEqual(await other.list({ limit: 2, at: origin.at, after: 's2' }), all.slice(2))
     })
 
-    it('are recorded with whose they are, and what they may do', async () => {
+    it('are recorded with their owner and their rights', async () => {
       const [one, other] = opened.stores
       const [begin, end] = [originOf('ada'), originOf('eve')]
       await one.open(session('s1', begin.at + 100), begin)
@@ -77,7 +77,7 @@ export function sessionStoreContract(
       ])
     })
 
-    it('end through every handle, once, and leave the others', async () => {
+    it('end through every handle, once, without effect on others', async () => {
       const [one, other] = opened.stores
       const until = originOf().at + 1_000_000
       await one.open(session('s1', until), originOf('ada'))
@@ -97,7 +97,7 @@ export function sessionStoreContract(
       assert.ok(!JSON.stringify(changes).includes('hash'))
     })
 
-    it('that have expired make room when another one is opened', async () => {
+    it('that have expired are removed when another one is opened', async () => {
       const [one, other] = opened.stores
       const { at } = originOf()
       await one.open(session('s1', at + 1), originOf())

@@ -28,7 +28,7 @@ export function slotStoreContract(
       cleanUp.after(() => opened.close())
     })
 
-    it('gives out as many as there are, and each again when it comes back', async () => {
+    it('takes up to the limit, and each slot again after its release', async () => {
       const subject = fresh()
       const first = (await take(subject, 2)) as Demand
       assert.ok(await take(subject, 2))
@@ -39,7 +39,7 @@ export function slotStoreContract(
       assert.equal(await take(subject, 2), undefined)
     })
 
-    it('takes a slot back once, however often it is released', async () => {
+    it('releases a slot once, for any number of releases', async () => {
       const subject = fresh()
       const first = (await take(subject, 2)) as Demand
       await take(subject, 2)
@@ -50,7 +50,7 @@ export function slotStoreContract(
       assert.equal(await take(subject, 2), undefined)
     })
 
-    it('counts what is held without having been asked for', async () => {
+    it('counts slots that are held without a request', async () => {
       const subject = fresh()
       const held = [0, 1, 2].map(() => demand([limit('concurrency', subject, 2)]))
       for (const each of held) opened.store.hold(each)
@@ -62,7 +62,7 @@ export function slotStoreContract(
       assert.equal(await take(subject, 2), undefined)
     })
 
-    it('keeps a slot as long as its call runs', async () => {
+    it('keeps a slot for the whole time of its call', async () => {
       const subject = fresh()
       const held = (await take(subject, 1)) as Demand
       for (let i = 0; i < 12; i++) {
@@ -86,7 +86,7 @@ export function slotStoreContract(
       assert.equal((await opened.store.admit(demand([user, ip]))).refusedBy, undefined)
     })
 
-    it('keeps the count right over any interleaving of taking and giving back', async () => {
+    it('has the right count after any interleaving of takes and releases', async () => {
       const step = fc.oneof(fc.constant('take' as const), fc.constant('hold' as const), fc.nat(9))
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {

@@ -22,7 +22,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
   const other = () => tested().stores.at(-1) ?? first()
 
   describe('a success', () => {
-    it('is charged once, at its true cost, and the rest of the hold is free', async () => {
+    it('is charged once, at its true cost, and the rest of the hold is released', async () => {
       const who = await payer(tested(), 1000n, 500n)
       const { id, requestId } = await taken(first(), who)
       const seen = { state: 'succeeded', usage: { seconds: 5 } } as const
@@ -49,7 +49,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('of a request that is charged already is not charged again, and its hold is closed', async () => {
+    it('of a request that is already charged is not charged again, and its hold is closed', async () => {
       const who = await payer(tested(), 1000n)
       const { id, requestId, ...task } = await taken(first(), who)
       const before = charge(who.account, 5n, { requestId, key: task.key })
@@ -62,7 +62,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('knows what it cost the operator, by the line that made it', async () => {
+    it('records the operator’s cost, by the line that made it', async () => {
       const who = await payer(tested(), 1000n)
       const lineCost = { ...PRICE, perSecond: 4n }
       const intent = intentOf(who, { lineCost: PRICE })
@@ -79,7 +79,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       assert.equal(logged?.billing?.cost, '0.000000025')
     })
 
-    it('that costs more than was held is charged all the same', async () => {
+    it('beyond the hold is charged in full', async () => {
       const who = await payer(tested(), 100n, 90n)
       const { id } = await taken(first(), who)
       await first().observe(id, { state: 'succeeded', usage: { seconds: 12 } }, NOON)
@@ -90,7 +90,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('is at most twice what was held, whatever is reported', async () => {
+    it('is charged at most twice the hold, for any reported usage', async () => {
       for (const usage of [{ seconds: 17 }, { seconds: 10_000 }, { tokens: 900_000_000 }]) {
         const who = await payer(tested(), 85n)
         const price = { ...PRICE, ...('tokens' in usage && { outputPerMillion: 1_000_000n }) }
@@ -110,7 +110,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('does not follow facts that no video has', async () => {
+    it('ignores reported values that no video can have', async () => {
       const price = { ...PRICE, perSecond: 0n, outputPerMillion: 1_000_000n }
       const odd = [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 1e9]
       for (const facts of odd.flatMap((n) => [
@@ -127,7 +127,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('of a free video is recorded as a charge of nothing, for what it used and cost', async () => {
+    it('of a free video is recorded as a charge of zero, with its usage and cost', async () => {
       const who = await payer(tested(), 0n)
       const free = { ...PRICE, perRequest: 0n, perSecond: 0n }
       const { charges } = await tested().ledger.check()
@@ -143,14 +143,14 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('of which no usage is reported is charged as it was asked for', async () => {
+    it('without reported usage is charged as it was requested', async () => {
       const who = await payer(tested(), 100n)
       const { id } = await taken(first(), who)
       const { task } = (await first().observe(id, { state: 'succeeded' }, NOON)) ?? {}
       assert.deepEqual([task?.charge?.amount, task?.charge?.source], [85n, 'estimated'])
     })
 
-    it('is charged by its tokens where they are reported and have a price', async () => {
+    it('is charged by its tokens if they are reported and have a price', async () => {
       const price = { ...PRICE, outputPerMillion: 2_000_000n }
       const who = await payer(tested(), 1000n)
       for (const [usage, amount] of [
@@ -164,7 +164,7 @@ export function taskChargesContract(tested: () => TasksUnderTest): void {
       }
     })
 
-    it('of which nonsense is reported is charged as it was asked for', async () => {
+    it('with invalid reported usage is charged as it was requested', async () => {
       const who = await payer(tested(), 1000n)
       for (const seconds of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e15]) {
         const { id } = await taken(first(), who)

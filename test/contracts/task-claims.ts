@@ -31,7 +31,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
     const standing = (id: string, now: number) =>
       tested().claims.claim({ id, owner: 'later', fingerprint: 'f', now, leaseUntil: now + 60_000 })
 
-    it('never ends by itself, however its call ends', async () => {
+    it('never expires by itself, in whatever way its call ends', async () => {
       const { claim, intent } = await claimed()
       const { claims } = tested()
       await intended(first(), intent)
@@ -55,7 +55,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       if (first().settlesRecords) assert.deepEqual(await tested().calls.find(intent.requestId), entry)
     })
 
-    it('is completed for a day where nobody says for how long', async () => {
+    it('is completed for a day by default', async () => {
       const { claim, intent } = await claimed()
       await intended(first(), intent)
       await first().created(intent.id, created(), NOON)
@@ -63,14 +63,14 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       assert.equal(await standing(claim.id, NOON + 24 * HOUR), undefined)
     })
 
-    it('is free at once where no line took the task', async () => {
+    it('is free at once if no line accepted the task', async () => {
       const { claim, intent } = await claimed()
       await intended(first(), intent)
       await first().withdraw(intent.id)
       assert.equal(await standing(claim.id, NOON), undefined)
     })
 
-    it('counts as used when a task in doubt is given up', async () => {
+    it('counts as used when an uncertain task is given up', async () => {
       const { claim, intent } = await claimed()
       await intended(first(), intent)
       await first().markUnresolved(intent.id, NOON)
@@ -80,7 +80,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       assert.equal(await standing(claim.id, NOON + 72 * HOUR), undefined)
     })
 
-    it('that is another’s by now stops the create', async () => {
+    it('that another request has taken over stops the create', async () => {
       const { who, claim, intent } = await claimed()
       const later = NOON + 60_000
       assert.equal(await standing(claim.id, later), undefined)

@@ -23,7 +23,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
   const other = () => tested().stores.at(-1) ?? first()
 
   describe('an intent', () => {
-    it('holds its money on account and key, and is not known to callers’ lists', async () => {
+    it('holds its money on account and key, and is not in the lists of callers', async () => {
       const who = await payer(tested(), 1000n, 500n)
       const intent = intentOf(who)
       const task = await intended(first(), intent)
@@ -39,7 +39,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('that is asked for again holds nothing more', async () => {
+    it('that is repeated holds nothing more', async () => {
       const who = await payer(tested(), 100n)
       const intent = intentOf(who)
       const task = await intended(first(), intent)
@@ -72,7 +72,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
   })
 
   describe('an intent is refused', () => {
-    it('by what is spent, the key first; and leaves nothing behind', async () => {
+    it('as spent, for the key first; and leaves nothing behind', async () => {
       for (const [balance, quota, refused, available] of [
         [84n, 84n, 'key_quota_exhausted', 84n],
         [84n, 85n, 'insufficient_balance', 84n],
@@ -88,7 +88,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       }
     })
 
-    it('where the ledger does not know the account, but not for an unknown key, which has no quota', async () => {
+    it('if the ledger does not know the account, but not for an unknown key, which has no quota', async () => {
       const known = await payer(tested(), 1000n, 1000n)
       const stranger = await first().intend(intentOf({ ...known, account: fresh('unknown') }))
       assert.equal(stranger.kind === 'refused' && stranger.refused, 'insufficient_balance')
@@ -98,7 +98,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       assert.deepEqual((await tested().ledger.check()).violations, [])
     })
 
-    it('as held at the moment where leases of processes, or other tasks, hold it', async () => {
+    it('as held if leases of processes, or other tasks, hold the money', async () => {
       const { ledger } = tested()
       const [one, two, three] = [
         await payer(tested(), 100n),
@@ -123,7 +123,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       await assertSound(ledger)
     })
 
-    it('of two that come at once for the last money, one', async () => {
+    it('for one of two concurrent intents for the last money', async () => {
       const who = await payer(tested(), 100n)
       const answers = await Promise.all([first().intend(intentOf(who)), other().intend(intentOf(who))])
       assert.deepEqual(answers.map(({ kind }) => kind).sort(), ['held', 'refused'])
@@ -132,7 +132,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
   })
 
   describe('a create', () => {
-    it('that is redirected goes on at another line, at its price', async () => {
+    it('that is redirected continues on another line, at its price', async () => {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)
@@ -165,13 +165,13 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
     })
 
-    it('that is recorded again stays as it was', async () => {
+    it('that is recorded again does not change', async () => {
       const who = await payer(tested(), 1000n)
       const task = await taken(first(), who)
       assert.deepEqual(await other().created(task.id, created({ upstreamId: 'up_2' }), NOON + 1), task)
     })
 
-    it('whose answer was the finished video is charged at once', async () => {
+    it('whose answer is the finished video is charged at once', async () => {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)
@@ -191,7 +191,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       assert.deepEqual([logged?.billing?.reserved, logged?.billing?.charged], ['0.000000085', '0.000000045'])
     })
 
-    it('that nobody answered in time is in doubt, once, and its money stays held', async () => {
+    it('without an answer in time is uncertain, once, and its money remains held', async () => {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who, { createdAt: NOON + HOUR })
       await intended(first(), intent)
@@ -206,7 +206,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
     })
 
-    it('in doubt whose answer comes after all goes on', async () => {
+    it('that is uncertain continues when its answer arrives', async () => {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)
@@ -217,7 +217,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await idsOf(first().markUnanswered(NOON + HOUR, 1000), intent.id), [])
     })
 
-    it('whose answer comes after it was given up changes nothing', async () => {
+    it('whose answer arrives after it was given up changes nothing', async () => {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)

@@ -25,7 +25,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
   const other = () => tested().stores.at(-1) ?? first()
 
   describe('a task', () => {
-    it('goes forwards only', async () => {
+    it('never returns to an earlier state', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       const steps: [Observation, state: string, progress: number | null][] = [
@@ -44,7 +44,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual([task?.updatedAt, task?.finishedAt], [NOON + 4, null])
     })
 
-    it('that is over stays as it ended', async () => {
+    it('that is finished keeps its result', async () => {
       const who = await payer(tested(), 10_000n)
       for (const ending of ENDINGS) {
         const { id } = await taken(first(), who)
@@ -62,7 +62,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('that nobody has, or that is only intended, is not observed', async () => {
+    it('that is unknown, or only intended, cannot be observed', async () => {
       const who = await payer(tested(), 1000n)
       const task = await intended(first(), intentOf(who))
       assert.deepEqual(await first().observe(task.id, { state: 'succeeded' }, NOON), {
@@ -73,7 +73,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
     })
 
-    it('keeps what the line reports of it', async () => {
+    it('records what the line reports', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       const error = { code: 'content_filtered', message: 'The prompt was refused.' } as const
@@ -88,7 +88,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
   })
 
   describe('money held for a task', () => {
-    it('is free when it fails, is cancelled or expires, and nothing is charged', async () => {
+    it('is released when it fails, is cancelled or expires, and nothing is charged', async () => {
       for (const state of ['failed', 'cancelled', 'expired'] as const) {
         const who = await payer(tested(), 100n, 100n)
         const { id } = await taken(first(), who)
@@ -101,7 +101,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('is not swept, however long nobody renews it', async () => {
+    it('is not swept, for any time without a renewal', async () => {
       const who = await payer(tested(), 100n)
       await taken(first(), who)
       const ids = (await tested().ledger.leases()).filter(({ wallet }) => wallet.endsWith(who.account))
@@ -109,7 +109,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
     })
 
-    it('is free when the line has not known the task for long enough, and not before', async () => {
+    it('is released when the line has not known the task for long enough, and not before', async () => {
       const who = await payer(tested(), 100n)
       const { id } = await taken(first(), who)
       const missing = { state: 'missing' } as const
@@ -125,7 +125,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
     })
 
-    it('is free when the task has become too old, whatever its state, once', async () => {
+    it('is released once when the task has become too old, in any state', async () => {
       const who = await payer(tested(), 1000n)
       const [running, doubtful, waiting, done] = [
         await taken(first(), who),

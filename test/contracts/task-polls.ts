@@ -27,7 +27,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
   }
 
   describe('a task that is due', () => {
-    it('is given to one process until it has been observed, put off, or its time is up', async () => {
+    it('is given to one process until it was observed or postponed, or the time of the process is over', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       assert.deepEqual(await claim(who, 'p', NOON + 1000), [], 'not yet')
@@ -49,7 +49,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claim(who, 'q', LATER + 7000), [id])
     })
 
-    it('is due at once where it was planned, or claimed, on a clock that was then set back', async () => {
+    it('is due at once if it was planned, or claimed, on a clock that was then set back', async () => {
       const who = await payer(tested(), 1000n)
       const [planned, claimed] = [await taken(first(), who), await taken(first(), who)]
       const AHEAD = LATER + 10 * HOUR
@@ -75,7 +75,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claimNow(AHEAD - 1, 'q'), [])
     })
 
-    it('is not due any more once it is over', async () => {
+    it('is no longer due when it is finished', async () => {
       const who = await payer(tested(), 1000n)
       const [one, two] = [await taken(first(), who), await taken(first(), who)]
       await claim(who)
@@ -85,7 +85,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claim(who, 'p', LATER + 48 * HOUR), [])
     })
 
-    it('of many, each of two processes gets others', async () => {
+    it('is one of many, of which two processes get different ones', async () => {
       const who = await payer(tested(), 10_000n)
       const made: VideoTask[] = []
       for (let i = 0; i < 30; i++) made.push(await taken(first(), who))
@@ -110,7 +110,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
     const listed = async (...asked: Parameters<ReturnType<typeof first>['list']>) =>
       (await other().list(...asked)).map(({ id }) => id)
 
-    it('are another account’s to nobody', async () => {
+    it('are not visible to another account', async () => {
       const [who, stranger] = [await payer(tested(), 1000n), await payer(tested(), 1000n)]
       const { id } = await taken(first(), who)
       assert.equal(await first().find(stranger.account, id), undefined)
@@ -118,7 +118,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await listed({ account: stranger.account }, { order: 'newest', limit: 10 }), [])
     })
 
-    it('are listed page by page, either way', async () => {
+    it('are listed page by page, in either order', async () => {
       const who = await payer(tested(), 1000n)
       const ids: string[] = []
       for (let i = 0; i < 5; i++) ids.push((await taken(first(), who, { createdAt: NOON + i })).id)
@@ -133,7 +133,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.equal(await first().count(query), 5)
     })
 
-    it('are listed by what they are', async () => {
+    it('are listed by their members', async () => {
       const who = await payer(tested(), 1000n)
       const one = await taken(first(), who)
       const two = await taken(first(), who, { model: 'video-large', protocol: 'ark' })
@@ -158,7 +158,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       }
     })
 
-    it('are removed once they are over, and their charges stay', async () => {
+    it('are removed after they are finished, and their charges remain', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       assert.equal(await first().remove(who.account, id), 'unfinished')
@@ -174,7 +174,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       await assertSound(tested().ledger)
     })
 
-    it('are forgotten a while after they are over, the oldest first, and their charges stay', async () => {
+    it('are removed a while after they are finished, the oldest first, and their charges remain', async () => {
       const who = await payer(tested(), 1000n)
       const tasks: VideoTask[] = []
       for (let i = 0; i < 4; i++) tasks.push(await taken(first(), who))

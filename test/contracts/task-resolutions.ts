@@ -30,7 +30,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
   }
 
   describe('a task that an operator resolves', () => {
-    it('frees its Idempotency-Key where it is released', async () => {
+    it('frees its Idempotency-Key if it is released', async () => {
       const who = await payer(tested(), 1000n)
       const { claim, standing } = await claimed()
       const { id } = await intended(first(), intentOf(who, { claim }))
@@ -43,7 +43,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
     })
 
-    it('uses it up where it is charged', async () => {
+    it('uses its Idempotency-Key up if it is charged', async () => {
       const who = await payer(tested(), 1000n)
       const { claim, standing } = await claimed()
       const { id } = await intended(first(), intentOf(who, { claim }))
@@ -56,7 +56,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await first().find(who.account, id), resolved?.task)
     })
 
-    it('is neither withdrawn, created, doubted nor expired any more', async () => {
+    it('can no longer be withdrawn, created, uncertain or expired', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await intended(first(), intentOf(who))
       await first().markUnresolved(id, NOON)
@@ -79,7 +79,7 @@ export function taskResolutionsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual([entry?.billing?.charged, entry?.billing?.reserved], ['0.00000004', '0.000000085'])
     })
 
-    it('is charged beyond its hold where it used more than was asked for', async () => {
+    it('is charged beyond its hold if it used more than was requested', async () => {
       const who = await payer(tested(), 1000n)
       const { id } = await taken(first(), who)
       const resolved = await first().resolve(id, { outcome: 'charged', usage: { seconds: 12 } }, origin())

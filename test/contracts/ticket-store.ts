@@ -45,7 +45,7 @@ export function ticketStoreContract(
       tickets = opened.tickets
     })
 
-    it('finds a ticket as it was made, whatever its text holds', async () => {
+    it('finds a ticket as it was created, with any characters in its text', async () => {
       const ticket = ticketOf('tkt_1', { key: null, message: 'Wörüm?\u0000\n"\u{1f9ea}"' })
       await tickets.add(ticket)
       assert.deepEqual(await tickets.find('tkt_1'), ticket)
@@ -65,7 +65,7 @@ export function ticketStoreContract(
       assert.deepEqual(await idsOf({ status: 'answered' }), [])
     })
 
-    it('handles a ticket, and records what was and what is', async () => {
+    it('changes a ticket, and records its state before and after', async () => {
       const ticket = ticketOf('tkt_1')
       await tickets.add(ticket)
       const origin = originOf('ada')
@@ -79,7 +79,7 @@ export function ticketStoreContract(
       if (recorded) assert.deepEqual(recorded, [{ ...origin, ...change }])
     })
 
-    it('records nothing where nothing is changed, or nothing is there', async (t) => {
+    it('records nothing if nothing is changed, or the ticket is unknown', async (t) => {
       const ticket = ticketOf('tkt_1')
       await tickets.add(ticket)
       assert.deepEqual(await tickets.change('tkt_1', (handling) => ({ ...handling }), originOf()), ticket)
@@ -89,7 +89,7 @@ export function ticketStoreContract(
       assert.deepEqual((await opened.changes?.list({ limit: 9 })) ?? [], [])
     })
 
-    it('has one open ticket of a call, whichever processes add them at the same time', async () => {
+    it('has one open ticket for each call, for any processes that add them concurrently', async () => {
       const requestId = 'req_1'
       const adding = Array.from({ length: 8 }, (_, n) =>
         (n % 2 ? tickets : opened.other).add(ticketOf(`tkt_${n}`, { requestId })),
@@ -102,7 +102,7 @@ export function ticketStoreContract(
       assert.equal(await tickets.add(ticketOf('tkt_8')), undefined, 'another call may have one')
     })
 
-    it('takes another ticket of a call once the first is not open, which then stays so', async () => {
+    it('accepts another ticket for a call after the first was closed, which then cannot be opened again', async () => {
       const requestId = 'req_1'
       await tickets.add(ticketOf('tkt_1', { requestId }))
       const closed = { status: 'closed', reply: null } as const
@@ -116,7 +116,7 @@ export function ticketStoreContract(
       assert.ok(open && 'status' in open && open.status === 'open')
     })
 
-    it('has a fixed number of open tickets of an account, and as many of each other', async () => {
+    it('has a limited number of open tickets for each account', async () => {
       for (let n = 0; n < MAX_OPEN_TICKETS - 2; n++) await tickets.add(ticketOf(`tkt_${n}`))
       const last = [1, 2, 3, 4, 5, 6].map((n) =>
         (n % 2 ? tickets : opened.other).add(ticketOf(`tkt_last_${n}`)),
@@ -129,7 +129,7 @@ export function ticketStoreContract(
       assert.deepEqual(await tickets.add(ticketOf('tkt_over')), { refused: 'too_many_open' })
     })
 
-    it('loses none of the changes that are made at once', async () => {
+    it('loses no concurrent change', async () => {
       await tickets.add(ticketOf('tkt_1', { reply: '' }))
       const addLetter = ({ reply }: TicketHandling) => ({ status: 'open' as const, reply: `${reply}x` })
       await Promise.all(Array.from({ length: 8 }, () => tickets.change('tkt_1', addLetter, originOf())))

@@ -29,7 +29,7 @@ interface CountedUsage {
 
 /** The usage of the last hours, by minutes and in ranges of minutes. */
 export function usageByMinute(tested: () => CountedUsage): void {
-  it('of the last hours is exact to the minute in which each call began, however it is grouped', async () => {
+  it('is exact to the minute in which each call began for the last hours, in any grouping', async () => {
     const [ledger] = tested().ledgers
     const end = Math.floor(Date.now() / MINUTE) * MINUTE
     const start = Math.floor(end / HOUR) * HOUR - 2 * HOUR

@@ -8,7 +8,7 @@ import { HOUR, START } from './usage-model.ts'
 
 /** The usage of an account's calls that cost their caller nothing. */
 export function usageOfFreeCalls(tested: () => { calls: CallStore; usage: UsageStore }): void {
-  it('has what a call cost the operator that cost its caller nothing', async () => {
+  it('has the operator’s cost of a call that was free for its caller', async () => {
     const at = START + 200 * HOUR
     const figures = { currency: 'USD', reserved: '0', charged: '0', required: null, available: null }
     const billing = { ...figures, items: [], cost: '0.000000007' }

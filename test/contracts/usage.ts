@@ -54,7 +54,7 @@ export function usageContract(
       cleanUp.after(() => tried.close())
     })
 
-    it('is what the charges less the voids and the calls without a charge add up to, however it is grouped', async () => {
+    it('is the sum of the charges, less the voids, and the calls without a charge, in any grouping', async () => {
       const step = fc.record({
         charges: fc.array(
           fc.record({
@@ -103,7 +103,7 @@ export function usageContract(
       )
     })
 
-    it('of one tenant, user or tag has nothing of any other, in any span of hours', async () => {
+    it('of one account, user or tag contains nothing of any other, in any span of hours', async () => {
       const filters: Partial<UsageQuery>[] = [
         { account: 'acme' },
         { account: 'globex', user: 'Bob' },
@@ -137,7 +137,7 @@ export function usageContract(
         }
     })
 
-    it('of an account that makes up users is counted to the last call, without those that are too many, beside others', async () => {
+    it('of an account that invents users is complete, without the excess users, beside others', async () => {
       const [ledger] = tried.ledgers
       // The ledgers of one process share the number of users that they distinguish.
       const [many, other] = [`many-${name}`, `other-${name}`]
@@ -190,7 +190,7 @@ export function usageContract(
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
-    it('of no time is nothing, however it is grouped', async () => {
+    it('of an empty time is empty, in any grouping', async () => {
       for (const to of [START, START - HOUR])
         for (const groupBy of [[], ['hour'], ['user'], ['day', 'model']] as const)
           assert.deepEqual(
@@ -204,7 +204,7 @@ export function usageContract(
 
     usageByMinute(() => tried)
 
-    it('of all accounts may come to more than the balance of any', async () => {
+    it('of all accounts may exceed the largest balance', async () => {
       const [ledger] = tried.ledgers
       const at = START + 100 * HOUR
       const usage = { ...NOT_KNOWN, requests: 1 }

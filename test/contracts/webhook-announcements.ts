@@ -24,7 +24,7 @@ export function webhookAnnouncementsContract(
       store = opened.store
     })
 
-    it('reports a change of a state once, of all processes that see it at the same time', async () => {
+    it('reports a change of state once, of all processes that observe it concurrently', async () => {
       const tell = (from: WebhookOutbox, state: string) =>
         from.announce('line:a', NOW, (told) =>
           told?.state === state ? undefined : { state, event: eventOf(1, 'line:a') },
@@ -38,7 +38,7 @@ export function webhookAnnouncementsContract(
       assert.equal((await outbox.createDeliveries(NOW)).events, 2)
     })
 
-    it('delivers the changes of a subject in the order of their tellings, whatever the clocks of the tellers', async () => {
+    it('delivers the changes of a subject in the order of their reports, with any clocks of the processes', async () => {
       const url = 'https://wh.example/'
       await store.create({ id: 'wh', url, events: null, description: null, secret: 'whsec_' }, originOf())
       const beside = eventOf(2, 'line:b')
@@ -74,7 +74,7 @@ export function webhookAnnouncementsContract(
       assert.deepEqual(delivered, ['line.down', 'line.up', 'line.down', 'line.up'])
     })
 
-    it('returns the time of the oldest event that waits, addressed or not', async () => {
+    it('returns the time of the oldest waiting event, addressed or not', async () => {
       const webhook = {
         id: 'wh',
         url: 'https://wh.example/',
@@ -95,7 +95,7 @@ export function webhookAnnouncementsContract(
       assert.equal(await outbox.oldestWaiting(), null)
     })
 
-    it('gives a turn to one in a time', async () => {
+    it('gives a turn to one process at a time', async () => {
       const turns = await Promise.all([
         outbox.claimTurn('watch', NOW, 1000),
         other.claimTurn('watch', NOW, 1000),

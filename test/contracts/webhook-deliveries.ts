@@ -63,7 +63,7 @@ export function webhookDeliveriesContract(
       ])
     })
 
-    it('are returned with the outcome of each', async () => {
+    it('are returned with the result of each', async () => {
       await create('wh')
       const events = [1, 2, 3, 4].map((n) => eventOf(n, `line:${n}`))
       await addressed(...events)
@@ -97,7 +97,7 @@ export function webhookDeliveriesContract(
       )
     })
 
-    it('go with their webhook, and those of another stay', async () => {
+    it('are deleted with their webhook, and those of another remain', async () => {
       await create('wh')
       await create('wh_other')
       await addressed(eventOf(1))
@@ -107,7 +107,7 @@ export function webhookDeliveriesContract(
       assert.deepEqual(await claim(), [])
     })
 
-    it('are signed with the secret of before until it ends, and not then', async () => {
+    it('are signed with the previous secret until it expires, and not after that', async () => {
       const [old, next] = [newWebhookSecret(), newWebhookSecret()]
       await create('wh', old)
       await addressed(eventOf(1), eventOf(2, 'line:b'))
@@ -116,7 +116,7 @@ export function webhookDeliveriesContract(
       assert.deepEqual((await claim(NOW + 5000, 1))[0]?.secrets, [next])
     })
 
-    it('are claimed in the order in which they are due, and no more than are asked for', async () => {
+    it('are claimed in the order in which they are due, up to the requested number', async () => {
       await create('wh')
       await addressed(...[1, 2, 3, 4].map((n) => eventOf(n, `line:${n}`)))
       for (const [i, each] of (await claim()).entries()) await fail(each, NOW + 100 - 10 * i)
@@ -126,7 +126,7 @@ export function webhookDeliveriesContract(
       assert.equal((await claim(NOW + 100, 9)).length, 1)
     })
 
-    it('are nobody else’s for as long as a receiver may take', async () => {
+    it('are not claimed by another process for as long as a receiver may take', async () => {
       await create('wh')
       await addressed(eventOf(1))
       const longest = { webhook: 'wh', owner: 'one', now: NOW, until: NOW + 320_000, limit: 9 }
@@ -134,7 +134,7 @@ export function webhookDeliveriesContract(
       assert.deepEqual([await outbox.due(NOW), await claim(NOW)], [[], []])
     })
 
-    it('that wait for a retry are due when the clock is set back further than any retry waits, each once', async () => {
+    it('that wait for a retry are due, once each, when the clock is set back further than any retry waits', async () => {
       await create('wh')
       await create('wh_other')
       await addressed(eventOf(1), eventOf(2))

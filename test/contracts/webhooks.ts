@@ -56,7 +56,7 @@ export function webhooksContract(
         error,
       ])
 
-    it('keeps webhooks, and records their changes without a secret', async () => {
+    it('stores webhooks, and records their changes without a secret', async () => {
       const secret = newWebhookSecret()
       const made = await create('wh_b', ['line.up', 'line.down'], secret)
       await create('wh_a')
@@ -81,13 +81,13 @@ export function webhooksContract(
       assert.ok(!text.includes(secret) && !text.includes(next))
     })
 
-    it('has a bounded number of webhooks', async () => {
+    it('has a limited number of webhooks', async () => {
       for (let i = 0; i < MAX_WEBHOOKS; i++) assert.ok(await create(`wh_${i}`))
       assert.equal(await create('wh_more'), undefined)
       assert.equal((await store.list(99)).length, MAX_WEBHOOKS)
     })
 
-    it('addresses an event once, to those who want it and were there', async () => {
+    it('addresses an event once, to the matching webhooks that existed then', async () => {
       await create('wh_all')
       await create('wh_lines', ['line.down'])
       await create('wh_tickets', ['ticket.opened'])
@@ -105,7 +105,7 @@ export function webhooksContract(
       assert.deepEqual(first?.event, event)
     })
 
-    it('hands out the first of each subject, and the next when that is done', async () => {
+    it('returns the first delivery of each subject, and the next when that is finished', async () => {
       await create('wh')
       await outbox.record([eventOf(1), eventOf(2), eventOf(3, 'line:b'), eventOf(4, 'line:b')])
       await outbox.createDeliveries(NOW)
@@ -125,7 +125,7 @@ export function webhooksContract(
       assert.deepEqual(numbers(await claim('wh', { now: NOW + 60_000 })), [4])
     })
 
-    it('gives one delivery to one of two that claim at the same time', async () => {
+    it('gives a delivery to one of two concurrent claims', async () => {
       await create('wh')
       await outbox.record(Array.from({ length: 20 }, (_, n) => eventOf(n, `line:${n}`)))
       await outbox.createDeliveries(NOW)
@@ -139,7 +139,7 @@ export function webhooksContract(
       assert.equal(all.length + numbers(await claim('wh', { limit: 99 })).length, 20)
     })
 
-    it('lets another process have what one died with, and ignores the one that comes back', async () => {
+    it('gives a delivery of a dead process to another one, and ignores a late result of the first', async () => {
       await create('wh')
       await outbox.record([eventOf(1)])
       await outbox.createDeliveries(NOW)
@@ -153,7 +153,7 @@ export function webhooksContract(
       assert.deepEqual(await states('wh'), [['delivered', 2, null]])
     })
 
-    it('takes back what was not attempted after all', async () => {
+    it('takes back a delivery that was not attempted', async () => {
       await create('wh')
       await outbox.record([eventOf(1)])
       await outbox.createDeliveries(NOW)
@@ -163,7 +163,7 @@ export function webhooksContract(
       assert.equal((await claim('wh', { from: other, owner: 'two', now: NOW + 1500 }))[0]?.attempts, 1)
     })
 
-    it('ends all deliveries of a receiver that is gone, and of no other', async () => {
+    it('ends all deliveries of a removed receiver, and of no other', async () => {
       await create('wh')
       await create('wh_other')
       await outbox.record([eventOf(1), eventOf(2)])
@@ -186,7 +186,7 @@ export function webhooksContract(
       assert.equal((await states('wh_other'))?.length, 3)
     })
 
-    it('drops the oldest where too many wait, and says how many', async () => {
+    it('drops the oldest deliveries beyond the limit, and returns their number', async () => {
       await create('wh')
       await create('wh_other', ['ticket.opened'])
       await outbox.record([eventOf(0, 'ticket:1', 'ticket.opened')])
@@ -225,7 +225,7 @@ export function webhooksContract(
     }
     const subjects = (claimed: readonly ClaimedDelivery[]) => claimed.map(({ event }) => event.subject)
 
-    it('drops what one account has too much of, and nothing of the others, of money or of lines', async () => {
+    it('drops the excess deliveries of one account, and none of other accounts, of money or of lines', async () => {
       await create('wh')
       const money = newEvent({ type: 'budget.exhausted', subject: 'budget:b', at: NOW, data: { n: 0 } })
       const low = newEvent({
@@ -255,7 +255,7 @@ export function webhooksContract(
       assert.equal(Math.min(...left), 403, 'its oldest were dropped')
     })
 
-    it('hands out money and lines first, and then the accounts in turn', async () => {
+    it('returns deliveries about money and lines first, and then those of the accounts in turn', async () => {
       await create('wh')
       await flood('acme', 300)
       await createAll()
@@ -282,7 +282,7 @@ export function webhooksContract(
       assert.deepEqual(tickets, ['ticket:acme 2', 'ticket:globex 0', 'ticket:acme 3', 'ticket:globex 1'])
     })
 
-    it('gives no delivery the id of one that was deleted', async () => {
+    it('never uses the id of a deleted delivery again', async () => {
       await create('wh_a')
       await outbox.record([eventOf(1)])
       await outbox.createDeliveries(NOW)

@@ -108,7 +108,7 @@ describe('the cache of a model', () => {
     })
   })
 
-  it('is shared by the keys of an account, and by nobody else', async (t) => {
+  it('is shared by the keys of an account, and with no other account', async (t) => {
     const { ask, upstream } = await cachingGateway(t)
     await ask()
     assert.equal(outcomeOf(await ask({}, as(GLOBEX_KEY))), 'miss')
@@ -149,7 +149,7 @@ describe('the cache of a model', () => {
       assert.equal(upstream.requests.length, 2)
     })
 
-  it('charges its price once for each request, and refuses whoever cannot pay it', async (t) => {
+  it('charges its price once for each request, and refuses a caller that cannot pay it', async (t) => {
     const { ask, upstream, entryOf, balanceOf, admin } = await cachingGateway(t, {
       cache: { ttlSeconds: 60, hitPrice: '4' },
     })
@@ -168,7 +168,7 @@ describe('the cache of a model', () => {
     assert.deepEqual(violations, [])
   })
 
-  it('gives an answer that costs nothing to whoever has nothing, however long the prompt is', async (t) => {
+  it('gives an answer that costs nothing to an account without money, however long the prompt is', async (t) => {
     const { ask, upstream } = await cachingGateway(t, {
       line: { models: { chat: 'u' } },
       more: {

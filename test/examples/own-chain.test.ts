@@ -67,7 +67,7 @@ describe('a chain of one’s own', () => {
   const codeOf = async (answer: Response) => (await jsonOf<{ error: { code: string } }>(answer)).error.code
   const usage = async () => jsonOf<Record<string, object>>(await fetch(`${url}/usage`))
 
-  it('lets its own people in and nobody else, in the words that SDKs understand', async () => {
+  it('lets its own people in and no others, with errors that SDKs understand', async () => {
     const [stranger, former, ann] = [
       await ask('Hello!'),
       await ask('Hello!', 'eve-1'),
@@ -106,7 +106,7 @@ describe('a chain of one’s own', () => {
     assert.deepEqual(Object.keys(await usage()), ['sales'])
   })
 
-  it('limits each person, and nobody for what another does', async () => {
+  it('limits each person by its own calls only', async () => {
     for (let i = 0; i < 5; i++) assert.equal((await ask('Hello!', 'ann-1')).status, 200)
     const refused = await ask('Hello!', 'ann-1')
     assert.deepEqual([refused.status, await codeOf(refused)], [429, 'rate_limited'])

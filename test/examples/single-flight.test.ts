@@ -5,7 +5,7 @@ import { singleFlight } from '../../examples/gateway/single-flight.ts'
 import { metricsPage } from '../../examples/gateway/telemetry/observability.ts'
 import { serveApp } from '../support/app-server.ts'
 
-test('many who ask at once wait for one answer, and whoever asks behind it gets a new one', async () => {
+test('many calls at once wait for one answer, and a later call gets a new one', async () => {
   let asked = 0
   const answers: (() => void)[] = []
   const ask = singleFlight(() => {
@@ -34,7 +34,7 @@ test('a failure rejects all that waited, and none that asks later', async () => 
   assert.equal(await ask(), 2)
 })
 
-test('many scrapes at once, for which nobody needs a key, cost no more than one', async (t) => {
+test('many scrapes at once, which need no key, cost no more than one', async (t) => {
   let collected = 0
   const collect = async () => {
     collected++

@@ -40,7 +40,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('deposit' as const), amount: fc.nat(50) }) },
 )
 
-it('money is neither lost, overspent nor charged twice, whatever happens to three processes', async () => {
+it('money is neither lost, overspent nor charged twice, in any interleaving of three processes', async () => {
   const runs = fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60 }), async (sequence) => {
     const world = new LedgerWorld()
     for (const step of sequence) {

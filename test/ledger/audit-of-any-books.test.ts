@@ -81,8 +81,8 @@ function entriesOf(given: Books) {
   return { entries, wallets, undone }
 }
 
-describe('the audit of any books', () => {
-  it('finds nothing wrong with what adds up, and sums up what accounts have', async () => {
+describe('the audit of any ledger', () => {
+  it('finds nothing wrong with consistent figures, and sums up the accounts', async () => {
     await fc.assert(
       fc.asyncProperty(books, async (given) => {
         const { entries, wallets, undone } = entriesOf(given)
@@ -101,7 +101,7 @@ describe('the audit of any books', () => {
     )
   })
 
-  it('says each figure that is off by the least, of which wallet, and no other', async () => {
+  it('reports each figure that differs by the smallest amount, with its wallet, and no other', async () => {
     const figures = fc.constantFrom('spent' as const, 'leased' as const, 'funds' as const)
     const off = fc.record({ id: fc.constantFrom(...IDS), figure: figures, by: fc.constantFrom(-1n, 1n) })
     await fc.assert(
@@ -125,7 +125,7 @@ describe('the audit of any books', () => {
 describe('the audit of usage', () => {
   const figures = { funds: 0n, spent: 0n, leased: 0n }
 
-  it('is none where usage is not given', async () => {
+  it('is skipped if usage is not given', async () => {
     const charges = [[{ account: 'acme', key: null, amount: 5n, count: 1 }]]
     const entries = { ...NOTHING, charges, wallets: [[{ id: ACME, ...figures, spent: 5n } as const]] }
     assert.deepEqual((await auditLedger(entries)).violations, [])
@@ -134,7 +134,7 @@ describe('the audit of usage', () => {
     ])
   })
 
-  it('asks for no wallet of calls that were charged nothing', async () => {
+  it('reads no wallet for calls that were charged nothing', async () => {
     const usage = [[{ account: 'nobody', key: 'none', charged: 0n }]]
     assert.deepEqual((await auditLedger({ ...NOTHING, usage })).violations, [])
     const charges = [[{ account: 'acme', key: 'k', amount: 0n, count: 1 }]]
@@ -142,7 +142,7 @@ describe('the audit of usage', () => {
     assert.deepEqual((await auditLedger({ ...NOTHING, charges, wallets, usage })).violations, [])
   })
 
-  it('says which other sums of the same calls differ, and whose calls these are', async () => {
+  it('reports other sums of the same calls that differ, and the owner of these calls', async () => {
     const other = [
       { name: 'its fine rows', charged: 3n, expected: 4n },
       { name: 'its days', charged: 4n, expected: 4n },
@@ -155,7 +155,7 @@ describe('the audit of usage', () => {
   })
 })
 
-describe('the audit of a budget whose wallet is gone', () => {
+describe('the audit of a budget whose wallet is missing', () => {
   const DAY_MS = 86_400_000
   const said = async (begunDaysAgo: number, held: bigint) => {
     const wallet: WalletId = `budget:team:${Date.now() - begunDaysAgo * DAY_MS}`
@@ -167,7 +167,7 @@ describe('the audit of a budget whose wallet is gone', () => {
   }
   const GONE = ['wallet "budget:team:start" has entries but no row']
 
-  it('takes it for deleted where its period is long past, by the clock of another process', async () => {
+  it('assumes that it was deleted if its period is long past, by the clock of another process', async () => {
     assert.deepEqual(await said(101, 0n), [])
     // That clock may be a day ahead.
     assert.deepEqual(await said(99.1, 0n), [])
@@ -175,7 +175,7 @@ describe('the audit of a budget whose wallet is gone', () => {
     assert.deepEqual(await said(0, 0n), GONE)
   })
 
-  it('does not where something is still held on it', async () => {
+  it('reports it if an amount is still held on it', async () => {
     assert.deepEqual(await said(101, 1n), GONE)
   })
 })

@@ -64,7 +64,7 @@ const SOUND: LedgerEntries = {
 }
 
 describe('the audit of a ledger', () => {
-  it('finds nothing wrong with entries that fit, and sums them up by account', async () => {
+  it('finds nothing wrong with matching entries, and sums them up by account', async () => {
     assert.deepEqual(await auditLedger(SOUND), {
       violations: [],
       accounts: 2,
@@ -83,7 +83,7 @@ describe('the audit of a ledger', () => {
     })
   })
 
-  it('reads pages as they come', async () => {
+  it('reads pages as they arrive', async () => {
     async function* pages() {
       yield [{ account: 'acme', amount: 1n }]
       yield []
@@ -93,7 +93,7 @@ describe('the audit of a ledger', () => {
     assert.deepEqual((await auditLedger({ ...NOTHING, deposits: pages(), wallets })).violations, [])
   })
 
-  it('says which figure of a wallet is not what its entries come to', async () => {
+  it('reports the figure of a wallet that differs from its entries', async () => {
     const wallets = [
       [
         wallet(ACME, { funds: 1_500_000_000n, spent: 2n, leased: 3n }),
@@ -109,11 +109,11 @@ describe('the audit of a ledger', () => {
     ])
   })
 
-  it('takes what a key may spend for what somebody has set', async () => {
+  it('accepts the quota of a key as it was set', async () => {
     assert.deepEqual(await violationsOf({ wallets: [[wallet(KEY, { funds: 7n })]] }), [])
   })
 
-  it('says which wallets are not there, of account and key', async () => {
+  it('reports missing wallets of accounts and keys', async () => {
     const missing = ['wallet "account:acme" has entries but no row']
     const both = [...missing, 'wallet "key:k" has entries but no row']
     assert.deepEqual(await violationsOf({ deposits: [[{ account: 'acme', amount: 1n }]] }), missing)
@@ -134,7 +134,7 @@ describe('the audit of a ledger', () => {
     ])
   })
 
-  it('says which void does not undo its charge, whole and of the same', async () => {
+  it('reports a void that does not undo its whole charge, for the same owner', async () => {
     const charge = { account: 'acme', key: 'k', amount: 5n }
     const undone = { requestId: 'req', account: 'acme', key: 'k', amount: 5n }
     const saidOf = async (undoing: Partial<typeof undone>, of: typeof charge | null) => {
@@ -157,7 +157,7 @@ describe('the audit of a ledger', () => {
     ])
   })
 
-  it('gives a void back to account and key', async () => {
+  it('returns a void to account and key', async () => {
     const charge = { account: 'acme', key: 'k', amount: 5n }
     const wallets = [[wallet(ACME, { spent: -5n }), wallet(KEY, { spent: -5n })]]
     assert.deepEqual(await violationsOf({ voids: [[{ requestId: 'req', ...charge, charge }]], wallets }), [])
@@ -171,7 +171,7 @@ describe('the audit of a ledger', () => {
     )
   })
 
-  it('says which lease holds less than nothing, or something after its end', async () => {
+  it('reports a lease that holds less than nothing, or an amount after its end', async () => {
     const saidOf = async (held: bigint, ended: 'closed' | 'swept' | null) =>
       violationsOf({
         leases: [[{ id: 'l', wallet: ACME, held, ended }]],
@@ -185,7 +185,7 @@ describe('the audit of a ledger', () => {
     assert.deepEqual(await saidOf(-1n, null), ['lease "l" holds -0.000000001 of wallet "account:acme"'])
   })
 
-  it('says which hold is of nothing, or of what is charged already', async () => {
+  it('reports a hold of nothing, or of an amount that is charged already', async () => {
     const saidOf = async (amount: bigint, charged: boolean) =>
       violationsOf({
         holds: [[{ id: 'h', account: 'acme', key: null, amount, charged }]],

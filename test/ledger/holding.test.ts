@@ -17,20 +17,20 @@ const POOR = { spent: 90n }
 const BUSY = { leased: 80n }
 const UNLIMITED = { limited: false, funds: 0n }
 
-describe('money for what goes on longer than a call', () => {
+describe('money for work that outlasts a call', () => {
   const judged = (amount: bigint, account: WalletFigures | undefined, key: HoldWallets['key'] = null) => {
     const refusal = judgeHold({ account, key }, amount)
     return refusal && [refusal.refused, refusal.required, refusal.available]
   }
 
-  it('may be held up to what account and key have', () => {
+  it('may be held up to the amount of account and key', () => {
     assert.equal(judged(100n, wallet()), undefined)
     assert.equal(judged(100n, wallet(), wallet()), undefined)
     assert.equal(judged(10n, wallet(POOR), wallet(POOR)), undefined)
     assert.equal(judged(20n, wallet(BUSY), wallet(BUSY)), undefined)
   })
 
-  it('is refused for what is spent before what is only held, and for the key first', () => {
+  it('is refused as spent before it is refused as held, and for the key first', () => {
     assert.deepEqual(judged(11n, wallet(POOR), wallet(POOR)), ['key_quota_exhausted', 11n, 10n])
     assert.deepEqual(judged(11n, wallet(POOR), wallet()), ['insufficient_balance', 11n, 10n])
     assert.deepEqual(judged(11n, wallet(POOR)), ['insufficient_balance', 11n, 10n])
@@ -41,7 +41,7 @@ describe('money for what goes on longer than a call', () => {
     assert.deepEqual(judged(11n, wallet({ spent: 50n, leased: 40n })), ['quota_lease_exhausted', 11n, 10n])
   })
 
-  it('is bounded by no wallet without limits, and by an unknown account at nothing', () => {
+  it('is not limited by unlimited wallets, and is refused for an unknown account', () => {
     assert.equal(judged(1000n, wallet(UNLIMITED), wallet(UNLIMITED)), undefined)
     assert.deepEqual(judged(101n, wallet(UNLIMITED), wallet()), ['key_quota_exhausted', 101n, 100n])
     assert.deepEqual(judged(1n, undefined), ['insufficient_balance', 1n, 0n])
@@ -53,7 +53,7 @@ describe('money for what goes on longer than a call', () => {
     assert.equal(judgeHold({ account: wallet(), key: undefined }, 101n)?.refused, 'insufficient_balance')
   })
 
-  it('is not bounded by a budget that was deleted a moment ago, but by any other', () => {
+  it('is not limited by a budget that was just deleted, but by any other', () => {
     const budget = { budget: 'b', refused: 'key_quota_exhausted' } as BudgetPeriod
     const gone = { budget, wallet: undefined }
     assert.equal(judgeHold({ account: wallet(), key: null, budgets: [gone] }, 100n), undefined)
@@ -64,7 +64,7 @@ describe('money for what goes on longer than a call', () => {
     assert.deepEqual(refusal, { refused: 'key_quota_exhausted', budget, required: 11n, available: 10n })
   })
 
-  it('is not refused where it is nothing', () => {
+  it('is never refused for an amount of zero', () => {
     assert.equal(judged(0n, undefined, undefined), undefined)
     assert.equal(judged(0n, wallet({ spent: 500n })), undefined)
   })
@@ -100,14 +100,14 @@ describe('money held in memory', () => {
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('of nothing is not kept', async () => {
+  it('is not stored for an amount of zero', async () => {
     const ledger = opened()
     assert.equal(ledger.holds.open({ ...hold, amount: 0n }), undefined)
     assert.deepEqual(ledger.holds.all(), [])
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('goes back once', async () => {
+  it('is returned once', async () => {
     const ledger = opened()
     ledger.holds.open(hold)
     for (let times = 0; times < 2; times++) ledger.holds.release('video')
@@ -119,7 +119,7 @@ describe('money held in memory', () => {
     assert.deepEqual([ledger.holds.all(), (await ledger.check()).violations], [[], []])
   })
 
-  it('is charged once for its request, and gives the rest back', async () => {
+  it('is charged once for its request, and the rest is returned', async () => {
     const ledger = opened()
     ledger.holds.open(hold)
     for (const amount of [45n, 7n]) ledger.holds.charge({ ...hold, amount })
@@ -132,7 +132,7 @@ describe('money held in memory', () => {
     assert.deepEqual(ledger.settle([charge('acme', 3n, { requestId: 'video' })]), ['known'])
   })
 
-  it('goes back whole where its request is charged already', async () => {
+  it('is returned whole if its request is charged already', async () => {
     const ledger = opened()
     ledger.settle([charge('acme', 3n, { requestId: 'video', key: 'k' })])
     ledger.holds.open(hold)
@@ -145,7 +145,7 @@ describe('money held in memory', () => {
     assert.equal((await ledger.check()).charges, 1)
   })
 
-  it('is charged for nothing where it cost nothing, and writes no charge where nothing was held either', async () => {
+  it('is charged zero if the work was free, and writes no charge if nothing was held either', async () => {
     const ledger = opened()
     ledger.holds.charge({ ...hold, amount: 0n })
     assert.equal((await ledger.check()).charges, 0)
@@ -168,7 +168,7 @@ describe('money held in memory', () => {
     ])
   })
 
-  it('of accounts and keys that are not there is refused, or opens them without limits', async () => {
+  it('of an unknown account is refused, or opens account and key without limits if that is configured', async () => {
     const strict = new MemoryLedger()
     assert.equal(strict.holds.open({ ...hold, key: null })?.refused, 'insufficient_balance')
     assert.deepEqual(await strict.wallets(['account:acme']), [])
@@ -185,7 +185,7 @@ describe('money held in memory', () => {
 describe('an amount that every ledger can keep', () => {
   const acme = 'account:acme'
 
-  it('is from nothing to the most that 64 bits hold', () => {
+  it('is from zero to the largest 64-bit amount', () => {
     assert.equal(MAX_AMOUNT, 9_223_372_036_854_775_807n)
     for (const amount of [0n, MAX_AMOUNT]) {
       assertSettlement(charge('acme', amount, { draws: [{ lease: 'l', wallet: acme, amount }] }))
@@ -197,7 +197,7 @@ describe('an amount that every ledger can keep', () => {
     assertLimit(acme, {})
   })
 
-  it('is reported with what is wrong, and with its account', () => {
+  it('is rejected with the fault and the account', () => {
     const above = MAX_AMOUNT + 1n
     const wrong = (what: string, amount: bigint) => ({
       name: 'RangeError',
@@ -229,12 +229,12 @@ describe('an amount that every ledger can keep', () => {
     assertChange(give('l', acme, 1n, 1))
   })
 
-  it('of an account is no quota: its funds change by deposits', () => {
+  it('of an account is not a quota: its funds change by deposits', () => {
     const message = 'wallet "account:acme": an account\'s funds change by deposits'
     assert.throws(() => assertLimit(acme, { quota: 1n }), { name: 'TypeError', message })
   })
 
-  it('may have any sign where it is a figure', () => {
+  it('may have any sign if it is a figure', () => {
     for (const figure of [0n, MAX_AMOUNT, -MAX_AMOUNT]) assert.equal(assertFigure(figure, 'funds'), figure)
     for (const figure of [MAX_AMOUNT + 1n, -MAX_AMOUNT - 1n])
       assert.throws(() => assertFigure(figure, 'funds of "acme"'), {

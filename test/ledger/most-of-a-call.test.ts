@@ -4,7 +4,7 @@ import { MAX_AMOUNT } from '../../lib/core/catalog/money.ts'
 import { ledgerOf, units } from './support/faulty-ledger.ts'
 import { PoolProcess } from './support/pool-process.ts'
 
-it('a call can be charged as much as brings its account below zero by what it holds, and no more', async () => {
+it('a call can be charged at most what brings its account below zero by its hold', async () => {
   const process = new PoolProcess(ledgerOf('10'))
   const first = await process.admitted(units(4))
   // 6 are left beside it.

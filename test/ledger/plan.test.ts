@@ -171,13 +171,13 @@ describe('the plan of a charge', () => {
     assert.deepEqual([...found.claims.values(), ...found.entries.values()], [true, ENTRY])
   })
 
-  it('opens the wallets that are missing, and no others', () => {
+  it('opens the missing wallets, and no others', () => {
     const found = tables()
     found.wallet(KEY)
     assert.deepEqual(plan([ONCE], found.rows).openedWallets, [ACME, BUDGET])
   })
 
-  it('writes nothing but the entry if it is repeated, whatever its amount is then', () => {
+  it('writes only the entry if it is repeated, with any amount', () => {
     const found = tables()
     found.settle(ONCE)
     const again = plan([{ ...ONCE, amount: 99n }], found.rows)
@@ -197,7 +197,7 @@ describe('the plan of a charge', () => {
     assert.deepEqual([Object.values(lists).flat(), Object.values(usage).flat()], [[], []])
   })
 
-  it('is known if it stands although its claim is lost, and fenced if only a void stands', () => {
+  it('is known if the charge is written although its claim is lost, and fenced if only a void is written', () => {
     const charged = tables({ owned: false })
     charged.settle({ ...ONCE, claim: null })
     assert.deepEqual(charged.settle(ONCE), ['known'])
@@ -236,7 +236,7 @@ describe('the plan of a charge', () => {
     })
   }
 
-  it('draws nothing from a lease of another wallet, and nothing for a wallet that is missing', () => {
+  it('draws nothing from a lease of another wallet, and nothing for a missing wallet', () => {
     const found = tables()
     found.lease('l', ACME, 50n)
     found.settle({ ...ONCE, draws: [draw('l', KEY, 20n), draw('l', 'account:nobody', 20n)] })
@@ -246,7 +246,7 @@ describe('the plan of a charge', () => {
 })
 
 describe('the plan of a void', () => {
-  it('returns what was charged to those who were charged, once', () => {
+  it('returns the charge once to all its payers', () => {
     const found = tables()
     found.settle(ONCE)
     assert.deepEqual(found.settle({ ...UNDONE, account: 'globex', key: null }), ['written'])
@@ -256,7 +256,7 @@ describe('the plan of a void', () => {
     assert.deepEqual(found.figures(ACME), [0n, 0n, 0n])
   })
 
-  it('counts its call without a charge, unless it was counted by an earlier one', () => {
+  it('counts its call without a charge, unless it was already counted', () => {
     const entry = { ...ENTRY, created_at: '2026-01-01T00:00:00Z', duration_ms: 5, request: null }
     const undone = { ...UNDONE, entry: entry as unknown as CallLogEntry }
     const found = tables()
@@ -264,7 +264,7 @@ describe('the plan of a void', () => {
     assert.equal(plan([ONCE, undone, undone], found.rows).usage.uncharged.length, 1)
   })
 
-  it('that comes first locks the account if it is there, and opens nothing', () => {
+  it('that precedes its charge locks the account if it exists, and opens nothing', () => {
     const found = tables()
     assert.deepEqual(plan([UNDONE], found.rows).wallets, [])
     found.wallet(ACME)
@@ -277,7 +277,7 @@ describe('the plan of a revoked charge', () => {
   const REVOKED: Settlement = { ...ONCE, kind: 'revoked', draws: [draw('l', ACME, 20n)] }
   const held = (found: Tables) => [found.leases.get('l')?.held, ...found.figures(ACME)]
 
-  it('draws, is undone at once, adds nothing to usage, and frees its claim; again, it changes nothing', () => {
+  it('draws, is undone at once, adds nothing to usage, and frees its claim; a repetition changes nothing', () => {
     const found = tables()
     found.lease('l', ACME, 50n)
     assert.deepEqual(plan([REVOKED], found.rows).charges, [{ charge: REVOKED, isUndone: true }])
@@ -286,7 +286,7 @@ describe('the plan of a revoked charge', () => {
     assert.deepEqual([found.settle(REVOKED), held(found)], [['known'], [30n, 0n, 30n, 0n]])
   })
 
-  it('is undone where it was stored without an answer, and draws no more', () => {
+  it('is undone if it was stored without an answer, and draws no more', () => {
     const found = tables()
     found.lease('l', ACME, 50n)
     found.settle({ ...REVOKED, kind: 'charge' })
@@ -311,7 +311,7 @@ describe('the plan of a hold', () => {
     return [found.holds.size, ...found.figures(ACME), ...found.figures(BUDGET)]
   }
 
-  it('ends with what it cost, beyond what was held as an overrun', () => {
+  it('ends with its cost, and any excess over the hold is an overrun', () => {
     assert.deepEqual(closed(8n, 0n), [0, 0n, 0n, 0n, 0n, 0n, 0n])
     assert.deepEqual(closed(8n, 8n), [0, 8n, 0n, 0n, 8n, 0n, 0n])
     assert.deepEqual(closed(8n, 11n), [0, 11n, 0n, 3n, 11n, 0n, 3n])
@@ -326,7 +326,7 @@ describe('the plan of a hold', () => {
     assert.deepEqual([found.holds.size, ...found.figures(ACME)], [0, 0n, 0n, 0n])
   })
 
-  it('ends with a charge that stands already, which is not written again', () => {
+  it('ends with an existing charge, which is not written again', () => {
     const found = tables()
     found.settle(ONCE)
     found.hold('req', 8n, OF)
@@ -424,7 +424,7 @@ describe('plans of any settlements', () => {
     )
   })
 
-  it('answer what their writes are', () => {
+  it('return results that match their writes', () => {
     fc.assert(
       fc.property(anyBooks, (books) => {
         const { found, batches } = begin(books)
@@ -451,7 +451,7 @@ describe('plans of any settlements', () => {
     )
   })
 
-  it('are the same for a batch as for its settlements one after the other', () => {
+  it('are the same for a batch as for its settlements one by one', () => {
     fc.assert(
       fc.property(anyBooks, (books) => {
         const [together, alone] = [begin(books), begin(books)]
@@ -466,7 +466,7 @@ describe('plans of any settlements', () => {
     )
   })
 
-  it('leave the rows and the settlements as they are', () => {
+  it('do not change the given rows and settlements', () => {
     fc.assert(
       fc.property(anyBooks, (books) => {
         const { found, batches } = begin(books)
@@ -479,7 +479,7 @@ describe('plans of any settlements', () => {
     )
   })
 
-  it('write the same on rows that nobody has read, if these are as usual', () => {
+  it('write the same for rows that were not read, if these have their usual values', () => {
     fc.assert(
       fc.property(fc.array(anyCall, { minLength: 1, maxLength: 4 }), (calls) => {
         const found = new Tables()

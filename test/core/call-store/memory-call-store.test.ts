@@ -6,7 +6,7 @@ import { callStoreContract, entryAt } from '../../contracts/call-store.ts'
 
 callStoreContract('memory', async () => ({ store: new MemoryCallStore(), close: async () => {} }))
 
-it('the memory store keeps what came last when it is full, however the clock was set, and lists it by time', async () => {
+it('the memory store drops the oldest arrivals when it is full, whatever the clock says, and lists entries by time', async () => {
   const steps = fc.array(fc.record({ by: fc.integer({ min: -50, max: 50 }), prune: fc.boolean() }), {
     minLength: 20,
     maxLength: 60,
@@ -37,7 +37,7 @@ it('the memory store keeps what came last when it is full, however the clock was
   )
 })
 
-it('the memory store has each entry once and in its place, however late it comes', async () => {
+it('the memory store has each entry once and in its place, even if it arrives late', async () => {
   for (let length = 1; length <= 12; length++) {
     const entries = Array.from({ length }, (_, i) => entryAt(1_700_000_000_000 + i))
     for (const late of entries) {
@@ -48,11 +48,11 @@ it('the memory store has each entry once and in its place, however late it comes
   }
 })
 
-it('the memory store refuses a size it cannot have', () => {
+it('the memory store refuses an invalid size', () => {
   assert.throws(() => new MemoryCallStore({ maxEntries: 0 }), /maxEntries/)
 })
 
-it('the memory store changes an entry before it comes as well, for up to 1000 of them', async () => {
+it('the memory store keeps up to 1000 changes of entries that have not arrived yet', async () => {
   const store = new MemoryCallStore()
   const entries = Array.from({ length: 1001 }, (_, i) => entryAt(1_700_000_000_000 + i))
   for (const { id } of entries) store.amend(id, (entry) => ({ ...entry, model: 'changed' }))
@@ -82,7 +82,7 @@ it('the memory store counts each entry once, as it came', async () => {
   ])
 })
 
-it('the memory store selects by times that no entry can have', async () => {
+it('the memory store accepts filters by times that no entry can have', async () => {
   const store = new MemoryCallStore()
   await store.append([entryAt(0), entryAt(1_700_000_000_000)])
   const found = async (query: object) => (await store.list({ limit: 9, ...query })).entries.length

@@ -37,7 +37,7 @@ describe('the user of a call', () => {
     ['Anthropic-style', 'anthropic', { metadata: { user_id: 'bob' }, user: 'ann' }, 'bob'],
     ['no text', 'openai', { user: { name: 'ann' } }, null],
     ['a number', 'anthropic', { metadata: { user_id: 7 } }, null],
-    ['metadata that is no object', 'anthropic', { metadata: 'bob' }, null],
+    ['metadata that is not an object', 'anthropic', { metadata: 'bob' }, null],
     ['none', 'openai', {}, null],
     [
       'a session of Claude Code',
@@ -52,11 +52,11 @@ describe('the user of a call', () => {
       'user_1_account_2',
     ],
     ['other JSON', 'anthropic', { metadata: { user_id: '{"device_id":"1"}' } }, '{"device_id":"1"}'],
-    ['no JSON, though it begins so', 'openai', { user: '{ann' }, '{ann'],
+    ['a text that begins like JSON but is not JSON', 'openai', { user: '{ann' }, '{ann'],
     ['control characters', 'openai', { user: 'a\nb\u0000c' }, 'a?b?c'],
-    ['a long one', 'openai', { user: 'x'.repeat(500) }, 'x'.repeat(128)],
+    ['a long user', 'openai', { user: 'x'.repeat(500) }, 'x'.repeat(128)],
     [
-      'a long one, before a character that is half within',
+      'a long user with a surrogate pair at the limit',
       'openai',
       { user: `${'x'.repeat(127)}é` },
       'x'.repeat(127),
@@ -65,7 +65,7 @@ describe('the user of a call', () => {
   for (const [what, protocol, body, user] of users)
     it(`is read: ${what}`, () => assert.equal(attributed(protocol, body).user, user))
 
-  it('is the same in each session of Claude Code, however its version writes it', () => {
+  it('is the same in each session of Claude Code, in every format that its versions write', () => {
     const device = 'a'.repeat(64)
     const account = '0b2a5d3c-9999-4222-8333-944455566677'
     for (const uuid of ['', account])
@@ -81,7 +81,7 @@ describe('the user of a call', () => {
       )
   })
 
-  it('is never longer than 128 bytes, nor cut within a character', () => {
+  it('is at most 128 bytes, and never cut within a character', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (given) => {
         const { user } = attributed('openai', { user: given })
@@ -131,7 +131,7 @@ describe('the tags of a call', () => {
       assert.throws(() => attributed('openai', {}, header), refused)
     })
 
-  it('are the pairs of OpenAI-style metadata that can be tags; the header counts first, and the key before both', () => {
+  it('are the pairs of OpenAI-style metadata that are valid tags; the header has precedence, and the key over both', () => {
     const metadata = {
       team: 'ads',
       env: 'dev',
@@ -146,7 +146,7 @@ describe('the tags of a call', () => {
     assert.deepEqual(attributed('anthropic', { metadata: { team: 'ads' } }).tags, {})
   })
 
-  it('are at most sixteen, bounded, sorted and the same for the same pairs, whatever a caller sends', () => {
+  it('are at most sixteen, bounded, sorted and the same for the same pairs, for any input', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 70 }),
       fc.constantFrom('team', '__proto__', '1', '10'),
@@ -166,7 +166,7 @@ describe('the tags of a call', () => {
   })
 })
 
-it('a key with tags keeps them, a malformed header is refused before the handler, and no other tenant has either', async () => {
+it('a key with tags keeps them, a malformed header is refused before the handler, and the tags never reach another tenant', async () => {
   const entries: CallLogEntry[] = []
   let handled = 0
   const keys = memoryKeyDirectory({
@@ -208,7 +208,7 @@ it('a key with tags keeps them, a malformed header is refused before the handler
   )
 })
 
-it('tags that the app has written before a key is checked or a body is read are kept, whatever a caller sends', async () => {
+it('tags that the app sets before a key is checked or a body is read are kept, for any input of a caller', async () => {
   const { catalog, keys: listed } = loadConfig({
     accounts: [{ id: 'acme' }],
     keys: [{ id: 'k1', account: 'acme', secret: 'sk-1', tags: { team: 'search' } }],

@@ -60,7 +60,7 @@ describe('the cost of a call', () => {
     for (const [items, amount] of rows) assert.equal(amountOf(items), amount)
   })
 
-  it('is exact, however large, and less what an account does not have', () => {
+  it('is exact for any size, and reduced by the part that the account cannot pay', () => {
     const large = 10n ** 15n + 1n
     assert.equal(amountOf([item('request', 3, large)]), 3n * large)
     assert.equal(amountOf([item('input', 3_000_000, large), item('request', 1, 1n)]), 3n * large + 1n)
@@ -88,7 +88,7 @@ describe('the cost of a call', () => {
     )
   })
 
-  it('has its terms with their prices as they are written', () => {
+  it('lists its terms with their prices as they are written', () => {
     for (const unit of ['input', 'own', 'bounded'] as const)
       for (let i = 0; i < 2; i++)
         assert.deepEqual(itemOf(item(unit, 5, 150_000_000n)), { unit, quantity: 5, price: '0.15' })
@@ -112,7 +112,7 @@ describe('the hold for a call', () => {
     assert.deepEqual(held, [0, 2, 5, 7, 125])
   })
 
-  it('is all output that may be written, by the request or else by the model', () => {
+  it('includes the largest output that the request, or else the model, allows', () => {
     const all = { maxOutputTokens: 10, model: { maxOutputTokens: 20, contextWindow: 30 } }
     const rows: [request: CallRequest, tokens: number][] = [
       [request('tokens', all), 10],
@@ -165,7 +165,7 @@ describe('a call that is charged long after its answer', () => {
     assert.equal(entry.usage, null)
   })
 
-  it('has what it cost the operator, where that is known', () => {
+  it('has what it cost the operator, if that is known', () => {
     assert.equal(withLateCharge(entry, { ...charge, cost: 250_000_000n }).billing?.cost, '0.25')
     assert.equal(withLateCharge(entry, { ...charge, cost: 0n }).billing?.cost, '0')
   })

@@ -34,9 +34,9 @@ const NOTHING = {
 }
 
 describe('the entry of a call', () => {
-  it('has nothing of what did not happen', () => assert.deepEqual(withoutTime(), NOTHING))
+  it('has null for everything that did not happen', () => assert.deepEqual(withoutTime(), NOTHING))
 
-  it('has who called, what for, and how it ended', () => {
+  it('has the caller, the purpose and the outcome', () => {
     const tags = { team: 'a' }
     const principal = { accountId: 'acme', keyId: 'k1', tags: { team: 'b' } }
     const outcome = { status: 429, errorCode: 'rate_limited', finish: 'refused' }
@@ -72,7 +72,7 @@ describe('the entry of a call', () => {
     )
   })
 
-  it('has a summary of what was asked', () => {
+  it('has a summary of the request', () => {
     const request = { stream: true, messages: 2, tools: 3, images: 4, estimatedInputTokens: 5 }
     const summary = { messages: 2, tools: 3, images: 4, estimated_input_tokens: 5 }
     const all = { ...request, maxOutputTokens: 6, provider: { only: ['a'] } }
@@ -85,7 +85,7 @@ describe('the entry of a call', () => {
     })
   })
 
-  it('has the counts that there are, under their names', () => {
+  it('has the known counts, under their names', () => {
     const counts = {
       inputTokens: 1,
       cachedInputTokens: 2,
@@ -139,7 +139,7 @@ describe('the entry of a call', () => {
     )
   })
 
-  it('has what was held and charged, as decimals', () => {
+  it('has the amounts that were held and charged, as decimals', () => {
     const none = { reserved: null, charged: null, required: null, available: null, items: [], own: undefined }
     assert.deepEqual(entry({ billing: none }).billing, {
       ...{ currency: 'USD', reserved: null, charged: null, required: null, available: null, items: [] },
@@ -159,7 +159,7 @@ describe('the entry of a call', () => {
     assert.equal('cost' in (entry({ billing: { ...all, cost: null } }).billing ?? {}), false)
   })
 
-  it('has the body of a call with an Idempotency-Key, or in how many parts that is kept apart', () => {
+  it('has the response body of a call with an Idempotency-Key, or the number of parts in which it is stored separately', () => {
     const idempotency = {
       key: 'i',
       originalRequestId: 'req_0',

@@ -97,7 +97,7 @@ describe('a call that is opened', () => {
     assert.match(openCall(req, sent).id, /^req_/)
   })
 
-  it('is the same for all who ask, and needs a response', () => {
+  it('is the same object for every caller of the function, and needs a response', () => {
     const { req, res, call } = opened()
     assert.equal(openCall(req, res), call)
     assert.equal(callOf(req), call)
@@ -111,7 +111,7 @@ describe('a call that is opened', () => {
 })
 
 describe('a call of a request for another protocol', () => {
-  it('answers on its socket, whatever response it is opened with', async () => {
+  it('answers on its socket, also when it is opened with another response', async () => {
     const socket = new Socket()
     const req = Object.assign(new IncomingMessage(socket), { url: '/v1/realtime', headers: {} })
     assert.equal(upgradeOf(req), undefined)
@@ -141,7 +141,7 @@ describe('an error of a call', () => {
     assert.notEqual(call.refuse('conflict'), error)
   })
 
-  it('is passed to all listeners, each time, and to late ones', () => {
+  it('is passed to all listeners, each time, and to listeners added later', () => {
     const { call } = opened()
     const told: string[] = []
     call.onFail(() => void told.push('first'))

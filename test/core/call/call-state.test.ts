@@ -23,7 +23,7 @@ describe('the charge of a handler', () => {
     assert.equal(call.billing?.own, 15_000_005n)
   })
 
-  it('is refused where it is no amount, or cannot be written any more', () => {
+  it('is refused if it is not an amount, or the usage is already written', () => {
     const own = (call: OpenCall) => call.billing?.own
     for (const amount of [0.5, 1, null, {}]) assert.throws(() => billed().charge(amount as never), TypeError)
     for (const amount of [-1n, '-0.1', 'much']) {
@@ -83,7 +83,7 @@ describe('the settlement of a call', () => {
     assert.equal(ran.length, 6)
   })
 
-  it('is timed where it fails, too', async () => {
+  it('is timed also if it fails', async () => {
     const { call } = opened()
     call.onSettle(() => Promise.reject(new Error('away')))
     await assert.rejects(call.settle(ENDING) ?? assert.fail(), /away/)
@@ -92,7 +92,7 @@ describe('the settlement of a call', () => {
 })
 
 describe('the work before the last byte', () => {
-  it('happens once, and is waited for as long as it takes', async () => {
+  it('happens once, and the call waits until all of it is done', async () => {
     const { call } = opened()
     assert.equal(call.prepareLastByte(), undefined)
     const go = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -116,14 +116,14 @@ describe('the work before the last byte', () => {
     assert.deepEqual([ran, over], [2, true])
   })
 
-  it('is nothing to wait for where nothing takes time', () => {
+  it('causes no wait if nothing is asynchronous', () => {
     const { call } = opened()
     let ran = 0
     call.onLastByte(() => void ran++ as undefined)
     assert.deepEqual([call.prepareLastByte(), call.prepareLastByte(), ran], [undefined, undefined, 1])
   })
 
-  it('begins with the settlement where only the last bytes are unsent', () => {
+  it('begins with the settlement if only a small last part is unsent', () => {
     const begins = (unsent: CallEnding['unsent'], settles = true) => {
       const { call } = opened()
       let ran = 0
@@ -144,7 +144,7 @@ describe('the work before the last byte', () => {
 })
 
 describe('a caller that leaves', () => {
-  it('is reported in the order in which it was asked for, once', async () => {
+  it('is reported once, in the order in which the listeners were added', async () => {
     const { call, res } = opened()
     const told: string[] = []
     for (const name of ['first', 'second', 'third']) call.onLeave(() => void told.push(name))

@@ -17,7 +17,7 @@ beforeEach(() => app.reset())
 
 const GIVEN_BACK = ['second given back', 'first given back']
 
-describe('a call ends once, with everything given back,', () => {
+describe('a call ends once, with all its resources released,', () => {
   const answers: [string, RequestHandler, CallOutcome][] = [
     [
       'by a whole answer',
@@ -38,7 +38,7 @@ describe('a call ends once, with everything given back,', () => {
       { status: 200, errorCode: null, finish: 'completed' },
     ],
     [
-      'by an answer of another’s that refuses',
+      'by a refusal of another handler’s',
       (_req, res) => void res.status(404).end(),
       { status: 404, errorCode: null, finish: 'refused' },
     ],
@@ -118,8 +118,11 @@ describe('a call ends once, with everything given back,', () => {
     ['before the headers', () => {}],
     ['between headers and body', (res: ExpressResponse) => res.flushHeaders()],
     ['in mid-body', (res: ExpressResponse) => void res.write('part')],
-    ['with more to be sent than it reads', (res: ExpressResponse) => void res.write('x'.repeat(20_000_000))],
-    ['with a whole answer unread', (res: ExpressResponse) => void res.end('x'.repeat(20_000_000))],
+    [
+      'with more to be sent than the caller reads',
+      (res: ExpressResponse) => void res.write('x'.repeat(20_000_000)),
+    ],
+    ['with a whole answer that is unread', (res: ExpressResponse) => void res.end('x'.repeat(20_000_000))],
   ] as [string, (res: ExpressResponse) => void][]) {
     it(`by a caller that leaves ${when}`, async () => {
       app.handler = (_req, res) => run(res)
@@ -155,7 +158,7 @@ describe('a call ends once, with everything given back,', () => {
     assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
   })
 
-  it('writing to a caller that has gone does no harm', async () => {
+  it('a write to a caller that has gone does no harm', async () => {
     let written = false
     app.handler = (_req, res) => {
       app.calls[0]?.onEnd('writer', () => {

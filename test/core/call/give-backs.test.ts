@@ -40,15 +40,15 @@ async function run(taking: (call: OpenCall) => void): Promise<OpenCall> {
   return running as OpenCall
 }
 
-describe('giving back', () => {
-  it('happens last taken, first given back', async () => {
+describe('the release of the resources of a call', () => {
+  it('happens in the reverse order of acquisition', async () => {
     await run((call) => {
       for (const name of ['claim', 'slot', 'reservation']) call.onEnd(name, note(name))
     })
     assert.deepEqual(happened, ['reservation', 'slot', 'claim'])
   })
 
-  it('goes on when one throws or rejects, and says which one and of which call', async () => {
+  it('goes on when one release throws or rejects, and logs its name and the call', async () => {
     const thrown = new Error('store away')
     const call = await run((call) => {
       call.onEnd('claim', note('claim'))
@@ -70,7 +70,7 @@ describe('giving back', () => {
     }
   })
 
-  it('waits for none: one that never settles hinders no other', async () => {
+  it('does not wait: a release that never settles delays no other', async () => {
     await run((call) => {
       call.onEnd('claim', note('claim'))
       call.onEnd('stuck', () => new Promise<void>(() => {}))
@@ -78,7 +78,7 @@ describe('giving back', () => {
     assert.deepEqual(happened, ['claim'])
   })
 
-  it('knows the outcome, and that the call has ended', async () => {
+  it('receives the outcome and a call that has ended', async () => {
     let seen: unknown[] = []
     await run((call) => {
       call.onEnd('log', () => {
@@ -88,7 +88,7 @@ describe('giving back', () => {
     assert.deepEqual(seen, [true, false, { status: 200, errorCode: null, finish: 'completed' }])
   })
 
-  it('happens at once for what was taken after the end, or while things are given back', async () => {
+  it('happens at once for resources that were acquired after the end, or during the release', async () => {
     const call = await run((call) => {
       call.onEnd('outer', () => {
         happened.push('outer')
@@ -103,7 +103,7 @@ describe('giving back', () => {
     assert.equal(logger.lines[0]?.fields.name, 'late and broken')
   })
 
-  it('happens for a call that was only opened after its response had ended, however that ended', async () => {
+  it('happens for a call that was opened after its response had ended, in whatever way', async () => {
     for (const end of [(res: ExpressResponse) => res.end('ok'), (res: ExpressResponse) => res.destroy()]) {
       happened.length = 0
       const late = await serveApp((app) => {
@@ -126,7 +126,7 @@ describe('giving back', () => {
 })
 
 describe('hold', () => {
-  it('keeps a call open past its response until all who hold it let go', async () => {
+  it('keeps a call open past its response until every holder has released it', async () => {
     const releases: (() => void)[] = []
     let running: OpenCall | undefined
     handler = (call, res) => {
@@ -147,7 +147,7 @@ describe('hold', () => {
     assert.deepEqual(happened, ['closed', 'slot'])
   })
 
-  it('that was let go of before the response ended ends nothing early', async () => {
+  it('that is released before the response ends does not end the call early', async () => {
     await run((call) => {
       call.onEnd('slot', note('slot'))
       call.hold()()
@@ -177,7 +177,7 @@ describe('hold', () => {
 })
 
 describe('onLeave', () => {
-  it('is not called when the answer was whole, or after its removal', async () => {
+  it('is not called if the answer was whole, or after the listener was removed', async () => {
     const call = await run((call) => void call.onLeave(note('left')))
     assert.deepEqual([happened, call.left], [[], false])
     handler = (call, res) => {
@@ -193,7 +193,7 @@ describe('onLeave', () => {
     assert.deepEqual(happened, ['kept', 'end'])
   })
 
-  it('calls at once who asks after the caller left, and no failing listener hinders another', async () => {
+  it('calls a listener at once if the caller has left already, and a failing listener does not affect others', async () => {
     let running: OpenCall | undefined
     handler = (call, res) => {
       running = call
@@ -214,7 +214,7 @@ describe('onLeave', () => {
 })
 
 describe('settle', () => {
-  it('is nothing to wait for without settling work, and each work is done once, in order', async () => {
+  it('returns nothing to wait for without settling work, and runs each work once, in order', async () => {
     let settled: unknown
     const call = await run((call) => {
       settled = call.settle(ENDING)
@@ -230,7 +230,7 @@ describe('settle', () => {
     assert.deepEqual(happened, ['charge', 'log'])
   })
 
-  it('fails when settling fails, so that the answer is not finished', async () => {
+  it('fails when the settling work fails, so that the answer is not finished', async () => {
     const call = await run(() => {})
     call.onSettle(() => Promise.reject(new Error('ledger away')))
     call.onSettle(async () => void happened.push('never reached'))

@@ -43,8 +43,8 @@ async function answered(t: TestContext, { handler, beforeEnd, next }: Held) {
 
 const fault = new Error('cannot be recorded')
 
-describe('an answer whose end waits for nothing', () => {
-  it('goes out as it was given, and its end is asked for once', async (t) => {
+describe('an answer whose end does not wait', () => {
+  it('is sent as it was given, and its holder is asked once', async (t) => {
     const { response, text, sent, asked, errors } = await answered(t, {
       beforeEnd: () => undefined,
       handler: (res) => {
@@ -72,7 +72,7 @@ describe('an answer whose end is refused', () => {
     ],
     ['later', () => Promise.reject(fault)],
   ] as const) {
-    it(`${how} is another answer, whose end waits for nothing more`, async (t) => {
+    it(`${how} becomes another answer, whose end does not wait`, async (t) => {
       const { response, text, sent, asked, errors } = await answered(t, {
         beforeEnd,
         handler: (res) => void res.setHeader('x-kept', '1').end('done'),
@@ -99,7 +99,7 @@ describe('an answer whose end is refused', () => {
 })
 
 describe('an answer whose end is held back', () => {
-  it('is not changed by what is said meanwhile', async (t) => {
+  it('is not changed by later changes of the response', async (t) => {
     const go = Promise.withResolvers<void>()
     const states: boolean[] = []
     const { response, text, sent, asked } = await answered(t, {
@@ -133,7 +133,7 @@ describe('an answer whose end is held back', () => {
     assert.deepEqual(states, [false, true, false])
   })
 
-  it('goes on from a head that was sent before', async (t) => {
+  it('continues after a head that was sent before', async (t) => {
     const { response, text, sent } = await answered(t, {
       beforeEnd: () => Promise.resolve(),
       handler: (res) => {
@@ -150,7 +150,7 @@ describe('an answer whose end is held back', () => {
     ])
   })
 
-  it('is followed by another answer where it is refused, with a head of its own', async (t) => {
+  it('is followed by another answer with a head of its own if it is refused', async (t) => {
     const { response, text, errors } = await answered(t, {
       beforeEnd: () => new Promise((_resolve, reject) => setImmediate(reject, fault)),
       handler: (res) => {
@@ -169,8 +169,8 @@ describe('an answer whose end is held back', () => {
   })
 })
 
-describe('an answer of a declared length that nobody receives but its caller', () => {
-  it('goes out to its last byte, and only its end waits', async (t) => {
+describe('an answer of a declared length that no holder observes', () => {
+  it('is sent to its last byte, and only its end waits', async (t) => {
     const go = Promise.withResolvers<void>()
     const asked: string[] = []
     let answer: ServerResponse | undefined

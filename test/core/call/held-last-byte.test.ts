@@ -76,7 +76,7 @@ describe('an answer of a declared length', () => {
     await until(() => answer?.writableFinished === true, 'the end of the answer')
   })
 
-  it('goes out at once where nothing is to be waited for', async (t) => {
+  it('is sent at once if there is nothing to wait for', async (t) => {
     let asked = 0
     const client = await caller(t, (res) => {
       holdLastByte(
@@ -91,7 +91,7 @@ describe('an answer of a declared length', () => {
     assert.equal(asked, 1)
   })
 
-  it('is settled before its last byte, by all who hold it, the last one first', async (t) => {
+  it('is settled before its last byte by all its holders, in reverse order', async (t) => {
     const happened: string[] = []
     const client = await caller(t, (res) => {
       const hold = (name: string) =>
@@ -142,7 +142,7 @@ describe('an answer of a declared length that cannot be settled', () => {
       },
     ],
   ] as const)
-    it(`is another answer, which may be written in pieces: ${when}`, async (t) => {
+    it(`becomes another answer, which may be written in pieces: ${when}`, async (t) => {
       const errors: unknown[] = []
       const client = await caller(t, (res) => {
         const instead = (error: unknown) => {
@@ -206,8 +206,8 @@ describe('an answer without a length', () => {
   })
 })
 
-describe('an answer whose holder watches nothing of it', () => {
-  it('goes out when its end may', async (t) => {
+describe('an answer whose holder does not observe its data', () => {
+  it('is sent when its end is released', async (t) => {
     let asked = 0
     const client = await caller(t, (res) => {
       const holder = { beforeEnd: () => void asked++ as undefined }
@@ -223,14 +223,14 @@ describe('an answer whose holder watches nothing of it', () => {
   })
 })
 
-describe('a connection in another protocol', () => {
+describe('the end of a connection in another protocol', () => {
   const socketOf = () => {
     const ended: unknown[][] = []
     const socket = { end: (...given: unknown[]) => void ended.push(given) }
     return { socket: socket as unknown as Socket, ended }
   }
 
-  it('ends at once, or once that is over', async () => {
+  it('happens at once, or after the work before the last byte', async () => {
     const { socket, ended } = socketOf()
     let asked = 0
     holdLastByteOf(socket, () => void asked++ as undefined)

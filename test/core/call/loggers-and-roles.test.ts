@@ -26,7 +26,7 @@ describe('the console as a logger', () => {
 })
 
 describe('a logger that never fails', () => {
-  it('is the console without another, and itself once it is quiet', () => {
+  it('is the console by default, and is not wrapped twice', () => {
     assert.equal(quietLogger(), consoleLogger)
     assert.equal(quietLogger(consoleLogger), consoleLogger)
     const given: Logger = { info() {}, warn() {}, error() {} }
@@ -36,7 +36,7 @@ describe('a logger that never fails', () => {
     assert.equal(quietLogger(quiet), quiet)
   })
 
-  it('logs as the given one does, on that itself', () => {
+  it('calls the methods of the given logger on that logger', () => {
     class Own implements Logger {
       readonly #lines: unknown[] = []
       level = 'debug'
@@ -62,7 +62,7 @@ describe('a logger that never fails', () => {
     assert.equal(quiet.level, 'debug')
   })
 
-  it('costs nothing where a line cannot be logged, at once or later', async () => {
+  it('ignores a log call that throws or rejects', async () => {
     const asked: string[] = []
     const failing = {
       info: () => {
@@ -89,7 +89,7 @@ describe('a logger that never fails', () => {
     assert.throws(() => quiet.child(), /not a line/)
   })
 
-  it('has levels that are no functions as they are', () => {
+  it('leaves levels that are not functions as they are', () => {
     const given = { info: 7, warn() {}, error() {} } as unknown as Logger
     assert.equal(quietLogger(given).info as unknown, 7)
   })
@@ -117,11 +117,11 @@ describe('the roles of an operator', () => {
       )
     })
 
-  it('are those that an operator can be given', () => {
+  it('are the roles that an operator can be given', () => {
     assert.deepEqual([...ROLES].sort(), ALL.sort())
   })
 
-  it('add up, and are none without one', () => {
+  it('add up, and are empty without a role', () => {
     assert.equal(hasRole(by(['support', 'finance']), 'finance'), true)
     assert.deepEqual(
       ALL.filter((needed) => hasRole(by([]), needed)),
@@ -129,7 +129,7 @@ describe('the roles of an operator', () => {
     )
   })
 
-  it('are all behind an authentication of the app’s own', () => {
+  it('are all granted behind the app’s own authentication', () => {
     const req = {} as IncomingMessage
     assert.equal(operatorOf(req), undefined)
     assert.deepEqual(

@@ -26,7 +26,7 @@ describe('request ids', () => {
     }
   })
 
-  it('sort so when others of other times are made between them, and when the clock is set back', () => {
+  it('keep that order with ids of other times made in between, and when the clock is set back', () => {
     for (const first of [1_900_000_000_000, 1_700_000_000_000])
       for (let time = first; time < first + 200; time++) {
         const ids = Array.from({ length: 200 }, (_, i) => {
@@ -37,7 +37,7 @@ describe('request ids', () => {
       }
   })
 
-  it('have one form, and nothing else has it', () => {
+  it('have one form, and no other text has it', () => {
     const id = newRequestId()
     assert.match(id, /^req_[0-9a-hjkmnp-tv-z]{26}$/)
     assert.equal(isRequestId(id), true)
@@ -54,7 +54,7 @@ describe('request ids', () => {
       assert.equal(isRequestId(other), false, JSON.stringify(other))
   })
 
-  it('are not to be guessed from one another: every random place varies', () => {
+  it('cannot be guessed from one another: every random place varies', () => {
     const ids = Array.from({ length: 2000 }, () => newRequestId(1))
     for (let place = 16; place < 30; place++)
       assert.ok(new Set(ids.map((id) => id[place])).size > 16, `place ${place}`)

@@ -37,7 +37,7 @@ describe('the attempts in an entry', () => {
   const routing = (attempts: object[], eliminated: object[] = [], more: object = {}) =>
     entry({ routing: { ...ROUTE, attempts, eliminated, ...more } }).routing
 
-  it('contain all that is known', () => {
+  it('contain all that is known of each', () => {
     const rare = { upstreamError: { code: 'x' }, skipped: 2, dropped: ['n'] }
     const summary = { upstream_error: { code: 'x' }, skipped: 2, dropped: ['n'] }
     assert.deepEqual(routing([attempt('a')]), { ...ROUTE, eliminated: [], attempts: [told('a')] })
@@ -57,7 +57,7 @@ describe('the attempts in an entry', () => {
     })
   })
 
-  it('are as many as have room, and the lines that were not tried have the rest', () => {
+  it('are limited in number, and lines that were not tried use the rest of the limit', () => {
     const kilobyte = attempt('x'.repeat(1024 - Buffer.byteLength(JSON.stringify(told('')))))
     const row = (line: string) => ({ line, reason: 'region', detail: '' })
     const hundred = row('x'.repeat(100 - Buffer.byteLength(JSON.stringify(row('')))))
@@ -93,7 +93,7 @@ describe('the attempts in an entry', () => {
     assert.equal(routing([longest])?.attempts.length, 1, 'the only one is told in any case')
   })
 
-  it('contain the line of the last one', () => {
+  it('contain the line of the last attempt', () => {
     assert.equal(lineOf(entry()), null)
     assert.equal(lineOf({ routing: routing([]) ?? null }), null)
     assert.equal(
@@ -104,7 +104,7 @@ describe('the attempts in an entry', () => {
 })
 
 describe('the memory of an entry', () => {
-  it('is about what its parts take', () => {
+  it('is about the sum of its parts', () => {
     const none = { routing: null, request: null }
     const routing = (eliminated: number, attempts: number) => ({
       ...none,

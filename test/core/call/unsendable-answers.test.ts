@@ -65,9 +65,9 @@ async function asked(
   return { answer: [answer.status, await answer.text()], errors }
 }
 
-describe('an answer that Node refuses', () => {
+describe('an answer that Node refuses to send', () => {
   for (const [what, handler] of Object.entries(REFUSED))
-    it(`is thrown at its handler, before its end is asked for: ${what}`, async (t) => {
+    it(`throws in its handler, before its end waits: ${what}`, async (t) => {
       const statuses: number[] = []
       const { answer } = await asked(t, handler, (res, next) => {
         const beforeEnd = () => {
@@ -81,14 +81,14 @@ describe('an answer that Node refuses', () => {
     })
 
   for (const [what, handler] of Object.entries(REFUSED_LATE)) {
-    it(`behind the wait of its end is another answer: ${what}`, async (t) => {
+    it(`is replaced by another answer if its end waits: ${what}`, async (t) => {
       const hold = (res: ServerResponse, next: Instead) =>
         holdEnd(res, { beforeEnd: () => Promise.resolve() }, next)
       const { answer, errors } = await asked(t, handler, hold)
       assert.deepEqual([answer, errors.length], [[500, 'error'], 1])
     })
 
-    it(`behind the wait of its last byte is another answer: ${what}`, async (t) => {
+    it(`is replaced by another answer if its last byte waits: ${what}`, async (t) => {
       const hold = (res: ServerResponse, next: Instead) => holdLastByte(res, () => Promise.resolve(), next)
       const { answer, errors } = await asked(t, handler, hold)
       assert.deepEqual([answer, errors.length], [[500, 'error'], 1])
@@ -96,7 +96,7 @@ describe('an answer that Node refuses', () => {
   }
 
   for (const body of [0, false, null, '']) {
-    it(`is none whose body is ${JSON.stringify(body)}: that is no body, and its end is asked for`, async (t) => {
+    it(`does not include the body ${JSON.stringify(body)}, which Node sends as an empty body after the wait of its end`, async (t) => {
       let asks = 0
       const { answer } = await asked(
         t,
@@ -113,7 +113,7 @@ describe('an answer that Node refuses', () => {
     })
   }
 
-  it('in a piece of it is not received by who holds its end', async (t) => {
+  it('for an invalid chunk does not pass that chunk to the holder of its end', async (t) => {
     const sent: unknown[] = []
     const { answer } = await asked(
       t,

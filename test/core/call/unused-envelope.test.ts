@@ -36,12 +36,12 @@ describe('an errorEnvelope that is mounted before the route that refuses a call'
     assert.deepEqual(await warnings(t, tooEarly, 2), ['/refused'])
   })
 
-  it('is not logged where it is mounted after the route', async (t) => {
+  it('is not logged if it is mounted after the route', async (t) => {
     const inOrder = (app: Express) => void refused(app).use(errorEnvelope())
     assert.deepEqual(await warnings(t, inOrder), [])
   })
 
-  it('is not logged where the app answers its errors itself', async (t) => {
+  it('is not logged if the app answers its errors itself', async (t) => {
     const own = (app: Express) => {
       app.use(errorEnvelope())
       refused(app).use(

@@ -40,7 +40,7 @@ describe('a catalogue', () => {
     assert.deepEqual([[...catalog.models.keys()], catalog.lines.length], [['a', 'b', 'c', 'd'], 3])
   })
 
-  it('has the widest window that a model has on any line, or its own without lines', () => {
+  it('has the widest window of a model on any line, or the model’s own without lines', () => {
     assert.deepEqual(['a', 'b', 'c', 'd', 'x'].map(catalog.widestWindow), [
       200,
       Infinity,
@@ -50,13 +50,13 @@ describe('a catalogue', () => {
     ])
   })
 
-  it('has the window of the line before that of the model', () => {
+  it('prefers the window of the line to that of the model', () => {
     assert.equal(windowOn(model('a', 100), line('one', [], { contextWindow: 50 })), 50)
     assert.equal(windowOn(model('a', 100), line('one', [])), 100)
     assert.equal(windowOn(model('a'), line('one', [])), undefined)
   })
 
-  it('has an endpoint on lines of its protocol, on all that list none', () => {
+  it('has an endpoint on the lines of its protocol, and on all lines that list no endpoints', () => {
     assert.equal(hasEndpoint({ protocol: 'openai' }, 'openai', 'videos'), true)
     assert.equal(
       hasEndpoint({ protocol: 'openai', endpoints: new Set(['rerank']) }, 'openai', 'videos'),
@@ -80,14 +80,14 @@ describe('a price', () => {
     ['cacheWrite1hPerMillion', 'cacheWritePerMillion'],
   ]
   for (const [name, followed] of FOLLOWING)
-    it(`follows the one it defaults to, unless it is another or is given: ${name} and ${followed}`, () => {
+    it(`follows its default price, unless it is given: ${name} and ${followed}`, () => {
       assert.equal(pricedBy(FREE, { [followed]: 7n })[name], 7n)
       assert.equal(pricedBy({ ...FREE, [name]: 3n }, { [followed]: 7n })[name], 3n)
       assert.equal(pricedBy(FREE, { [followed]: 7n, [name]: 0n })[name], 0n)
     })
 
   for (const [name, followed] of FOLLOWING)
-    it(`stays where it was given, also as the same: ${name} beside ${followed}`, () => {
+    it(`keeps a given value, also one equal to its default: ${name} beside ${followed}`, () => {
       const model = pricedBy(FREE, { [followed]: 1n, [name]: 1n })
       const ofLine = pricedBy(model, { [followed]: 7n })
       assert.equal(ofLine[name], 1n)
@@ -95,7 +95,7 @@ describe('a price', () => {
       assert.equal(priceAt({ ...model, tiers: [{ aboveInputTokens: 10, [followed]: 4n }] }, 11)[name], 1n)
     })
 
-  it('follows no other', () => {
+  it('follows no other price', () => {
     const priced = pricedBy(FREE, { inputPerMillion: 7n })
     const changed = Object.entries(priced).filter(([, price]) => price !== 0n)
     assert.deepEqual(changed.map(([name]) => name).sort(), [
@@ -107,13 +107,13 @@ describe('a price', () => {
     ])
   })
 
-  it('is that of the line, member by member', () => {
+  it('is that of the line, for each member separately', () => {
     const base = { ...FREE, inputPerMillion: 5n, perRequest: 2n }
     const price = priceOn(model('a', 1, base), line('one', [], { price: { perRequest: 3n } }))
     assert.deepEqual([price.perRequest, price.inputPerMillion], [3n, 5n])
   })
 
-  it('is that of the highest tier that the input goes beyond, in whatever order they stand', () => {
+  it('is that of the highest tier that the input exceeds, in any order of the tiers', () => {
     const tier = (aboveInputTokens: number, inputPerMillion: bigint) => ({
       aboveInputTokens,
       inputPerMillion,
@@ -129,7 +129,7 @@ describe('a price', () => {
     assert.equal(priceAt({ ...FREE, tiers: all }, 500).cachedInputPerMillion, 3n)
   })
 
-  it('is that of the tier of service before all others, whatever tiers there are', () => {
+  it('is that of the service tier, with precedence over all input tiers', () => {
     const tier = fc.record(
       {
         aboveInputTokens: fc.nat(3),
@@ -161,7 +161,7 @@ describe('a price', () => {
 })
 
 describe('a tag', () => {
-  it('has a value of up to 64 bytes, without signs that nobody sees', () => {
+  it('has a value of up to 64 bytes, without invisible characters', () => {
     for (const value of ['a', 'é'.repeat(32), 'x'.repeat(64), 'a b', '=,"\\'])
       assert.equal(isTagValue(value), true, value)
     for (const value of [
@@ -179,13 +179,13 @@ describe('a tag', () => {
       assert.equal(isTagValue(value), false, JSON.stringify(value))
   })
 
-  it('has a name that is one, without the signs that stand around it', () => {
+  it('has a valid name, without surrounding spaces', () => {
     for (const name of ['team', 'a b', 'é']) assert.equal(isTagName(name), true)
     for (const name of ['', 'a=b', 'a,b', 'a"b', 'a\\b', ' a', 'x'.repeat(65)])
       assert.equal(isTagName(name), false, name)
   })
 
-  it('stands with others in the order of their names, and none is always the same', () => {
+  it('is sorted with others by name, and an empty set is always the same object', () => {
     const tags = tagsOf([
       ['team', 'a'],
       ['env', 'b'],
@@ -196,7 +196,7 @@ describe('a tag', () => {
     assert.equal(tagsOf([]), NO_TAGS)
   })
 
-  it('may be a label of metrics, with a name that no other has there', () => {
+  it('may be a metric label, with a name that no other label has', () => {
     const unknown = 'must be of "account", "key", "user" and "tag:<name>"'
     const alike = 'must have names that differ in letters or digits'
     for (const labels of [[], ['account', 'key', 'user', 'tag:team'], ['tag:a', 'tag:b']])
@@ -214,21 +214,21 @@ describe('a tag', () => {
 })
 
 describe('a text of the catalogue', () => {
-  it('is an address or a block of them', () => {
+  it('can be an address or a block of addresses', () => {
     for (const text of ['10.0.0.1', '::1', '10.0.0.0/8', 'fd00::/8'])
       assert.equal(isAddressOrBlock(text), true)
     for (const text of ['', 'localhost', '10.0.0.0/33', '1.2.3.4.5'])
       assert.equal(isAddressOrBlock(text), false)
   })
 
-  it('is the name of a header, or its value', () => {
+  it('can be the name of a header, or its value', () => {
     for (const name of ['x-a', 'A_1', "!#$%&'*+.^`|~-"]) assert.equal(isHeaderName(name), true)
     for (const name of ['', 'a b', 'a:', 'é', 'a\n', '(a']) assert.equal(isHeaderName(name), false)
     for (const value of ['', 'a b\t~', '\x80\xff']) assert.equal(isHeaderValue(value), true)
     for (const value of ['a\n', 'a\r', '\u0100', '\x7f', 'a\x00']) assert.equal(isHeaderValue(value), false)
   })
 
-  it('is a secret, of which the hash is kept', () => {
+  it('can be a secret, of which only the hash is kept', () => {
     assert.equal(hashSecret('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
   })
 })

@@ -15,12 +15,12 @@ describe('the endpoints of a line', () => {
   for (const operation of OPERATIONS) {
     const { protocol } = operation
     const endpoint = endpointOf(operation)
-    it(`can be ${endpoint}, by the name that callers know it by`, () => {
+    it(`can be ${endpoint}, by the name that callers use`, () => {
       assert.equal(operation.path, `/v1/${endpoint}`)
       assert.ok(servesNatively(lineOf({ protocol, endpoints: [endpoint] }), operation))
     })
 
-    it(`hold ${endpoint} where they are not listed, and not where they are without it`, () => {
+    it(`include ${endpoint} if none are listed, and exclude it if the list lacks it`, () => {
       assert.ok(servesNatively(lineOf({ protocol }), operation))
       const other = OPERATIONS.find((one) => one.protocol === protocol && one !== operation)
       assert.ok(other)
@@ -28,7 +28,7 @@ describe('the endpoints of a line', () => {
     })
   }
 
-  it('are, of the protocol of videos, their tasks', () => {
+  it('are only the tasks for the protocol of videos', () => {
     const ark = (endpoint: string) =>
       configWith({ lines: [{ ...LINE, protocol: 'ark', endpoints: [endpoint] }] })
     assert.doesNotThrow(() => loadConfig(ark('contents/generations/tasks')))
@@ -38,7 +38,7 @@ describe('the endpoints of a line', () => {
     )
   })
 
-  it('are a fault that says which there are', () => {
+  it('are rejected with the list of valid ones if unknown', () => {
     const config = (endpoints: string[]) => configWith({ lines: [{ ...LINE, endpoints }] })
     assert.throws(
       () => loadConfig(config(['messages'])),

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from '../../../lib/core/catalog/index.ts'
 
 describe('an amount of money', () => {
-  it('comes back as it was written, without trailing zeros', () => {
+  it('is written as it was read, without trailing zeros', () => {
     const most = 10n ** 21n - 1n
     fc.assert(
       fc.property(fc.bigInt({ min: -most, max: most }), (nanos) => {
@@ -15,7 +15,7 @@ describe('an amount of money', () => {
     )
   })
 
-  it('is the decimal it says, to the nano-unit', () => {
+  it('is the decimal in the text, to the nano-unit', () => {
     const examples: [text: string, nanos: bigint, written: string][] = [
       ['0.15', 150_000_000n, '0.15'],
       ['12.50', 12_500_000_000n, '12.5'],
@@ -35,7 +35,7 @@ describe('an amount of money', () => {
     assert.equal(formatAmount(parseAmount('0.1') + parseAmount('0.2')), '0.3')
   })
 
-  it('is nothing else', () => {
+  it('is not read from any other text', () => {
     for (const text of [
       '',
       '.5',

@@ -9,7 +9,7 @@ import { type AppServer, recordingLogger, serveApp } from '../../support/app-ser
 describe('a change of settings', () => {
   const origin = { requestId: 'r', actor: 'ann', at: 5 }
 
-  it('is recorded only where something has changed', () => {
+  it('is recorded only if something has changed', () => {
     const settings = { before: { a: 1, b: [1] }, after: { a: 1, b: [1] } }
     assert.equal(changedSettings('key.changed', 'k', settings, origin), undefined)
     const changed = { before: { a: 1, b: [1] }, after: { a: 1, b: [2] } }
@@ -51,20 +51,20 @@ describe('the origin of a change', () => {
     return res.ok ? [body.actor, body.isOfCall] : [res.status, envelopeIn(body).error.message]
   }
 
-  it('is the request, and who says to send it', async () => {
+  it('is the request, with the person that its header names', async () => {
     assert.deepEqual(await ask(), ['admin', true])
     assert.deepEqual(await ask('Ann ~'), ['Ann ~', true])
     assert.deepEqual(await ask('a'.repeat(200)), ['a'.repeat(200), true])
   })
 
-  it('is the operator whose token or session sends the request, whatever its header says', async () => {
+  it('is the operator whose token or session sends the request, not the person in its header', async () => {
     for (const actor of [undefined, 'Ann', '', 'a'.repeat(201)])
       assert.deepEqual(await ask(actor, 'bob'), ['bob', true], actor)
     assert.deepEqual(await ask('Ann', ''), ['Ann', true], 'a token without a name')
     assert.deepEqual(await ask(undefined, ''), ['admin', true])
   })
 
-  it('is refused where nobody could read it', async () => {
+  it('is refused if it is not readable', async () => {
     const refused = [400, 'The header X-Admin-Actor must be 1 to 200 printable ASCII characters.']
     for (const actor of ['', 'a'.repeat(201), 'é', 'a\tb']) assert.deepEqual(await ask(actor), refused)
   })

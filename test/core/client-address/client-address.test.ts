@@ -36,7 +36,7 @@ describe('clientAddress', () => {
   ] as const)
     it(`reads ${JSON.stringify(text)} as ${address}`, () => assert.equal(clientAddress(text), address))
 
-  it('reads any address as one text, whatever port, brackets or zone a proxy adds', () => {
+  it('reads any address as one text, with or without a port, brackets or a zone', () => {
     const port = fc.integer({ min: 0, max: 65_535 })
     fc.assert(
       fc.property(fc.ipV4(), port, (address, port) => {

@@ -69,7 +69,7 @@ describe('how a line is reached', () => {
       }
     })
 
-  it('is reported by one file or the other, each with its own fault', () => {
+  it('is reported once for each file, with the fault of that file', () => {
     const [together] = faultsOf(line({ tls: { cert: CERT } }))
     assert.equal(together, 'lines[0].tls: needs "cert" and "key" together')
     assert.deepEqual(faultsOf(line({ tls: { ca: 'package.json' } })), [
@@ -83,7 +83,7 @@ describe('how a line is reached', () => {
     assert.equal(faultsOf(line({ tls: { ca: '/nowhere', cert: CERT } })).length, 1)
   })
 
-  it('names a path as it is, though it holds the word of a secret', () => {
+  it('names a path as it is, even if it contains the prefix of a secret', () => {
     assert.deepEqual(faultsOf(line({ tls: { ca: './file:x' } })), [
       'lines[0].tls.ca: the file ./file:x cannot be read (ENOENT)',
     ])
@@ -91,7 +91,7 @@ describe('how a line is reached', () => {
   })
 })
 
-describe('an item of a list that is no object', () => {
+describe('an item of a list that is not an object', () => {
   const lists = {
     accounts: ACCOUNT,
     keys: KEY,
@@ -100,7 +100,7 @@ describe('an item of a list that is no object', () => {
     passThrough: { path: '/v1/x', model: 'chat' },
   }
   for (const [list, item] of Object.entries(lists))
-    it(`is one fault, beside those of the others: ${list}`, () => {
+    it(`is reported as one fault, beside those of other items: ${list}`, () => {
       for (const odd of [7, null, 'x', []]) {
         const faults = faultsOf(configWith({ [list]: [item, odd] }))
         assert.equal(faults.length, 1, faults.join('\n'))

@@ -174,7 +174,7 @@ describe('a member of the config within its bounds', () => {
     })
   }
 
-  it('has members that nobody knows nowhere', () => {
+  it('must be known at every place', () => {
     for (const [place, build] of [
       ['', top],
       ['accounts[0].', account],
@@ -208,7 +208,7 @@ describe('a secret that stands in the environment', () => {
   })
   const env = { SIGNING: 'x'.repeat(16), KEY: 'sk-1', LINE: 'sk-up', ORG: 'org' }
 
-  it('is put in its place', () => {
+  it('is replaced by its value', () => {
     const { urlSigningSecret, keys, catalog } = loadConfig(source, env)
     assert.deepEqual(
       [urlSigningSecret, keys[0]?.secret, catalog.lines[0]?.apiKey, catalog.lines[0]?.headers],
@@ -217,7 +217,7 @@ describe('a secret that stands in the environment', () => {
     assert.equal((source.keys as { secret: string }[])[0]?.secret, 'env:KEY', 'the source stays as it is')
   })
 
-  it('is a fault by its name where it is not set, each by itself', () => {
+  it('is reported by its name if it is not set, each one separately', () => {
     for (const environment of [{}, { SIGNING: '', KEY: '', LINE: '', ORG: '' }])
       assert.deepEqual(faultsOf(source, environment), [
         'urlSigningSecret: the environment variable SIGNING is not set',

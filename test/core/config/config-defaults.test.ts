@@ -7,10 +7,10 @@ import { configWith, LINE, MODEL } from './config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
 
-describe('a config is filled in', () => {
+describe('the loaded config', () => {
   const { catalog, ...config } = loadConfig(configWith())
 
-  it('with the documented defaults', () => {
+  it('has the documented defaults', () => {
     assert.equal(config.region, 'local')
     assert.equal(config.bodyLimitBytes, 20 * 1024 * 1024)
     assert.deepEqual(config.routing, {
@@ -29,7 +29,7 @@ describe('a config is filled in', () => {
     assert.equal(config.keys[0]?.enabled, true)
   })
 
-  it('on its lines', () => {
+  it('has the defaults of lines', () => {
     const line = catalog.lines[0]
     assert.deepEqual(line?.timeouts, {
       connectMs: 2000,
@@ -45,17 +45,17 @@ describe('a config is filled in', () => {
     )
   })
 
-  it('member by member: one timeout given leaves the others at their defaults', () => {
+  it('has a default for each missing member: one given timeout leaves the others at their defaults', () => {
     const given = loadConfig(configWith({ lines: [{ ...LINE, timeouts: { idleMs: 5 } }] })).catalog.lines[0]
     assert.deepEqual([given?.timeouts.idleMs, given?.timeouts.totalMs], [5, 600_000])
   })
 
-  it('needs neither accounts nor keys', () => {
+  it('may have neither accounts nor keys', () => {
     const bare = loadConfig({ models: [MODEL], lines: [LINE] })
     assert.deepEqual([bare.accounts, bare.keys], [[], []])
   })
 
-  it('and its "$schema" is for editors only', () => {
+  it('ignores "$schema", which is for editors', () => {
     assert.equal('$schema' in loadConfig(configWith({ $schema: './config.schema.json' })), false)
   })
 })
@@ -87,14 +87,14 @@ describe('the catalogue', () => {
     assert.deepEqual(idsOf('__proto__'), [])
   })
 
-  it('takes a base URL apart', () => {
+  it('splits a base URL into its parts', () => {
     assert.deepEqual(
       [catalog.lines[0]?.origin, catalog.lines[0]?.basePath],
       ['https://api.example.com:8443', '/a/v1'],
     )
   })
 
-  it('knows what a model costs on a line; cached input costs what input costs unless it says otherwise', () => {
+  it('has the price of a model on a line; cached input costs as much as input by default', () => {
     const chat = catalog.models.get('chat')
     const line = catalog.lines[0]
     assert.ok(chat && line)
@@ -104,7 +104,7 @@ describe('the catalogue', () => {
     assert.equal(priceOn(chat, line).outputPerMillion, 600_000_000n)
   })
 
-  it('lets cache prices that nobody has set follow the input price of the line', () => {
+  it('derives cache prices that are not set from the input price of the line', () => {
     const on = (model: object, line: object) => {
       const { catalog: one } = loadConfig(
         configWith({

@@ -147,7 +147,7 @@ const single: [path: string, source: unknown][] = [
 ]
 
 describe('a fault of the config', () => {
-  it('is none in the smallest valid config', () => assert.deepEqual(faultsOf(configWith()), []))
+  it('does not occur in the smallest valid config', () => assert.deepEqual(faultsOf(configWith()), []))
 
   for (const [i, [path, source]] of single.entries()) {
     it(`is reported in one line that begins with ${path} (${i})`, () => {
@@ -159,7 +159,7 @@ describe('a fault of the config', () => {
     })
   }
 
-  it('does not hide another: all are reported at once', () => {
+  it('does not hide another: all faults are reported at once', () => {
     const source = configWith({
       colour: 1,
       shape: 2,
@@ -177,7 +177,7 @@ describe('a fault of the config', () => {
     ])
   })
 
-  it('of the schema hides none of names that refer to nothing, at any place of the same config', () => {
+  it('of the schema does not hide references to unknown names, at any place of the same config', () => {
     const source = configWith({
       keys: [
         { ...KEY, account: 'nobody', allowIps: [7, 'nowhere'] },
@@ -210,7 +210,7 @@ describe('a fault of the config', () => {
     ])
   })
 
-  it('stays on one line where a name of the config has several', () => {
+  it('stays on one line if a name of the config has several', () => {
     const faults = faultsOf(line({ models: { 'a\nb\u2028c': 'x' } }))
     assert.deepEqual(faults, ['lines[0].models.a\\u000ab\\u2028c: there is no model "a\\u000ab\\u2028c"'])
   })
@@ -264,17 +264,17 @@ describe('a secret given as env:NAME', () => {
     ])
   })
 
-  it('is judged by what the variable holds', () => {
+  it('is validated by the value of the variable', () => {
     assert.deepEqual(faultsOf(configWith({ urlSigningSecret: 'env:SHORT' }), { SHORT: 'x' }).length, 1)
     assert.match(String(faultsOf(line({ apiKey: 'env:FILE' }), { FILE: 'sk-1\n' })), /^lines\[0\]\.apiKey: /)
   })
 
-  it('is taken literally where no secret belongs', () => {
+  it('is taken literally in members that are not secrets', () => {
     const config = loadConfig(configWith({ accounts: [{ id: 'acme', name: 'env:CALLER' }] }), env)
     assert.equal(config.accounts[0]?.name, 'env:CALLER')
   })
 
-  it('leaves the given object as it was', () => {
+  it('leaves the given object unchanged', () => {
     const source = configWith({ keys: [{ ...KEY, secret: 'env:CALLER' }] })
     const copy = structuredClone(source)
     loadConfig(source, env)

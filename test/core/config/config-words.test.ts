@@ -34,7 +34,7 @@ describe('the words of a fault', () => {
 })
 
 describe('all faults of a config', () => {
-  it('come by their kind: the members, then names by their lists, then secrets, then variables', () => {
+  it('are sorted by kind: the members, then names by their lists, then secrets, then variables', () => {
     const source = configWith({
       colour: 'red',
       trustProxy: 'nowhere',
@@ -106,7 +106,7 @@ describe('all faults of a config', () => {
     )
   })
 
-  it('name nothing as missing where its list cannot be read', () => {
+  it('contain no missing references to a list that cannot be read', () => {
     const named = { keys: [{ ...KEY, account: 'nobody' }], lines: [{ ...LINE, models: { none: 'x' } }] }
     const passThrough = [{ path: '/v1/files', lines: ['gone'] }]
     const unread = (lists: object) =>
@@ -165,7 +165,7 @@ describe('all faults of a config', () => {
 })
 
 describe('the path of a line', () => {
-  it('consists of what a path may have, and of the two placeholders', () => {
+  it('consists of valid path characters and the two placeholders', () => {
     const at = (path: unknown) => faultsOf(line({ path })).map((fault) => fault.split(':')[0])
     for (const path of [
       '/',
@@ -197,7 +197,7 @@ describe('the path of a line', () => {
     ])
   })
 
-  it('is not that of tasks, which have their own', () => {
+  it('cannot be that of tasks, which have their own', () => {
     const of = (protocol: string, endpoint: string) =>
       faultsOf(line({ protocol, path: { [endpoint]: '/a' } })).map((fault) =>
         fault.replace(/; it can be .*$/, ''),

@@ -50,14 +50,14 @@ describe('the path of a request to a line', () => {
       assert.equal(dialectPath(line, chatCompletions, MODEL, true), stream)
     })
 
-  it('names each endpoint where one template serves all', () => {
+  it('contains the endpoint if one template serves several', () => {
     const line = lineOf({ path: '/d/{model}/{endpoint}' })
     assert.equal(dialectPath(line, embeddings, 'e', false), '/v1/d/e/embeddings')
     const anthropic = lineOf({ protocol: 'anthropic', path: '/d/{endpoint}' })
     assert.equal(dialectPath(anthropic, messages, 'e', false), '/v1/d/messages')
   })
 
-  it('holds any name of a model so that it is read as that name', () => {
+  it('encodes any model name so that it is read as that name', () => {
     const line = lineOf({ path: '/{model}/x' })
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (model) => {
@@ -68,7 +68,7 @@ describe('the path of a request to a line', () => {
     )
   })
 
-  it('keeps the query that it has, but for what the line says itself', () => {
+  it('keeps its query, except for the members that the line sets itself', () => {
     const line = lineOf({ query: { 'api-version': 'v1', key: 'k' } })
     assert.equal(pathOn(line, '/files'), '/v1/files?api-version=v1&key=k')
     assert.equal(pathOn(line, '/files?'), '/v1/files?api-version=v1&key=k')

@@ -11,7 +11,7 @@ const modelOf = (extra: object) =>
   loadConfig(configWith({ models: [{ ...MODEL, ...extra }] })).catalog.models.get('chat') ?? assert.fail()
 
 describe('a line of the catalogue', () => {
-  it('has all that the config says of it', () => {
+  it('has all members of its config', () => {
     const line = lineOf({
       apiKey: 'sk-up',
       baseUrl: 'HTTP://Api.Example.com:80/a/b/',
@@ -57,7 +57,7 @@ describe('a line of the catalogue', () => {
     assert.equal(lineOf({ baseUrl: 'https://a' }).basePath, '')
   })
 
-  it('has nothing that differs from its protocol, unless the config says so', () => {
+  it('has no differences from its protocol unless the config sets them', () => {
     for (const member of ['credential', 'proxy', 'tls', 'paths', 'query', 'body'])
       assert.equal(member in lineOf({}), false, member)
     for (const [member, empty] of [
@@ -67,7 +67,7 @@ describe('a line of the catalogue', () => {
       assert.equal(member in lineOf({ [member]: empty }), false, member)
   })
 
-  it('has a path for each endpoint that has one of its own', () => {
+  it('has a path for each endpoint with a path of its own', () => {
     const both = (path: string) => ({ plain: path, stream: path })
     const own = lineOf({
       path: { embeddings: '/e/{endpoint}/{endpoint}', rerank: { plain: '/p/{endpoint}', stream: '/s' } },
@@ -85,7 +85,7 @@ describe('a line of the catalogue', () => {
     assert.deepEqual([...(lineOf({ protocol: 'ark', path: '/a' }).paths?.keys() ?? [])], [])
   })
 
-  it('has the account that its key is, each with what it needs', () => {
+  it('has the kind of account of its key, with the members of that kind', () => {
     const oauth = { tokenUrl: 'https://login.example.com/t', clientId: 'env:ID', clientSecret: 'env:SECRET' }
     const env = { ID: 'me', SECRET: 'hush', GOOGLE: '{"type":"service_account"}' }
     const account = (apiKey: object) => {
@@ -114,7 +114,7 @@ describe('the prices of the catalogue', () => {
     PRICE_UNITS.map((unit, i) => [unit, BigInt(i) * 1_000_000_000n + 500_000_000n]),
   )
 
-  it('are billionths of what the config says, unit by unit', () => {
+  it('are the prices of the config in billionths, for each unit', () => {
     const { price } = modelOf({ price: written })
     for (const unit of PRICE_UNITS) assert.equal(price[unit], nanos[unit], unit)
     assert.deepEqual(lineOf({ price: written }).price, nanos)
@@ -122,14 +122,14 @@ describe('the prices of the catalogue', () => {
     for (const unit of PRICE_UNITS) assert.equal(cost?.[unit], nanos[unit], unit)
   })
 
-  it('are free on a model without them, and those of the model on a line', () => {
+  it('are zero on a model without prices, and default to those of the model on a line', () => {
     const { price } = modelOf({})
     for (const unit of PRICE_UNITS) assert.equal(price[unit], 0n, unit)
     assert.deepEqual(lineOf({}).price, {})
     assert.equal(lineOf({ cost: {} }).cost?.perRequest, 0n)
   })
 
-  it('may be others from an input on, and in a tier of service', () => {
+  it('may differ above an input size, and in a service tier', () => {
     const tiers = [
       { serviceTier: 'priority', inputPerMillion: '2' },
       { aboveInputTokens: 200_000, inputPerMillion: '3' },
@@ -148,7 +148,7 @@ describe('the prices of the catalogue', () => {
 })
 
 describe('a model of the catalogue', () => {
-  it('has all that the config says of it', () => {
+  it('has all members of its config', () => {
     const { price, ...model } = modelOf({ contextWindow: 8, maxOutputTokens: 4, features: ['tools'] })
     assert.equal(price.perRequest, 0n)
     assert.deepEqual(model, {

@@ -100,7 +100,7 @@ describe('the name of a model on a line', () => {
       if (expected !== undefined) assert.deepEqual(callersNames(line, expected), [id])
     })
 
-  it('is its own before that of a pattern, and that of the most specific pattern', () => {
+  it('comes from an exact name first, and else from the most specific pattern', () => {
     const line = {
       models: new Map([
         ['*', 'any'],
@@ -142,7 +142,7 @@ describe('models without a price', () => {
     warnings.addKeys([{ id: 'k', account: 'acme', secret: 's', ...key }])
     return warnings.unpriced()
   }
-  it('are those that a prepaid account may use', () => {
+  it('are those without a price that a prepaid account may use', () => {
     assert.deepEqual(unpriced({ balance: '1' }, {}), ['free', 'gpt-*'])
     assert.deepEqual(unpriced({ balance: '1' }, { allowModels: ['f*'] }), ['free'])
     assert.deepEqual(unpriced({ balance: '1' }, {}, priced), [])

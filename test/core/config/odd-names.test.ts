@@ -42,7 +42,7 @@ const textOf = (value: unknown): string =>
         : member,
   ).toLowerCase()
 
-describe('a name that every object seems to have', () => {
+describe('a name that every object inherits', () => {
   for (const [place, make] of PLACES)
     for (const name of NAMES)
       it(`is kept, or refused: ${name} in ${place || 'the config'}`, () => {

@@ -22,7 +22,7 @@ function faultsOf(...rules: unknown[]): readonly string[] {
 }
 
 describe('the pass-through rules of a config', () => {
-  it('may list any path that the gateway does not answer itself', () => {
+  it('may contain any path that the gateway does not serve itself', () => {
     const paths = [
       '/v1/files',
       '/v1/files/:id/content',
@@ -38,7 +38,7 @@ describe('the pass-through rules of a config', () => {
 
   const { paths } = openApiDocument({ version: '0', operations: OPERATIONS })
   const own = Object.keys(paths ?? {}).filter((path) => /^\/(?:v1|api)\//.test(path))
-  it('of a gateway with many paths', () => assert.ok(own.length > 25))
+  it('are tested against more than 25 paths of the gateway', () => assert.ok(own.length > 25))
 
   const TAKEN = [
     ...own.map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1')),
@@ -62,7 +62,7 @@ describe('the pass-through rules of a config', () => {
   }
 
   for (const path of ['/admin', '/admin/*rest', '/healthz', '/files', '/', '/v1', '/v10/files', '/*rest']) {
-    it(`may not lie where nobody is asked for a key: ${path}`, () => {
+    it(`cannot contain a path that needs no key: ${path}`, () => {
       assert.deepEqual(faultsOf({ path, lines: ['l'] }), [
         'passThrough[0].path: must begin with /v1/ or /api/v3/',
       ])
@@ -86,7 +86,7 @@ describe('the pass-through rules of a config', () => {
     })
   }
 
-  it('name lines or a model that there are, and each path once', () => {
+  it('must name existing lines or an existing model, and each path once', () => {
     const path = '/v1/files'
     assert.deepEqual(faultsOf({ path, lines: ['l', 'none'] }), [
       'passThrough[0].lines[1]: there is no line "none"',

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { pathFault } from '../../../lib/core/config/pass-through-path.ts'
 
-describe('the path of what is passed on', () => {
-  it('begins as the gateway’s own do, and has names and one rest', () => {
+describe('a pass-through path', () => {
+  it('begins like the gateway’s own paths, and may have placeholders and one rest', () => {
     const fit = [
       '/v1/FILES/:Id/*Rest',
       '/v1/a.b~c-d_e',
@@ -28,7 +28,7 @@ describe('the path of what is passed on', () => {
       assert.match(pathFault(path) ?? '', /^must be a path such as/, path)
   })
 
-  it('matches no request that the gateway answers itself', () => {
+  it('matches no request that the gateway serves itself', () => {
     const rows: [path: string, own: string | undefined][] = [
       ['/v1/chat/completions', 'v1/chat/completions'],
       ['/v1/chat/completions/x', undefined],

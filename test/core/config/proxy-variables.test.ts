@@ -7,8 +7,8 @@ type Env = Record<string, string>
 const HTTPS_PROXY = 'http://proxy:3128'
 const through = (env: Env, url = 'https://api.example.com/v1') => proxyByVariables(new URL(url), env)
 
-describe('the proxy that variables name', () => {
-  it('is the first that is not empty, of either name, over http where it does not say', () => {
+describe('the proxy of the environment variables', () => {
+  it('is the first value that is not empty, in upper or lower case, and uses http by default', () => {
     const rows: [env: Env, proxy: string | undefined][] = [
       [{}, undefined],
       [{ HTTPS_PROXY }, HTTPS_PROXY],
@@ -56,11 +56,11 @@ describe('the proxy that variables name', () => {
       assert.equal(through({ HTTPS_PROXY, NO_PROXY: '', no_proxy: noProxy }, url), proxy)
     })
 
-  it('has its exceptions by the first name that is not empty', () => {
+  it('takes its exceptions from the first variable that is not empty', () => {
     assert.equal(through({ HTTPS_PROXY, NO_PROXY: 'other.test', no_proxy: '*' }), HTTPS_PROXY)
   })
 
-  it('is a fault where it is no address over http, described without it', () => {
+  it('is a fault if it is not an http address, and its description does not contain it', () => {
     for (const fit of ['http://a', 'https://u:p@a:1', 'a:3128', 'a'])
       for (const name of ['HTTPS_PROXY', 'https_proxy'])
         assert.deepEqual(proxyVariableFaults({ [name]: fit }), [])

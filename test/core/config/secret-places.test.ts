@@ -46,7 +46,7 @@ const ENV = { NAME: 'of a variable' }
 
 describe('a secret of the config', () => {
   for (const [place, build] of Object.entries(PLACES))
-    it(`is put where it is named, and nothing else is changed: ${place}`, () => {
+    it(`is replaced at its place, and nothing else is changed: ${place}`, () => {
       for (const [named, secret] of [
         ['env:NAME', 'of a variable'],
         [`file:${PATH}`, 'of a file'],
@@ -60,7 +60,7 @@ describe('a secret of the config', () => {
     })
 
   for (const [place, build] of Object.entries(PLACES))
-    it(`is named by its place where it is missing: ${place}`, () => {
+    it(`is reported with its place if it is missing: ${place}`, () => {
       const fault = (named: string) => withSecrets(build(named), ENV).faults
       assert.deepEqual(fault('env:OTHER'), [`${place}: the environment variable OTHER is not set`])
       const nowhere = join(folder, 'nowhere')
@@ -68,7 +68,7 @@ describe('a secret of the config', () => {
       assert.deepEqual(withSecrets(build('env:OTHER'), ENV).value, build(`unset:${place}`))
     })
 
-  it('is as it stands where it names nothing, or nothing is looked for', () => {
+  it('stays as it is if it is no reference, or stands in a member without secrets', () => {
     for (const text of ['plain', 'ENV:NAME', 'environment', ' env:NAME', 7, null, ['a'], { a: 'env:NAME' }])
       for (const build of Object.values(PLACES).slice(0, 9)) {
         if (Array.isArray(text) || typeof text === 'object') continue
@@ -81,7 +81,7 @@ describe('a secret of the config', () => {
       assert.deepEqual(withSecrets(source, ENV).value, source)
   })
 
-  it('is a certificate as it stands, or in the file of a path', () => {
+  it('can be a certificate in the config, or the path of its file', () => {
     const pem = '# ours\n-----BEGIN CERTIFICATE-----\nMII'
     assert.deepEqual(withSecrets(line('tls', { ca: pem }), ENV), {
       value: line('tls', { ca: pem }),
@@ -95,7 +95,7 @@ describe('a secret of the config', () => {
       )
   })
 
-  it('is named without a path that may be the secret itself', () => {
+  it('is reported without a path that may be the secret itself', () => {
     const hidden = 'must be the path of a file that can be read'
     const told = (member: string, text: string) => withSecrets(line('tls', { [member]: text }), ENV).faults[0]
     const long = (length: number) => join(folder, 'x'.repeat(length - folder.length - 1))
@@ -108,7 +108,7 @@ describe('a secret of the config', () => {
 })
 
 describe('the file of a secret', () => {
-  it('is a regular one of up to 1 MiB that holds something', () => {
+  it('is a regular file of up to 1 MiB that is not empty', () => {
     const file = (name: string, text: string) => {
       writeFileSync(join(folder, name), text)
       return join(folder, name)

@@ -36,7 +36,7 @@ describe('a secret in a file', () => {
     urlSigningSecret: at('url'),
   })
 
-  it('is read wherever a secret may stand, without the line break at its end', () => {
+  it('is read at every place of a secret, without the line break at its end', () => {
     const { catalog, keys, urlSigningSecret } = loadConfig(source)
     const { apiKey, headers, query } = catalog.lines[0] ?? {}
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('a secret in a file', () => {
     assert.equal(again.secretFiles.size, 0)
   })
 
-  it('or in a variable is resolved once, whatever it reads like', () => {
+  it('or in a variable is resolved once, even if its value looks like a reference', () => {
     const like = ['env:NOT_SET', 'env:OTHER', `file:${file('other', 'other')}`, 'file:/nowhere'] as const
     for (const A_SECRET of like) {
       const env = { A_SECRET, OTHER: 'other' }
@@ -96,7 +96,7 @@ describe('a secret in a file', () => {
     }
   })
 
-  it('that may itself stand in the place of a path is not shown', () => {
+  it('is not shown in a fault if it was written in place of its path', () => {
     const short = 'MIIEvQIBADANBgkq'
     const headless = [short, short.repeat(50), `${short}\n${short}`, `${short}\r\n-----END PRIVATE KEY-----`]
     const cert = '-----BEGIN CERTIFICATE-----'
@@ -128,7 +128,7 @@ describe('a secret in a file', () => {
     assert.deepEqual(readSecretFile(path), { text: 'sk-1' })
   })
 
-  it('that cannot be read is named without its content', () => {
+  it('that cannot be read is reported without its content', () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     const rows = [

@@ -8,19 +8,19 @@ import { faultsOf } from './told-faults.ts'
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-describe('how long things are kept', () => {
-  it('is so many hours, days, months of 31 days, or years of 366', () => {
+describe('a retention period', () => {
+  it('is a number of hours, days, months of 31 days, or years of 366 days', () => {
     const { retention } = loadConfig(configWith({ retention: { calls: '1h', charges: '2mo', usage: '3y' } }))
     assert.deepEqual(retention, { calls: HOUR, charges: 62 * DAY, usage: 3 * 366 * DAY })
     const kept = (calls: string) => loadConfig(configWith({ retention: { calls } })).retention.calls
     assert.deepEqual(['90d', '9999h', '10h', '1mo'].map(kept), [90 * DAY, 9999 * HOUR, 10 * HOUR, 31 * DAY])
   })
 
-  it('is a month for calls, and two years and a month for usage, where nothing is said', () => {
+  it('is by default one month for calls, and two years and one month for usage', () => {
     assert.deepEqual(loadConfig(configWith()).retention, { calls: 30 * DAY, usage: 25 * 31 * DAY })
   })
 
-  it('is nothing else', () => {
+  it('has no other form', () => {
     for (const calls of ['0d', '01d', '10000d', 'd', '1', '1w', '1m', ' 1d', '1d ', '1dd', '1.5d', '-1d', ''])
       assert.equal(faultsOf(configWith({ retention: { calls } })).length, 1, calls)
   })
@@ -138,7 +138,7 @@ describe('a member of the config about what the gateway keeps, counts and passes
       }
     })
 
-  it('is filled in where it is not given', () => {
+  it('is filled in if it is missing', () => {
     const config = loadConfig(configWith({ passThrough: [{ path: '/v1/files', lines: ['line-1'] }] }))
     assert.deepEqual(
       [config.authority, config.lookupsPerMinute, config.bodyBudgetBytes, config.metrics, config.cors],

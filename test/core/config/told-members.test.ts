@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { configWith, KEY, LINE } from './config.ts'
 import { faultsOf } from './told-faults.ts'
 
-it('two headers whose names differ in case only are reported, as only one of them could be sent', () => {
+it('two headers whose names differ only in case are reported, because only one of them can be sent', () => {
   const headers = { 'X-Team': 'a', 'x-team': 'b' }
   assert.deepEqual(faultsOf(configWith({ lines: [{ ...LINE, headers }] })), [
     'lines[0].headers.x-team: is there twice, in other letters',

@@ -28,7 +28,7 @@ const config = {
   ],
 }
 
-it('names that nothing has are reported in the log and in the answers of the admin API, and refused nowhere', async (t) => {
+it('references to unknown names are reported in the log and in the answers of the admin API, and never refused', async (t) => {
   const { url, logged, gateway } = await assembledGateway(t, config, { adminToken })
   const told = () =>
     logged

@@ -103,26 +103,26 @@ const LOOKS_FOR: readonly (readonly [
 /** Words by which pi, opencode and LiteLLM recognize a limit on requests, so that they wait instead of compacting. */
 const RATE_LIMIT = /rate[\s_-]*limit|too many requests/i
 
-describe('the words that clients act on', () => {
+describe('the phrases that clients act on', () => {
   for (const [client, form, kind, numbers, text] of LOOKS_FOR)
     for (const figures of numbers)
       it(`${client} recognizes ${kind} in the form of ${form} with ${JSON.stringify(figures)}`, () => {
         assert.match(phraseOf({ kind, numbers: figures }, form), text)
       })
 
-  it('are known of every reason', () => {
+  it('are known for every reason', () => {
     const known = new Set(LOOKS_FOR.map(([, , kind]) => kind))
     assert.deepEqual([...known].sort(), Object.keys(CLIENT_PHRASES).sort())
   })
 
-  it('never look like a limit on requests', () => {
+  it('never resemble a request limit', () => {
     for (const kind of Object.keys(CLIENT_PHRASES) as ReasonKind[])
       for (const form of ['anthropic', 'openai'] as const)
         for (const numbers of [undefined, TOO_LONG, TOO_MUCH_OUTPUT])
           assert.doesNotMatch(phraseOf({ kind, numbers }, form), RATE_LIMIT)
   })
 
-  it('name the room that is left for the prompt where too little is left for an answer', () => {
+  it('contain the space left for the prompt if too little is left for an answer', () => {
     assert.equal(
       phraseOf({ kind: 'context', numbers: NO_ROOM }, 'anthropic'),
       'prompt is too long: 199000 tokens > 195904 maximum',
@@ -135,7 +135,7 @@ describe('the words that clients act on', () => {
     )
   })
 
-  it('name no figures that contradict the refusal', () => {
+  it('contain no figures that contradict the refusal', () => {
     const fits = { input: 100, output: 20, limit: 200 }
     for (const form of ['anthropic', 'openai'] as const)
       assert.equal(phraseOf({ kind: 'context', numbers: fits }, form), phraseOf({ kind: 'context' }, form))
@@ -146,7 +146,7 @@ describe('an error with a reason', () => {
   const bodyOf = (error: GatewayError, protocol: ProtocolName) =>
     PROTOCOLS[protocol].errorBody(error, 'req_1') as { error: { message: string; code?: string } }
 
-  it('is worded for each protocol, and keeps its code', () => {
+  it('has a text for each protocol, and keeps its code', () => {
     const error = new GatewayError('context_too_long', { reason: { kind: 'context', numbers: TOO_LONG } })
     assert.match(
       bodyOf(error, 'anthropic').error.message,
@@ -160,7 +160,7 @@ describe('an error with a reason', () => {
     }
   })
 
-  it('follows from a code that has only one', () => {
+  it('can be derived from a code that has only one', () => {
     assert.match(
       bodyOf(new GatewayError('context_too_long'), 'anthropic').error.message,
       /^prompt is too long\./,
@@ -171,14 +171,14 @@ describe('an error with a reason', () => {
     )
   })
 
-  it('says what a message of its own says, in every protocol', () => {
+  it('uses a given message in every protocol', () => {
     const error = new GatewayError('context_too_long', { message: 'Own words.' })
     for (const protocol of Object.keys(PROTOCOLS) as ProtocolName[])
       assert.equal(bodyOf(error, protocol).error.message, 'Own words.')
   })
 })
 
-it('the words that the page quotes are those of the code', () => {
+it('the phrases in the documentation are those of the code', () => {
   const [, behind = ''] = readme.split('## Words that clients act on')
   const [section = ''] = behind.split('\n## ')
   const quotes = [...section.matchAll(/"([^"]+)"/g)].map(([, quote = '']) => quote)

@@ -46,7 +46,7 @@ for (const [code, status] of SPEC_CODES) {
 describe('optional members', () => {
   const body = (error: GatewayError) => envelopeIn(PROTOCOLS.openai.errorBody(error, 'req_1')).error
 
-  it('has param only where a field is at fault, whatever was given', () => {
+  it('has param only for a faulty field, even if one was given', () => {
     for (const [code, status] of SPEC_CODES) {
       const names = status === 400 && !code.startsWith('idempotency') && code !== 'content_filtered'
       assert.equal('param' in body(new GatewayError(code, { param: 'model' })), names, code)
@@ -59,7 +59,7 @@ describe('optional members', () => {
     assert.equal('param' in body(new GatewayError('invalid_request')), false)
   })
 
-  it('has details only where there are some', () => {
+  it('has details only if some were given', () => {
     const details = { original_request_id: 'req_0' }
     assert.deepEqual(body(new GatewayError('idempotency_key_replayed', { details })).details, details)
     assert.equal('details' in body(new GatewayError('idempotency_key_replayed')), false)

@@ -28,7 +28,7 @@ describe('reading an error that other code has thrown', () => {
     ['an array', [SECRET]],
     ['a bigint', 1n],
     ['an object without a prototype', Object.create(null)],
-    ['a status that is none', Object.assign(new Error(SECRET), { status: 200 })],
+    ['a status that is not valid', Object.assign(new Error(SECRET), { status: 200 })],
     ['a status below errors', Object.assign(new Error(SECRET), { status: 399 })],
     ['a status past errors', Object.assign(new Error(SECRET), { status: 600 })],
     ['a status in words', Object.assign(new Error(SECRET), { status: '404' })],
@@ -46,7 +46,7 @@ describe('reading an error that other code has thrown', () => {
     })
   }
 
-  it('is foreseen where it says so, or is nothing internal', () => {
+  it('is foreseen if it declares that, or if it is not an internal error', () => {
     assert.equal(isUnforeseen(new GatewayError('internal_error', { foreseen: true })), false)
     assert.equal(isUnforeseen(new GatewayError('conflict')), false)
   })
@@ -87,19 +87,19 @@ describe('reading an error that other code has thrown', () => {
     }
   })
 
-  it('does not speak of models when another library forbids something', () => {
+  it('does not mention models for a 403 of another library', () => {
     assert.doesNotMatch(toGatewayError({ status: 403 }).message, /model|key/i)
     const claimed = toGatewayError({ status: 403, code: 'ip_not_allowed' })
     assert.equal(claimed.message, ERROR_CODES.ip_not_allowed.message)
   })
 
-  it('takes a code of the table where it goes with the status, and no other', () => {
+  it('accepts a code of the table that matches its status, and no other', () => {
     assert.equal(toGatewayError({ status: 403, code: 'key_expired' }).code, 'key_expired')
     assert.equal(toGatewayError({ status: 404, code: 'key_expired' }).code, 'not_found')
     assert.equal(toGatewayError({ status: 400, code: 'ECONNRESET' }).code, 'invalid_request')
   })
 
-  it('repeats a text only where its author exposed it, and never that of a 5xx', () => {
+  it('repeats a message only if it was exposed, and never for a 5xx', () => {
     const worded = (thrown: object) => toGatewayError(thrown).message
     assert.equal(worded({ status: 400, expose: true, message: 'Name the city.' }), 'Name the city.')
     assert.equal(worded({ status: 400, expose: false, message: SECRET }), ERROR_CODES.invalid_request.message)
@@ -117,7 +117,7 @@ describe('reading an error that other code has thrown', () => {
     )
   })
 
-  it('keeps its Retry-After, and takes over no other header', () => {
+  it('keeps its Retry-After, and no other header', () => {
     const headers = { 'Retry-After': '7', 'set-cookie': 'a=b', 'content-type': 'text/html' }
     const error = toGatewayError({ status: 429, headers })
     assert.equal(error.headers['retry-after'], '7')

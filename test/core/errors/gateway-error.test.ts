@@ -7,7 +7,7 @@ import { SPEC_CODES } from './spec-codes.ts'
 const wait = (retryAfterMs: number) => new GatewayError('rate_limited', { retryAfterMs }).headers
 
 describe('Retry-After', () => {
-  it('is on every 429, at least 1 s, even where nobody knows how long; on no other error by itself', () => {
+  it('is on every 429, with at least 1 s if the wait is unknown, and on no other error by default', () => {
     for (const [code, status] of SPEC_CODES) {
       const { headers } = new GatewayError(code)
       assert.equal(headers['retry-after'], status === 429 ? '1' : undefined, code)
@@ -22,7 +22,7 @@ describe('Retry-After', () => {
     assert.deepEqual([wait(59_001)['retry-after'], wait(59_001)['retry-after-ms']], ['60', '59001'])
   })
 
-  it('is never below 1 and never shorter than the wait, whatever number comes in', () => {
+  it('is at least 1 and never shorter than the wait, for any number', () => {
     fc.assert(
       fc.property(fc.oneof(fc.double({ max: 1e15 }), fc.constant(Infinity), fc.integer()), (ms) => {
         const headers = wait(ms)
@@ -34,14 +34,14 @@ describe('Retry-After', () => {
     )
   })
 
-  it('is on a 503 whose wait is known', () => {
+  it('is on a 503 with a known wait', () => {
     const { headers } = new GatewayError('circuit_open', { retryAfterMs: 2500 })
     assert.deepEqual(headers, { 'retry-after': '3', 'retry-after-ms': '2500', 'x-should-retry': 'true' })
   })
 })
 
 describe('GatewayError', () => {
-  it('lets one refusal say that it can never pass', () => {
+  it('can declare a refusal permanent', () => {
     const { headers } = new GatewayError('rate_limited', { shouldRetry: false })
     assert.equal(headers['x-should-retry'], 'false')
     assert.equal(headers['retry-after'], '1')
@@ -56,7 +56,7 @@ describe('GatewayError', () => {
     assert.equal(new GatewayError('idempotency_key_replayed').headers['x-request-id'], undefined)
   })
 
-  it('says what is wrong with its arguments', () => {
+  it('reports what is wrong with its arguments', () => {
     for (const [wrong, told] of [
       [[], /^GatewayError: there is no code undefined; write one of the table, such as "invalid_request"$/],
       [['text is missing'], /^GatewayError: there is no code "text is missing"; /],
@@ -67,13 +67,13 @@ describe('GatewayError', () => {
       assert.throws(() => Reflect.construct(GatewayError, wrong), { name: 'TypeError', message: told })
   })
 
-  it('has the status of its code, or its own, under both names that others read', () => {
+  it('has the status of its code, or its own, under both common names', () => {
     const { status, statusCode, expose } = new GatewayError('conflict')
     assert.deepEqual([status, statusCode, expose], [409, 409, true])
     assert.equal(new GatewayError('invalid_request', { status: 431 }).statusCode, 431)
   })
 
-  it('names a field where its code can, in at most 200 signs', () => {
+  it('names a field if its code allows it, in at most 200 characters', () => {
     const param = (code: ConstructorParameters<typeof GatewayError>[0]) =>
       new GatewayError(code, { param: 'p'.repeat(201) }).param
     for (const code of ['invalid_request', 'unsupported_feature', 'context_too_long'] as const)
@@ -81,7 +81,7 @@ describe('GatewayError', () => {
     assert.equal(param('conflict'), undefined)
   })
 
-  it('has no half of a character in its texts, wherever they were cut', () => {
+  it('has no half of a surrogate pair in its texts, at any cut', () => {
     for (let before = 0; before < 4; before++) {
       const text = `${'x'.repeat(before)}${'😀'.repeat(150)}`
       const error = new GatewayError('invalid_request', { param: text, message: text.slice(0, 101) })
@@ -93,13 +93,13 @@ describe('GatewayError', () => {
     }
   })
 
-  it('is known by others that have another copy of the package', () => {
+  it('is recognised across two copies of the package', () => {
     assert.ok(new GatewayError('conflict') instanceof GatewayError)
     for (const other of [null, undefined, 7, {}, new Error('conflict')])
       assert.equal((other as unknown) instanceof GatewayError, false)
   })
 
-  it('is an Error that keeps its cause, and has none where none was given', () => {
+  it('is an Error that keeps its cause, and has no cause if none was given', () => {
     const cause = new Error('inside')
     const error = new GatewayError('internal_error', { cause })
     assert.ok(error instanceof Error)

@@ -74,7 +74,7 @@ function contentsOf(file: string): string {
 }
 
 for (const name of Object.keys(SOURCES)) {
-  it(`every error that ${name} creates says that a store gave no answer, or is known as a mistake`, () => {
+  it(`every error that ${name} creates means that a store gave no answer, or is a known mistake`, () => {
     const messages = messagesOf(name)
     assert.ok(messages.length > 0)
     for (const message of messages) {
@@ -85,7 +85,7 @@ for (const name of Object.keys(SOURCES)) {
   })
 }
 
-it('each known mistake is still one of an installed package', () => {
+it('each known mistake still exists in an installed package', () => {
   const messages = Object.keys(SOURCES).flatMap(messagesOf)
   for (const mistake of MISTAKES)
     assert.ok(
@@ -94,7 +94,7 @@ it('each known mistake is still one of an installed package', () => {
     )
 })
 
-describe('says that a store gave no answer:', () => {
+describe('means that a store gave no answer:', () => {
   /** Of what Postgres, and databases with its protocol, answer. */
   const byClass: Readonly<Record<string, readonly string[]>> = {
     'no connection': ['08000', '08001', '08003', '08004', '08006', '08007', '08P01'],
@@ -112,7 +112,7 @@ describe('says that a store gave no answer:', () => {
         assert.equal(noAnswerReason(Object.assign(new Error('x'), { code })), 'x', code)
     })
 
-  it('Redis, by the first word of its reply', () => {
+  it('Redis, with the first word of its reply', () => {
     const replies = [
       'LOADING Redis is loading the dataset in memory',
       "READONLY You can't write against a read only replica.",

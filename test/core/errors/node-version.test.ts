@@ -19,7 +19,7 @@ describe('the package on a Node that is too old', () => {
     'express-model-gateway/rate-limit',
     'express-model-gateway/gateway',
   ])
-    it(`${name} says which one it needs, and nothing else`, () => {
+    it(`${name} reports the version that it needs, and nothing else`, () => {
       const args = [
         ...process.execArgv.filter((arg) => arg.startsWith('--conditions')),
         `--import=data:text/javascript,${encodeURIComponent(OLDER)}`,
@@ -30,7 +30,7 @@ describe('the package on a Node that is too old', () => {
       assert.equal(stdout, 'express-model-gateway needs Node 22.19 or later; this is Node 20.19.0\n', stderr)
     })
 
-  it('comes to say so: no module imports by name what an older Node lacks', () => {
+  it('loads far enough to report that: no module imports a name that an older Node lacks', () => {
     const found = globSync('lib/**/*.ts').flatMap((file) => {
       if (file === LOADED_LATE) return []
       const imports = readFileSync(file, 'utf8').matchAll(/^import \{([^}]*)\} from '(node:\w+)'$/gm)

@@ -38,6 +38,6 @@ it('the table of the README is that of the code', () => {
   assert.equal(written, expected, `lib/core/errors/README.md must hold this table:\n${expected}\n`)
 })
 
-it('the protocols that share a column word their errors alike', () => {
+it('protocols that share a column have the same errors', () => {
   for (const code of ERROR_CODE_NAMES) assert.equal(typeOf('ark', code), typeOf('openai', code), code)
 })

@@ -4,12 +4,12 @@ import { ERROR_CODE_NAMES, ERROR_CODES, GatewayError, isErrorCode } from '../../
 import { SPEC_CODES } from './spec-codes.ts'
 
 describe('error table', () => {
-  it('holds the codes of the specification, the one for operators, and no other', () => {
+  it('contains the codes of the specification, the one for operators, and no other', () => {
     assert.deepEqual([...ERROR_CODE_NAMES].sort(), SPEC_CODES.map(([code]) => code).sort())
   })
 
   for (const [code, status, tier, shouldRetry] of SPEC_CODES) {
-    it(`${code}: ${status}, tier ${tier}, x-should-retry ${shouldRetry ?? 'absent'}`, () => {
+    it(`${code}: status ${status}, tier ${tier}, x-should-retry ${shouldRetry ?? 'absent'}`, () => {
       const error = new GatewayError(code)
       assert.equal(ERROR_CODES[code].status, status)
       assert.equal(ERROR_CODES[code].tier, tier)

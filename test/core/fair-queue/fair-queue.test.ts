@@ -64,7 +64,7 @@ class Model {
 }
 
 describe('a queue that accounts share', () => {
-  it('is bounded, drops the oldest of the account that has the most, and takes from all in turn', () => {
+  it('is bounded, drops the oldest item of the largest account, and serves all accounts in turn', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 12 }),
@@ -125,7 +125,7 @@ describe('a queue that accounts share', () => {
     )
   })
 
-  it('keeps what the others have, however much one account adds', () => {
+  it('keeps the items of all other accounts when one account adds many', () => {
     const queue = new FairQueue<string>({ maxItems: 100 })
     for (let i = 0; i < 10; i++) queue.add('globex', `globex ${i}`)
     let dropped = 0
@@ -143,8 +143,8 @@ describe('a queue that accounts share', () => {
   })
 })
 
-describe('taking away the surplus of accounts', () => {
-  it('leaves the largest accounts equal, and those below alone', () => {
+describe('the removal of surplus items', () => {
+  it('leaves the largest accounts equal, and smaller ones unchanged', () => {
     const counts = fc.uniqueArray(fc.tuple(fc.string(), fc.nat(9)), { selector: ([name]) => name })
     fc.assert(
       fc.property(counts, fc.nat(40), (given, most) => {
@@ -164,7 +164,7 @@ describe('taking away the surplus of accounts', () => {
 })
 
 describe('items in turn', () => {
-  it('are the same ones, those of an account in their order, and the nth of none before the first of another', () => {
+  it('are the same items, in order for each account, with the nth of one account before the n+1st of any other', () => {
     fc.assert(
       fc.property(fc.array(account), (accounts) => {
         const items = accounts.map((name, n) => ({ name, n }))

@@ -136,7 +136,7 @@ const send = (body: string | Buffer, headers: Record<string, string> = JSON_TYPE
 
 describe('an endpoint', () => {
   for (const method of METHODS)
-    it(`refuses a parameter and a member that it does not know: ${method}`, async () => {
+    it(`refuses an unknown parameter and an unknown member: ${method}`, async () => {
       const init = { method: method.toUpperCase() }
       assert.deepEqual(await ask('/new/bare', init), [200, { ok: true }])
       assert.deepEqual(await ask('/new/bare?dry=1', init), [
@@ -157,7 +157,7 @@ describe('an endpoint', () => {
       assert.equal((await sent('[]'))[0], 400)
     })
 
-  it('reads its query, and tags only if it says so', async () => {
+  it('reads its query, and reads tags only if it declares them', async () => {
     assert.deepEqual(await ask('/new/query?a=1'), [200, { query: { a: '1' } }])
     assert.deepEqual((await ask('/new/query?a=1&tag:team=x')).slice(0, 3), [
       400,
@@ -170,18 +170,18 @@ describe('an endpoint', () => {
     ])
   })
 
-  it('answers what it has found, which no cache stores, or says that there is nothing', async () => {
+  it('answers with the result, which no cache stores, or with 404', async () => {
     const res = await fetch(`${app.url}/new/things/a`)
     assert.deepEqual([await res.json(), res.headers.get('cache-control')], [{ id: 'a' }, 'private, no-store'])
     assert.deepEqual((await ask('/new/things/b')).slice(0, 2), [404, 'not_found'])
   })
 
-  it('may send its answer by itself', async () => {
+  it('may send its answer itself', async () => {
     const res = await fetch(`${app.url}/new/text`)
     assert.deepEqual([res.status, await res.text()], [200, 'text'])
   })
 
-  it('answers for the account of its caller, and refuses a request without one before it reads it', async () => {
+  it('answers for the account of its caller, and refuses a request without one before reading it', async () => {
     const headers = { 'x-account': 'acme' }
     assert.deepEqual(await ask('/own/own', { headers }), [200, { account: 'acme' }])
     for (const path of ['/own/own', '/own/own?surprise=1'])
@@ -194,8 +194,8 @@ describe('an endpoint', () => {
   })
 })
 
-describe('the account whose rows are answered', () => {
-  it('is that of a function, or all', () => {
+describe('the account whose rows are returned', () => {
+  it('is that of a function, or every account', () => {
     for (const account of ['all', () => 'acme']) assert.equal(anAccount.accepts(account), true)
     for (const account of ['acme', '', undefined, {}]) assert.equal(anAccount.accepts(account), false)
   })
@@ -205,7 +205,7 @@ describe('a page of a list', () => {
   const rows = ['a', 'b', 'c'].map((id) => ({ id }))
   const cursor = (id: string) => Buffer.from(id).toString('base64url')
 
-  it('says where the next one begins, if there is one', () => {
+  it('contains the cursor of the next page, if there is one', () => {
     const page = (limit: number, reached?: string) => listPage(rows, limit, (row) => row, reached)
     assert.deepEqual(page(2), { object: 'list', data: rows.slice(0, 2), next_cursor: cursor('b') })
     assert.deepEqual(page(3), { object: 'list', data: rows, next_cursor: null })
@@ -237,13 +237,13 @@ describe('the body of a request', () => {
     it(`is read: ${body.slice(0, 60)}`, async () =>
       assert.deepEqual(await ask('/new/body', send(body)), answer))
 
-  it('has its faults named by their place', async () => {
+  it('has its faults reported with their place', async () => {
     const [status, code, param, message] = await ask('/new/body', send('{"name":"n","in":{"deep":"x"}}'))
     assert.deepEqual([status, code, param], [400, 'invalid_request', 'in.deep'])
     assert.match(String(message), /^in\.deep: .*number.*\.$/)
   })
 
-  it('is refused where a member occurs twice in an object, at any depth', async () => {
+  it('is refused if an object has a member twice, at any depth', async () => {
     for (const [body, param] of [
       ['{"name":"a","name":"b"}', 'name'],
       ['{"name":"a","n\\u0061me":"b"}', 'name'],
@@ -254,7 +254,7 @@ describe('the body of a request', () => {
     }
   })
 
-  it('is refused where it is not JSON in UTF-8', async () => {
+  it('is refused if it is not JSON in UTF-8', async () => {
     assert.deepEqual((await ask('/new/body', send('{"name":')))[1], 'invalid_request')
     assert.equal((await ask('/new/body', send(Buffer.from('{"name":"\xe9"}', 'latin1'))))[0], 400)
   })
@@ -275,12 +275,12 @@ describe('the body of a request', () => {
     ['text/plain', false],
   ]
   for (const [type, isJson] of TYPES)
-    it(`is ${isJson ? '' : 'not '}JSON as ${type}`, async () => {
+    it(`is ${isJson ? '' : 'not '}JSON with the content type ${type}`, async () => {
       const [status] = await ask('/new/body', send('{"name":"n"}', { 'content-type': type }))
       assert.equal(status, isJson ? 201 : 400)
     })
 
-  it('is JSON where no type is given', async () => {
+  it('is JSON if it has no content type', async () => {
     assert.deepEqual(await ask('/new/body', send(Buffer.from('{"name":"n"}'), {})), [201, { name: 'n' }])
   })
 
@@ -292,7 +292,7 @@ describe('the body of a request', () => {
 })
 
 describe('a time', () => {
-  it('is answered in ISO 8601', () => {
+  it('is written in ISO 8601', () => {
     assert.deepEqual([isoTime(0), isoTime(null)], ['1970-01-01T00:00:00.000Z', null])
   })
 

@@ -6,7 +6,7 @@ import { listPage, pageMembers } from '../../../lib/core/json-api/index.ts'
 
 const MAX_BYTES = 1024 * 1024
 
-it('a list pages by bytes as well as by number, and its pages together have every row once', () => {
+it('a list is paged by bytes as well as by number, and its pages together contain every row once', () => {
   const sizes = fc.array(fc.oneof(fc.nat(300), fc.nat(400_000), fc.constant(2_000_000)), { maxLength: 20 })
   fc.assert(
     fc.property(sizes, fc.integer({ min: 1, max: 10 }), (lengths, limit) => {
@@ -36,7 +36,7 @@ it('a list pages by bytes as well as by number, and its pages together have ever
   )
 })
 
-it('a page has rows of one MiB together, and a larger one only alone', () => {
+it('a page contains at most one MiB of rows, or one larger row', () => {
   const bytesOf = (row: object) => Buffer.byteLength(JSON.stringify(row))
   const row = (id: string, bytes: number) => ({
     id,
@@ -52,7 +52,7 @@ it('a page has rows of one MiB together, and a larger one only alone', () => {
   assert.deepEqual(sizes([row('a', MAX_BYTES + 2), row('b', 100)]), [MAX_BYTES + 2])
 })
 
-it('a cursor is one of any id where a list says nothing else, as long as it is one', () => {
+it('a cursor can be any valid id, unless a list restricts it', () => {
   const query = z.object(pageMembers())
   const read = (text: string) => query.safeParse({ cursor: text }).data?.cursor
   fc.assert(

@@ -18,14 +18,14 @@ describe('an integer that a number cannot hold', () => {
     assert.equal(again('{ "id" :\n 12345678901234567890\n}'), '{"id":12345678901234567890}')
   })
 
-  it('is one only outside of strings, and other numbers stay numbers', () => {
+  it('is only found outside strings, and other numbers stay numbers', () => {
     const texts = '{"a":"x: 12345678901234567890, \\"b\\":12345678901234567890","c":12345678901234567890}'
     assert.equal(again(texts), texts)
     const others = '[9007199254740991,1234567890.12345678901,12345678901234567890e0,1e400,0.5,{"a":-1}]'
     assert.deepEqual(parseKeepingIntegers(others), JSON.parse(others))
   })
 
-  it('makes nothing valid that is not', () => {
+  it('makes no invalid text valid', () => {
     for (const text of [
       '[12345678901234567890',
       '[012345678901234567890]',
@@ -48,7 +48,7 @@ describe('an integer that a number cannot hold', () => {
     )
   })
 
-  it('is a number among very many of them, or in very much data', () => {
+  it('is found among very many numbers, and in very large texts', () => {
     const list = (count: number, item: string) => `[${Array(count).fill(item).join()}]`
     assert.equal(again(list(1000, ID)), list(1000, ID))
     assert.deepEqual(parseKeepingIntegers(list(1001, ID)), Array(1001).fill(Number(ID)))
@@ -58,7 +58,7 @@ describe('an integer that a number cannot hold', () => {
     assert.equal(again(text), text)
   })
 
-  it('is looked for in bytes that were parsed before', () => {
+  it('is found in bytes that were parsed before', () => {
     const raw = Buffer.from('{"id":12345678901234567890,"text":"\\ud800"}')
     const kept = JSON.stringify(keepingIntegers(JSON.parse(raw.toString()), raw))
     assert.equal(kept, '{"id":12345678901234567890,"text":"\ufffd"}')

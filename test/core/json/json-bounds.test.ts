@@ -56,25 +56,25 @@ describe('the bounds of JSON', () => {
     ],
     ['levels that are never closed', '['.repeat(257), '[ '.repeat(258), /128 levels/],
   ] as const) {
-    it(`${what}: as many as the bound pass, one more does not`, () => {
+    it(`${what}: exactly as many as the bound are accepted`, () => {
       if (what !== 'levels that are never closed') assert.equal(excess(within), undefined)
       assert.match(excess(beyond) ?? '', message)
     })
   }
 
-  it('brackets, commas and quotes in strings count for nothing', () => {
+  it('do not count brackets, commas and quotes in strings', () => {
     for (const text of ['[[[[', ',,,,', '{"a":', '\\"[', '\\\\', '漢[']) {
       assert.equal(excess(JSON.stringify({ [text.repeat(50_000)]: text.repeat(200_000) })), undefined, text)
     }
   })
 
-  it('the members of an object are its own, however many its neighbours and its children have', () => {
+  it('count the members of each object separately from its neighbours and children', () => {
     const object = `{${'"a":1,'.repeat(5_999)}"b":`
     assert.equal(excess(`[${object}1},${object}${object}[1,2]}}]`), undefined)
     assert.match(excess(`[${object}[],${'"a":1,'.repeat(4_000)}"b":1}]`) ?? '', /10000 members/)
   })
 
-  it('counts what a parser finds, over several texts, with any spaces', () => {
+  it('count the same as a parser, over several texts, with any white space', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 6 })), spaces, (values, between) => {
         const tally = newTally()
@@ -92,7 +92,7 @@ describe('the bounds of JSON', () => {
     )
   })
 
-  it('never throws, whatever the bytes are', () => {
+  it('do not throw for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 300, maxLength: 600 }), (bytes) => {
         jsonExcess(Buffer.from(bytes))
@@ -107,7 +107,7 @@ describe('the bounds of JSON', () => {
       assert.equal(excess(text), undefined)
   })
 
-  it('are the same for a text alone as for the first of a request, however deep and however broken', () => {
+  it('are the same for a single text as for the first text of a request, at any depth and with any damage', () => {
     const part = fc.oneof(
       fc.constantFrom('[', '{', ']', '}', '"', '\\', ',', ':', '1', ' ', '"[{"', '"a":'),
       fc
@@ -169,7 +169,7 @@ const deepest = (values: readonly string[]): number =>
   values.some((value) => /^(\{"|\[\[)/.test(value)) ? 2 : 1
 
 describe('a short JSON text', () => {
-  it('is refused exactly where a long one is: for more than 128 levels, or more than 10,000 members of an object', () => {
+  it('is refused under the same conditions as a long one: more than 128 levels, or more than 10,000 members of an object', () => {
     let refused = 0
     fc.assert(
       fc.property(text, ({ text: given, levels, members }) => {
@@ -199,7 +199,7 @@ describe('a short JSON text', () => {
     }
   })
 
-  it('that is refused by its count alone is none that a parser takes', () => {
+  it('that is refused by the count alone is also refused by a parser', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('{', '[', '}', ']', ',', '"', ':', '1', '\\', '漢', 'a'), {
@@ -242,7 +242,7 @@ const written = (value: unknown, escaped: boolean): Buffer => {
 }
 
 describe('the memory of a parsed text', () => {
-  it('is at least that of its strings, of one or two bytes a character', () => {
+  it('is at least that of its strings, with one or two bytes for each character', () => {
     const unit = fc.constantFrom('a', '"', '\\', '\n', 'é', '汉', '😀', 'base64'.repeat(400))
     const text = fc.string({ unit, maxLength: 12 })
     const value = fc.letrec((tie) => ({
@@ -264,7 +264,7 @@ describe('the memory of a parsed text', () => {
     )
   })
 
-  it('is that of a file in base64 once, whatever words stand beside it', () => {
+  it('includes a base64 file once, with any words beside it', () => {
     const file = 'A'.repeat(5_000_000)
     for (const words of ['What is this?', '这是什么？', 'Qué "es" esto?\n'])
       for (const escaped of [false, true]) {
@@ -276,7 +276,7 @@ describe('the memory of a parsed text', () => {
       }
   })
 
-  it('has an object for each value', () => {
+  it('includes an object for each value', () => {
     assert.ok(parsedBytes(Buffer.from('[1]'), 100) >= 6400)
   })
 })

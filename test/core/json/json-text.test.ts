@@ -93,7 +93,7 @@ const edits = fc.dictionary(
 )
 
 describe('editing members of a JSON text', () => {
-  it('comes to the same as editing the value', () => {
+  it('has the same result as editing the value', () => {
     fc.assert(
       fc.property(object, edits, (parts, changes) => {
         const text = textOf(parts)
@@ -109,7 +109,7 @@ describe('editing members of a JSON text', () => {
     )
   })
 
-  it('leaves no trace of an old value, even where a member stands twice', () => {
+  it('leaves no trace of an old value, even if a member occurs twice', () => {
     fc.assert(
       fc.property(object, edits, (parts, changes) => {
         const edited = editMembers(Buffer.from(textOf(parts)), changes)
@@ -123,7 +123,7 @@ describe('editing members of a JSON text', () => {
     )
   })
 
-  it('finds the same in a long text, however often that is asked and edited', () => {
+  it('finds the same in a long text after any number of searches and edits', () => {
     const raw = Buffer.from(`{"pad":${JSON.stringify('x'.repeat(20_000))},"model":"a","n":1}`)
     for (const model of ['"b"', '"longer"', null]) {
       const edited = editMembers(raw, { model })
@@ -133,7 +133,7 @@ describe('editing members of a JSON text', () => {
     }
   })
 
-  it('keeps every byte of the other members, and all bytes when there is nothing to edit', () => {
+  it('keeps every byte of the other members, and all bytes if there is nothing to edit', () => {
     fc.assert(
       fc.property(object, edits, (parts, changes) => {
         const text = textOf(parts)
@@ -154,7 +154,7 @@ describe('editing members of a JSON text', () => {
     )
   })
 
-  it('finds the value that JSON.parse would take', () => {
+  it('finds the value that JSON.parse would return', () => {
     fc.assert(
       fc.property(object, fc.constantFrom(...KEYS), (parts, key) => {
         const text = textOf(parts)
@@ -167,7 +167,7 @@ describe('editing members of a JSON text', () => {
     )
   })
 
-  it('passes over long strings that end in escaped backslashes and quotes', () => {
+  it('skips long strings that end in escaped backslashes and quotes', () => {
     for (const end of ['', '\\', '"', '\\"', '\\\\', '\\\\"']) {
       for (const length of [0, 46, 47, 48, 49, 50, 51, 1000]) {
         const text = JSON.stringify({ image: 'x'.repeat(length) + end, model: 'a' })
@@ -190,7 +190,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 const isContainer = (given: unknown): boolean => typeof given === 'object' && given !== null
 
 describe('a JSON text without the lists and objects of one name', () => {
-  it('is what parsing it and leaving them out gives', () => {
+  it('is the same as parsing it and removing them', () => {
     fc.assert(
       fc.property(value, fc.constantFrom(undefined, 1, '\t'), (given, space) => {
         const text = JSON.stringify(given, null, space)
@@ -204,14 +204,14 @@ describe('a JSON text without the lists and objects of one name', () => {
     )
   })
 
-  it('comes to an end where the text does not', () => {
+  it('is returned also for an incomplete text', () => {
     for (const text of ['{"logprobs":[[1', '{"logprobs":{"a":"', '{"logprobs"', '{"logprobs":', '"'])
       assert.ok(withoutMember(Buffer.from(text), 'logprobs').length <= text.length + 4)
   })
 })
 
 describe('parsing', () => {
-  it('leaves them out only where there is too much of them', () => {
+  it('leaves them out only if there are too many of them', () => {
     const few = '{"a":[1],"logprobs":[1,2]}'
     assert.deepEqual(parseJson(few), JSON.parse(few))
     const many = `{"a":[1],"logprobs":[${'0,'.repeat(500_000)}0]}`

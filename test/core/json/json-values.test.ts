@@ -18,7 +18,7 @@ const VALUES = [undefined, null, true, 0, 1, '', 'a', [], [1], {}, { a: 1 }]
 const those = (is: (value: unknown) => unknown) => VALUES.filter((value) => is(value) === true)
 
 describe('a JSON value', () => {
-  it('is an object, or a text, or neither', () => {
+  it('can be an object, a text, or neither', () => {
     assert.deepEqual(those(isJsonObject), [{}, { a: 1 }])
     assert.deepEqual(those(isText), ['a'])
     assert.deepEqual(
@@ -27,12 +27,12 @@ describe('a JSON value', () => {
     )
   })
 
-  it('may hold objects, if it is a list', () => {
+  it('may contain objects if it is a list', () => {
     assert.deepEqual(objectsIn(VALUES), [{}, { a: 1 }])
     for (const none of [undefined, null, 'ab', { 0: {}, length: 1 }]) assert.deepEqual(objectsIn(none), [])
   })
 
-  it('counts tokens where it is a whole number that is exact', () => {
+  it('is a token count if it is an exact whole number', () => {
     for (const count of [0, 1, Number.MAX_SAFE_INTEGER]) assert.equal(tokenCount(count), count)
     for (const odd of [-1, 0.5, 2 ** 53, Number.NaN, '1', true, [1], null, undefined])
       assert.equal(tokenCount(odd), undefined, String(odd))
@@ -40,13 +40,13 @@ describe('a JSON value', () => {
 })
 
 describe('a text that holds an object', () => {
-  it('is that object, and any other is none', () => {
+  it('is parsed to that object; any other text is not', () => {
     assert.deepEqual(parseJsonObject('{"a":[1]}'), { a: [1] })
     for (const text of ['', '[1]', '1', 'null', '"a"', '{"a":1', '{}}'])
       assert.equal(parseJsonObject(text), undefined)
   })
 
-  it('is none where it is too large, by itself or with the others of a request', () => {
+  it('is not parsed if it is too large, alone or with the others of a request', () => {
     const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
     assert.ok(parseJsonObject(deep(128)))
     assert.equal(parseJsonObject(deep(129)), undefined)
@@ -65,7 +65,7 @@ describe('a text that holds an object', () => {
     assert.equal(first(256 * 1024 + 1), 0xfffd)
   })
 
-  it('is parsed as it is asked to be', () => {
+  it('is parsed with the given function', () => {
     assert.deepEqual(
       parseJsonObject('{}', undefined, () => ({ b: 1 })),
       { b: 1 },
@@ -78,12 +78,12 @@ describe('a text that holds an object', () => {
 })
 
 describe('a text of any value', () => {
-  it('is parsed, or nothing where it is not valid', () => {
+  it('is parsed, or undefined if it is invalid', () => {
     for (const text of ['1', 'null', '[{}]', '"a"']) assert.deepEqual(parseJson(text), JSON.parse(text))
     for (const text of ['', '{', '[1,]', 'undefined']) assert.equal(parseJson(text), undefined)
   })
 
-  it('is measured by the bytes that are at hand', () => {
+  it('is measured against the remaining bytes', () => {
     const text = `[${'1,'.repeat(300)}1]`
     assert.deepEqual(parseJson(text, Buffer.from(text)), JSON.parse(text))
     assert.equal(parseJson(text, Buffer.from('['.repeat(300))), undefined)
@@ -103,7 +103,7 @@ describe('a body', () => {
   const twice = (name: string) =>
     `${JSON.stringify(name)} occurs twice in the same object of the body. Send it once.`
 
-  it('says what is wrong with it', () => {
+  it('reports what is wrong with it', () => {
     assert.deepEqual(fault(Buffer.from([0x22, 0xff, 0x22])), [
       'The request body is not valid UTF-8.',
       undefined,
@@ -114,7 +114,7 @@ describe('a body', () => {
     assert.deepEqual(fault(Buffer.from(deep)), ['The body is nested more than 128 levels deep.', undefined])
   })
 
-  it('names the member that stands twice, at most 200 signs of it', () => {
+  it('reports a duplicate member, with at most 200 characters of its name', () => {
     const name = 'n'.repeat(300)
     const text = `{"${name}":1,"${name}":1}`
     assert.deepEqual(fault(Buffer.from(text)), [twice(name.slice(0, 200)), name.slice(0, 200)])
@@ -125,7 +125,7 @@ describe('a body', () => {
       assert.deepEqual(fault(Buffer.from(spaced)), [twice('a'), 'a'])
   })
 
-  it('names no member where it is larger than 64 KiB', () => {
+  it('reports no member name if it is larger than 64 KiB', () => {
     const text = (length: number) => {
       const rest = '{"a":1,"a":""}'
       return Buffer.from(rest.replace('""', `"${'x'.repeat(length - rest.length)}"`))
@@ -137,7 +137,7 @@ describe('a body', () => {
     ])
   })
 
-  it('is measured alone, whatever came before', () => {
+  it('is measured alone, whatever was measured before', () => {
     const many = Buffer.from(`[${'1,'.repeat(499_998)}1]`)
     for (let i = 0; i < 2; i++) assert.equal((parseUnambiguous(many) as unknown[]).length, 499_999)
   })
@@ -146,7 +146,7 @@ describe('a body', () => {
 describe('the end of a string', () => {
   const end = (text: string, start = 0) => endOfString(Buffer.from(text), start)
 
-  it('is behind the first quote that no backslash escapes, however far it is', () => {
+  it('is after the first unescaped quote, at any distance', () => {
     for (const length of [0, 1, 46, 47, 48, 49, 50, 96, 97, 1000, 5000]) {
       const plain = 'x'.repeat(length)
       assert.equal(end(`"${plain}" "`), length + 2)
@@ -159,7 +159,7 @@ describe('the end of a string', () => {
     }
   })
 
-  it('is that of the text where it does not end', () => {
+  it('is the end of the text if the string is not closed', () => {
     for (const length of [0, 1, 47, 48, 49, 200]) {
       const plain = 'x'.repeat(length)
       for (const text of [`"${plain}`, `"${plain}\\`, `"${plain}\\"`, `"${plain}\\"y`])

@@ -20,7 +20,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }))
 
 describe('a parsed text without lone surrogates', () => {
-  it('is what its UTF-8 says', () => {
+  it('has U+FFFD for each lone surrogate, and is otherwise unchanged', () => {
     fc.assert(
       fc.property(value, (given) => {
         const raw = Buffer.from(JSON.stringify(given))

@@ -22,7 +22,7 @@ const members = fc.uniqueArray(
 )
 
 describe('a text whose names have escapes', () => {
-  it('is read as it is, whatever texts were read before', () => {
+  it('is read correctly after any other texts', () => {
     fc.assert(
       fc.property(members, (given) => {
         const text = `{${given
@@ -42,7 +42,7 @@ describe('a text whose names have escapes', () => {
     )
   })
 
-  it('hides no member behind what another caller has sent', () => {
+  it('does not lose a member because of another caller’s text', () => {
     for (let i = 0; i < 3; i++) {
       parseUnambiguous(Buffer.from('{"model":"m","\\\\":1}'))
       assert.deepEqual(parseUnambiguous(Buffer.from('{"model":"m","\\u006e":100}')), { model: 'm', n: 100 })
@@ -57,8 +57,8 @@ describe('a text whose names have escapes', () => {
 
 const parse = (text: string) => parseUnambiguous(Buffer.from(text))
 
-describe('a JSON text that others read, too', () => {
-  it('is read as it is, if every object has every member once', () => {
+describe('a JSON text that others read as well', () => {
+  it('is read unchanged if every object has every member once', () => {
     fc.assert(
       fc.property(fc.json({ noUnicodeString: false, maxDepth: 6 }), fc.nat(3), (text, spaces) => {
         const spaced = JSON.stringify(JSON.parse(text), null, spaces)
@@ -71,7 +71,7 @@ describe('a JSON text that others read, too', () => {
     assert.deepEqual(parse(odd), JSON.parse(odd))
   })
 
-  it('is refused with the name of a member that stands twice, at any depth and however it is written', () => {
+  it('is refused with the name of a duplicate member, at any depth and in any spelling', () => {
     fc.assert(
       fc.property(
         fc.object({ maxDepth: 4, withNullPrototype: false, values: [fc.string(), fc.nat()] }),
@@ -121,7 +121,7 @@ const longItems = fc
   )
 
 describe('a long text with long lists', () => {
-  it('is read as a short one is', () => {
+  it('is read like a short one', () => {
     fc.assert(
       fc.property(longItems, fc.constantFrom(',', ' , ', ',\n'), fc.boolean(), (items, comma, isTop) => {
         const list = `[ ${items.join(comma)} ]`
@@ -134,7 +134,7 @@ describe('a long text with long lists', () => {
     )
   })
 
-  it('is refused wherever a character is missing, or one too many', () => {
+  it('is refused with one character missing or added at any position', () => {
     const items = Array.from(
       { length: 600 },
       (_, i) => `{"role":"user","content":"${'a text '.repeat(20)}${i} \\" ],"}`,
@@ -187,7 +187,7 @@ describe('a long text with long lists', () => {
       }
   })
 
-  it('is refused if the list stands twice', () => {
+  it('is refused if the list occurs twice', () => {
     const list = `[${`"${'text'.repeat(25)}",`.repeat(1000)}1]`
     for (const other of [list, '1', '[]'])
       for (const text of [`{"a":${list},"\\u0061":${other}}`, `{"a":${other},"a":${list}}`])
@@ -195,7 +195,7 @@ describe('a long text with long lists', () => {
   })
 })
 
-it('a text that looks like very many members takes no memory for them', async () => {
+it('a text that seems to have very many members takes no memory for them', async () => {
   const lib = new URL('../../../lib/core/json/index.ts', import.meta.url).href
   for (const text of ['{"""""', '{"":""""', '{"a":"b""c":"d"']) {
     const script = `import(${JSON.stringify(lib)}).then(({ parseUnambiguous }) => {

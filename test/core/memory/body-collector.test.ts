@@ -5,7 +5,7 @@ import { BodyCollector } from '../../../lib/core/memory/index.ts'
 import { heldBytes } from '../../system/chaos/measures.ts'
 
 describe('a collected body', () => {
-  it('is what came, in whatever pieces', () => {
+  it('equals the received bytes, in any pieces', () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 40 }),
       fc.integer({ min: 4000, max: 70_000 }).map((size) => new Uint8Array(size).fill(size)),
@@ -21,7 +21,7 @@ describe('a collected body', () => {
     )
   })
 
-  it('goes on after its chunks were looked at', () => {
+  it('grows after its chunks were read', () => {
     const body = new BodyCollector()
     for (const text of ['a', 'b', 'c', 'd']) {
       body.push(Buffer.from(text))
@@ -30,7 +30,7 @@ describe('a collected body', () => {
     assert.equal(String(body.take()), 'abcd')
   })
 
-  it('is one chunk as it came where there is no other', () => {
+  it('is the chunk itself if there is only one', () => {
     const body = new BodyCollector()
     const chunk = Buffer.from('whole')
     body.push(chunk)
@@ -47,7 +47,7 @@ describe('a collected body', () => {
     assert.equal(String(body.take()), 'ab')
   })
 
-  it('takes about its own bytes of memory, in pieces of one byte too', async () => {
+  it('takes about as much memory as its bytes, even in pieces of one byte', async () => {
     const before = await heldBytes()
     const body = new BodyCollector()
     for (let i = 0; i < 200_000; i++) body.push(Buffer.from('x'))

@@ -32,8 +32,8 @@ function bodyOf(
   return { body, refused, add: (bytes: number) => body.add(Buffer.alloc(bytes)) }
 }
 
-describe('a body that has not come whole', () => {
-  it('has all bytes that came, in their order, whatever the pieces', () => {
+describe('an incomplete body', () => {
+  it('has all received bytes in order, in any pieces', () => {
     const { body } = bodyOf('a1')
     const pieces = [1, 700, 3, 900, 5000, 1].map((length, i) => Buffer.alloc(length, `${i}`))
     for (const piece of pieces) body.add(piece)
@@ -60,7 +60,7 @@ describe('a body that has not come whole', () => {
     assert.equal(heldBodyBytes(), 0)
   })
 
-  it('is refused where those of its key take more than they may, and the others go on', () => {
+  it('is refused if the bodies of its key exceed their limit, and the others continue', () => {
     const [first, second, third] = [bodyOf('a1'), bodyOf('a1'), bodyOf('a2')]
     first.add(10_000)
     second.add(10_000)
@@ -72,7 +72,7 @@ describe('a body that has not come whole', () => {
     assert.equal(heldBodyBytes(), 20_000)
   })
 
-  it('counts with those of its key that are there when another of them has ended', () => {
+  it('counts with the other bodies of its key after one of them has ended', () => {
     const [first, second] = [bodyOf('a1'), bodyOf('a1')]
     first.add(15_000)
     second.body.release()
@@ -81,7 +81,7 @@ describe('a body that has not come whole', () => {
     assert.deepEqual([first.refused, third.refused], [[], ['concurrency_limited']])
   })
 
-  it('has the room of those of its key that have ended', () => {
+  it('can use the memory of ended bodies of its key', () => {
     const [first, second, third] = [bodyOf('a1'), bodyOf('a1'), bodyOf('a1')]
     first.add(10_000)
     second.add(10_000)
@@ -90,7 +90,7 @@ describe('a body that has not come whole', () => {
     assert.deepEqual([first.refused, third.refused], [[], []])
   })
 
-  it('of nobody in particular counts for the process only', () => {
+  it('without a key counts only for the process', () => {
     const first = bodyOf(undefined)
     first.add(50_000)
     assert.deepEqual(first.refused, [])
@@ -98,7 +98,7 @@ describe('a body that has not come whole', () => {
     assert.deepEqual(first.refused, ['upstream_overloaded'])
   })
 
-  it('gives way to others if its account holds most, and it is the largest of it', () => {
+  it('is refused in favour of others if its account holds most, and it is the largest of that account', () => {
     const [small, large, other] = [bodyOf('a1'), bodyOf('a2'), bodyOf('b1')]
     small.add(10_000)
     large.add(20_000)
@@ -110,7 +110,7 @@ describe('a body that has not come whole', () => {
     assert.equal(heldBodyBytes(), 30_001)
   })
 
-  it('gives way itself if its account holds most, though another of it is larger', () => {
+  it('is refused itself if its account holds most, even if another account has a larger body', () => {
     const [large, other] = [bodyOf('a1'), bodyOf('b1')]
     large.add(20_000)
     other.add(20_000)
@@ -119,7 +119,7 @@ describe('a body that has not come whole', () => {
     assert.deepEqual([large.refused, other.refused, late.refused], [[], [], ['upstream_overloaded']])
   })
 
-  it('gives way once, and then the others of its account, where it may take less than they hold', () => {
+  it('is refused first, and then the others of its account, if those exceed the smaller limit of another body', () => {
     const [large, small, other] = [
       bodyOf('a1'),
       bodyOf('a2', { bounds: { perKey: 5000, perProcess: 12_000 } }),
@@ -135,7 +135,7 @@ describe('a body that has not come whole', () => {
     assert.equal(heldBodyBytes(), 3000)
   })
 
-  it('gives way when its key ends, unless it is there whole', () => {
+  it('is refused when its key ends, unless it is complete', () => {
     for (const isWhole of [false, true]) {
       let endKey = (_error: GatewayError): void => {}
       const held = bodyOf('a1', {
@@ -151,7 +151,7 @@ describe('a body that has not come whole', () => {
     }
   })
 
-  it('reports that to its present owner', () => {
+  it('reports the refusal to its present owner', () => {
     const { body, refused } = bodyOf(undefined)
     const told: string[] = []
     body.whenRefused(({ code }) => told.push(code))
@@ -160,7 +160,7 @@ describe('a body that has not come whole', () => {
   })
 })
 
-describe('the bounds of such bodies', () => {
+describe('the limits of such bodies', () => {
   it('are two bodies for a key, and 256 MiB or one body for the process', () => {
     const MIB = 1024 * 1024
     assert.deepEqual(budgetOf('x', 5), { perKey: 10, perProcess: 256 * MIB })
@@ -169,7 +169,7 @@ describe('the bounds of such bodies', () => {
     assert.deepEqual(budgetOf('x', 1, 1), { perKey: 2, perProcess: 1 })
   })
 
-  it('are refused where they cannot be', () => {
+  it('are rejected if they are invalid', () => {
     for (const limit of [0, -1, Number.NaN])
       assert.throws(() => budgetOf('x', limit), /^TypeError: x: "bodyLimitBytes" must be a positive/)
     for (const budget of [4, Number.NaN])
@@ -177,8 +177,8 @@ describe('the bounds of such bodies', () => {
   })
 })
 
-describe('a body that has given way', () => {
-  it('takes no more memory of its key, nor holds its bytes', () => {
+describe('a body that was refused', () => {
+  it('frees the memory of its key, and its bytes', () => {
     const [first, second] = [bodyOf('a1'), bodyOf('a1')]
     first.add(15_000)
     second.add(10_000)
@@ -192,7 +192,7 @@ describe('a body that has given way', () => {
     assert.deepEqual(third.refused, [])
   })
 
-  it('is the first of several that are as large', () => {
+  it('is the first of several equally large ones', () => {
     const [first, second] = [bodyOf('a1'), bodyOf('a2')]
     first.add(15_000)
     second.add(15_000)
@@ -203,7 +203,7 @@ describe('a body that has given way', () => {
     assert.deepEqual([first.refused, second.refused, other.refused], [['upstream_overloaded'], [], []])
   })
 
-  it('is refused where it comes in too many pieces', () => {
+  it('is a body in too many pieces', () => {
     const { body, refused } = bodyOf('a1')
     for (let i = 0; i < 4096; i++) body.add(Buffer.from('x'))
     assert.deepEqual(refused, [])
@@ -220,7 +220,7 @@ describe('the pieces of a body', () => {
     return refusal
   }
 
-  it('are 4096 of any size, and more only of 32 bytes on average', () => {
+  it('are limited to 4096 of any size, and beyond that to 32 bytes on average', () => {
     assert.deepEqual([added(4096, 0), added(4097, 32), added(10_000, 33)], [undefined, undefined, undefined])
     const refusal = added(4097, 31)
     assert.equal(refusal?.code, 'invalid_request')

@@ -35,7 +35,7 @@ describe('a body that is received whole', () => {
     assert.deepEqual(getEventListeners(leaving.signal, 'abort'), [])
   }
 
-  it('is what came, up to its limit', async () => {
+  it('equals the received bytes, up to its limit', async () => {
     for (const pieces of [[1], [LIMIT], [1, 2, LIMIT - 3], []]) {
       const { req, leaving, receive } = receiving()
       const received = receive()
@@ -48,7 +48,7 @@ describe('a body that is received whole', () => {
     }
   })
 
-  it('takes the memory of what has come, until it is whole', async () => {
+  it('takes the memory of the received bytes until it is complete', async () => {
     for (const headers of [{ 'content-length': '900' }, CHUNKED]) {
       const { req, leaving, receive } = receiving(headers)
       const received = receive()
@@ -72,7 +72,7 @@ describe('a body that is received whole', () => {
     assert.equal(req.isPaused(), true)
   })
 
-  it('is refused unread where its head says that it is too large', async () => {
+  it('is refused unread if its head declares a length that is too large', async () => {
     const { req, leaving, receive } = receiving({ 'content-length': String(LIMIT + 1) })
     await assert.rejects(receive(), { code: 'request_too_large' })
     assertLeft({ req, leaving })
@@ -83,7 +83,7 @@ describe('a body that is received whole', () => {
     assert.equal((await received).length, LIMIT)
   })
 
-  it('is refused where its key has no room', async () => {
+  it('is refused if its key has no memory left', async () => {
     const { req, leaving, receive } = receiving(CHUNKED, 1500)
     const received = receive()
     await send(req, 1000)
@@ -92,7 +92,7 @@ describe('a body that is received whole', () => {
     assertLeft({ req, leaving })
   })
 
-  it('ends when its call must end, before it or in the middle', async () => {
+  it('ends when its call must end, before or during the body', async () => {
     const reason = new Error('the key has ended')
     const before = receiving()
     before.leaving.abort(reason)
@@ -107,7 +107,7 @@ describe('a body that is received whole', () => {
     assert.equal(req.isPaused(), true)
   })
 
-  it('of a caller who has left, or leaves, is none', async () => {
+  it('is rejected if the caller leaves before or during the body', async () => {
     const cause = new Error('reset')
     for (const how of [undefined, cause]) {
       const { req, leaving, receive } = receiving()

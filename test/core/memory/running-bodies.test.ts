@@ -36,7 +36,7 @@ function world() {
 }
 
 describe('the large bodies of running calls', () => {
-  it('take half of the memory whoever they are of, and then a share of the rest for each account', () => {
+  it('take half of the memory of any account, and then a share of the rest for each account', () => {
     const { take } = world()
     assert.equal(typeof take('a', 500), 'function')
     assert.equal(take('a', 1), 'concurrency_limited')
@@ -46,7 +46,7 @@ describe('the large bodies of running calls', () => {
     assert.equal(typeof take(undefined, 80), 'function')
   })
 
-  it('have room alone, whatever their size', () => {
+  it('are accepted alone, at any size', () => {
     const { take } = world()
     const end = take('a', 10 * MOST) as () => void
     assert.equal(take('b', 1), 'upstream_overloaded')
@@ -54,7 +54,7 @@ describe('the large bodies of running calls', () => {
     assert.equal(typeof take('b', 10 * MOST), 'function')
   })
 
-  it('never take more than there is, leave another account room, and give all back', () => {
+  it('never exceed the memory, leave a share to another account, and release everything', () => {
     const step = fc.record({
       account: fc.constantFrom('a', 'b', 'c'),
       bytes: fc.integer({ min: 1, max: 500 }),
@@ -87,7 +87,7 @@ describe('the large bodies of running calls', () => {
 })
 
 describe('a default number of bytes', () => {
-  it('is in proportion to the memory of a small process', () => {
+  it('is proportional to the memory of a small process', () => {
     const GIB = 1024 ** 3
     const rows: [memory: number, bytes: number][] = [
       [Number.POSITIVE_INFINITY, 100],

@@ -17,7 +17,7 @@ describe('memory that accounts share', () => {
     assert.deepEqual([shared.size, shared.hasRoom('a'), shared.hasRoom('b', 75)], [100, false, true])
   })
 
-  it('has what was given back', () => {
+  it('can be used again after its release', () => {
     const shared = new SharedBytes(400)
     shared.add('a', 80)
     shared.add('b', 20)
@@ -34,7 +34,7 @@ describe('memory that accounts share', () => {
 })
 
 describe('the chunks of a collected body', () => {
-  it('are copied together where they are small, and as they came where they are not', () => {
+  it('are copied together if they are small, and kept as they came if they are not', () => {
     const body = new BodyCollector()
     const large = [Buffer.alloc(4096, 'b'), Buffer.alloc(5000, 'c')]
     const small = (sign: string, length = 10) => body.push(Buffer.alloc(length, sign))
@@ -51,7 +51,7 @@ describe('the chunks of a collected body', () => {
     )
   })
 
-  it('begin a block that is not larger than what has come, nor than 64 KiB', () => {
+  it('start with a block no larger than the received bytes, and at most 64 KiB', () => {
     const body = new BodyCollector()
     for (let i = 0; i < 300; i++) body.push(Buffer.alloc(1000, 'x'))
     const sizes = body.chunks.map(({ length }) => length)
@@ -63,7 +63,7 @@ describe('the chunks of a collected body', () => {
     assert.ok(Math.max(...sizes) === 65_000 && sizes.length < 12)
   })
 
-  it('are 256 MiB together at most by default', () => {
+  it('take 256 MiB together at most by default', () => {
     const body = new BodyCollector()
     const chunk = Buffer.alloc(64 * 1024 * 1024)
     const taken = Array.from({ length: 4 }, () => body.push(chunk))

@@ -20,17 +20,17 @@ describe('the deltas of a stream, merged into a whole', () => {
       ],
       { id: 'a', role: 'b' },
     ],
-    ['but for an empty one', [{ name: '' }, { name: 'f' }, { name: 'g' }], { name: 'f' }],
-    ['a text takes the place of nothing', [{ content: null }, { content: 'a' }], { content: 'a' }],
-    ['nothing takes no place', [{ content: 'a' }, { content: null }], { content: 'a' }],
+    ['except after an empty one', [{ name: '' }, { name: 'f' }, { name: 'g' }], { name: 'f' }],
+    ['a text replaces null', [{ content: null }, { content: 'a' }], { content: 'a' }],
+    ['null replaces nothing', [{ content: 'a' }, { content: null }], { content: 'a' }],
     ['nothing stays', [{ content: null }, {}], { content: null }],
-    ['what is missing is', [{ content: 'a' }, { content: undefined }], { content: 'a' }],
+    ['a missing member is added', [{ content: 'a' }, { content: undefined }], { content: 'a' }],
     ['numbers are replaced', [{ n: 1 }, { n: 2 }], { n: 2 }],
     ['a text takes the place of a number', [{ n: 1 }, { n: 'a' }], { n: 'a' }],
     ['objects are merged', [{ f: { b: 'x', c: 1 } }, { f: { b: 'y' } }], { f: { b: 'xy', c: 1 } }],
-    ['an object takes the place of a text', [{ f: 'a' }, { f: { b: 'y' } }], { f: { b: 'y' } }],
+    ['an object replaces a text', [{ f: 'a' }, { f: { b: 'y' } }], { f: { b: 'y' } }],
     ['lists are continued', [{ l: [1] }, { l: [2, 'a'] }], { l: [1, 2, 'a'] }],
-    ['a list takes the place of a text', [{ l: 'a' }, { l: [2] }], { l: [2] }],
+    ['a list replaces a text', [{ l: 'a' }, { l: [2] }], { l: [2] }],
     [
       'items of a list are merged by their index',
       [
@@ -49,9 +49,13 @@ describe('the deltas of a stream, merged into a whole', () => {
         ],
       },
     ],
-    ['and others are not', [{ l: [{ t: 'a' }] }, { l: [{ t: 'b' }] }], { l: [{ t: 'a' }, { t: 'b' }] }],
     [
-      'nor by an index that is no number',
+      'and other items are appended',
+      [{ l: [{ t: 'a' }] }, { l: [{ t: 'b' }] }],
+      { l: [{ t: 'a' }, { t: 'b' }] },
+    ],
+    [
+      'nor by an index that is not a number',
       [{ l: [{ index: '0', t: 'a' }] }, { l: [{ index: '0', t: 'b' }] }],
       {
         l: [
@@ -61,7 +65,7 @@ describe('the deltas of a stream, merged into a whole', () => {
       },
     ],
     [
-      'nor what is no object',
+      'nor items that are not objects',
       [{ l: [null, 'a'] }, { l: [null, { index: 0 }] }],
       { l: [null, 'a', null, { index: 0 }] },
     ],
@@ -86,7 +90,7 @@ describe('the deltas of a stream, merged into a whole', () => {
     }
   })
 
-  it('takes no prototype, and no member of one for its own', () => {
+  it('does not set a prototype, nor treat an inherited member as its own', () => {
     const into: Members = {}
     mergeDelta(into, JSON.parse('{"__proto__":{"polluted":"a"},"toString":"x","constructor":{"name":"y"}}'))
     assert.deepEqual(Object.getPrototypeOf(into), Object.prototype)

@@ -20,7 +20,7 @@ const NO_ANSWERS = [null, 7, 'x', [], {}, { data: null }, { data: 'x' }, { data:
 describe('an answer with images', () => {
   const read = (data: unknown[], members: Json = {}) => imageGenerations.readAnswer({ data, ...members })
 
-  it('has as many images as came, by their bytes or their address', () => {
+  it('has as many images as the upstream sent, as bytes or as URLs', () => {
     const image = { b64_json: 'AAAA' }
     const link = { url: 'https://a.test/b.png' }
     const { substance, usage, error } = read([image, link, { ...link, b64_json: '' }])
@@ -32,7 +32,7 @@ describe('an answer with images', () => {
     assert.equal(read([]).substance, 'empty')
   })
 
-  it('failed with the last error where no image was made', () => {
+  it('fails with the last error if no image was made', () => {
     const errors = [{ error: { code: 'a' } }, { error: { code: 'b' } }, { error: null }]
     assert.deepEqual(read(errors).error, { code: 'b' })
     assert.equal(read([...errors, { url: 'x' }]).error, undefined)
@@ -78,7 +78,7 @@ describe('an answer with images', () => {
     assert.equal(MAX_TOKENS_PER_IMAGE, estimate({ quality: 'high', size: '1536x1024' }))
   })
 
-  it('is none without a list', () => {
+  it('is invalid without a list', () => {
     for (const json of NO_ANSWERS)
       assert.throws(() => imageGenerations.readAnswer(json), /^SyntaxError: the answer has no "data"$/)
   })
@@ -87,7 +87,7 @@ describe('an answer with images', () => {
 describe('an answer with embeddings', () => {
   const read = (data: unknown[], usage?: unknown) => embeddings.readAnswer({ data, usage })
 
-  it('is output where each item has a vector', () => {
+  it('has output if each item has a vector', () => {
     const vectors = [{ embedding: [0.5] }, { embedding: 'AAAA' }]
     for (const data of [vectors, vectors.slice(0, 1), vectors.slice(1)])
       assert.equal(read(data).substance, 'output')
@@ -109,7 +109,7 @@ describe('an answer with embeddings', () => {
     for (const none of [undefined, null, 7, {}]) assert.equal(input(none), undefined)
   })
 
-  it('is none without a list', () => {
+  it('is invalid without a list', () => {
     for (const json of NO_ANSWERS)
       assert.throws(() => embeddings.readAnswer(json), /^SyntaxError: the answer has no "data"$/)
   })
@@ -118,7 +118,7 @@ describe('an answer with embeddings', () => {
 describe('an answer with ranked documents', () => {
   const read = (members: Json) => rerank.readAnswer({ results: [{ index: 0 }], ...members })
 
-  it('has them under either name', () => {
+  it('has its documents under either name', () => {
     assert.equal(read({}).substance, 'output')
     assert.equal(read({ results: null, data: [{ index: 0 }] }).substance, 'output')
     assert.equal(read({ data: [] }).substance, 'output')
@@ -127,7 +127,7 @@ describe('an answer with ranked documents', () => {
       assert.throws(() => rerank.readAnswer(json), /^SyntaxError: the answer has no "results"$/)
   })
 
-  it('has searches or tokens, wherever they are reported', () => {
+  it('has searches or tokens, in any place where upstreams report them', () => {
     const of = (members: Json) => {
       const reading = read(members)
       assert.equal(reading.estimateOutput(), 0)
@@ -153,7 +153,7 @@ const COUNT = estimateTokens(TEXT)
 describe('a message', () => {
   const read = (...content: unknown[]) => messages.readAnswer({ content })
 
-  it('is output where a block says something', () => {
+  it('has output if a block has content', () => {
     for (const block of [
       { type: 'text', text: 'a' },
       { type: 'thinking', thinking: 'a' },
@@ -164,7 +164,7 @@ describe('a message', () => {
       assert.equal(read(block).substance, 'output', JSON.stringify(block))
   })
 
-  it('is empty where none does', () => {
+  it('is empty if no block has content', () => {
     for (const block of [
       { type: 'text', text: '' },
       { type: 'text' },
@@ -185,7 +185,7 @@ describe('a message', () => {
     assert.equal(count({ type: 'tool_use', name: 7 }, {}), 0)
   })
 
-  it('is none without content', () => {
+  it('is invalid without content', () => {
     for (const json of [null, 'text', {}, { content: 'text' }])
       assert.throws(() => messages.readAnswer(json), /^SyntaxError: the answer has no "content"$/)
   })
@@ -196,7 +196,7 @@ describe('a response', () => {
   const text = { type: 'message', content: [{ type: 'output_text', text: TEXT }] }
   const reasoning = { type: 'reasoning', name: TEXT, summary: [{ text: TEXT }], content: [{ text: TEXT }] }
 
-  it('is counted by its texts, by its reasoning, and by what its calls say', () => {
+  it('is counted by its texts, its reasoning, and the texts of its calls', () => {
     assert.equal(read([text]).estimateOutput(), COUNT)
     assert.equal(read([reasoning]).estimateOutput(), estimateTokens(TEXT + TEXT))
     const call = { type: 'function_call', name: 'f', arguments: '{}', id: TEXT, status: TEXT }
@@ -206,7 +206,7 @@ describe('a response', () => {
     assert.equal(read([text, null, 'x', text]).estimateOutput(), 2 * COUNT)
   })
 
-  it('is output where an item says something, calls a tool, or can be handed back', () => {
+  it('has output if an item has text, calls a tool, or can be sent back', () => {
     const outputs = [
       text,
       reasoning,
@@ -224,7 +224,7 @@ describe('a response', () => {
       assert.equal(read([{ type: 'reasoning', encrypted_content, summary: [] }]).substance, 'no_output')
   })
 
-  it('declines in a part of a message, and was stopped where nothing was said', () => {
+  it('is a refusal by a part of a message, and filtered if it was stopped without text', () => {
     const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }
     assert.equal(read([text, refusal]).substance, 'refusal')
     assert.equal(read([refusal]).estimateOutput(), estimateTokens('No.'))
@@ -236,7 +236,7 @@ describe('a response', () => {
     assert.equal(read([], { incomplete_details: { reason: 'max_output_tokens' } }).substance, 'no_output')
   })
 
-  it('failed by its status, with the error that it names', () => {
+  it('fails by its status, with the error that it names', () => {
     assert.equal(read([text], { error: { code: 'x' } }).error, undefined)
     assert.deepEqual(read([], { status: 'failed', error: { code: 'x' } }).error, { code: 'x' })
     assert.deepEqual(read([], { status: 'cancelled', error: null }).error, {
@@ -244,7 +244,7 @@ describe('a response', () => {
     })
   })
 
-  it('is kept under its id, unless the line says that it keeps none', () => {
+  it('is stored under its id, unless the line declares that it stores none', () => {
     const kept = (members: object) => responseIn(read([text], members).kept)
     assert.equal(kept({ id: 'resp_1' }), 'resp_1')
     assert.equal(kept({ id: 'x'.repeat(1024), store: true }), 'x'.repeat(1024))
@@ -260,7 +260,7 @@ describe('a response', () => {
 })
 
 describe('a stored response', () => {
-  it('is any object, at no cost', () => {
+  it('can be any object, and costs nothing', () => {
     const { substance, usage, estimateOutput } = storedResponses.readAnswer({ id: 'resp_1' })
     assert.deepEqual([substance, usage, estimateOutput()], ['output', {}, 0])
     for (const json of [null, 'text', 7, undefined])
@@ -271,7 +271,7 @@ describe('a stored response', () => {
 })
 
 describe('a count of tokens', () => {
-  it('is an answer of its own, at no cost', () => {
+  it('is an answer of its own, and costs nothing', () => {
     const operation = OPERATIONS.find(({ path }) => path === '/v1/messages/count_tokens')
     assert.ok(operation)
     const { substance, usage, estimateOutput } = operation.readAnswer({ input_tokens: 0 })

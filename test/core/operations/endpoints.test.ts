@@ -57,17 +57,17 @@ const KNOWN: Record<string, [path: string, endpoint: string, kind: string, unit:
 const ALL: readonly Operation[] = [...OPERATIONS, storedResponses, videos, remix, videoTasks]
 
 describe('an endpoint', () => {
-  it('has a name, and is among all', () => {
+  it('has a name, and is in the list of all endpoints', () => {
     assert.deepEqual(ALL.map(({ name }) => name).sort(), Object.keys(KNOWN).sort())
   })
 
   for (const operation of ALL)
-    it(`is known by where it stands and what it costs: ${operation.name}`, () => {
+    it(`has a path and a price: ${operation.name}`, () => {
       const { path, kind, priceUnit, protocol } = operation
       assert.deepEqual([path, endpointOf(operation), kind, priceUnit, protocol], KNOWN[operation.name])
     })
 
-  it('is asked for behind the address of a line, by the same path', () => {
+  it('is requested at the address of a line, by the same path', () => {
     for (const { name, path, upstreamPath } of ALL)
       if (name !== 'responses.stored')
         assert.ok(path.endsWith(upstreamPath) && upstreamPath.startsWith('/'), name)
@@ -75,7 +75,7 @@ describe('an endpoint', () => {
     assert.equal(videoTasks.upstreamPath, '/contents/generations/tasks')
   })
 
-  it('is named where a model is of another kind', () => {
+  it('exists for every kind of model, so that an error can name it', () => {
     for (const [kind, endpoint] of Object.entries(ENDPOINT_BY_KIND))
       assert.ok(
         ALL.some((one) => one.kind === kind && endpoint === `POST ${one.path}`),
@@ -85,7 +85,7 @@ describe('an endpoint', () => {
     assert.deepEqual(Object.keys(ENDPOINT_BY_KIND).sort(), [...kinds].sort())
   })
 
-  it('takes forms, is streamed, or is answered with data, as upstreams do it', () => {
+  it('accepts forms, is streamed, or returns data, as upstreams do', () => {
     const named = (has: (operation: Operation) => unknown) => ALL.filter(has).map(({ name }) => name)
     assert.deepEqual(
       named(({ acceptsForms }) => acceptsForms),
@@ -108,7 +108,7 @@ describe('an endpoint', () => {
     ])
   })
 
-  it('is answered by the gateway where only the input is counted', () => {
+  it('is answered by the gateway if only the input is counted', () => {
     const answers = ALL.flatMap(({ name, estimatedAnswer }) =>
       estimatedAnswer ? [[name, estimatedAnswer(7)]] : [],
     )
@@ -119,17 +119,17 @@ describe('an endpoint', () => {
   })
 
   for (const { name, upstreamBody } of ALL)
-    it(`goes to a line with its name of the model, and nothing that is the gateway’s: ${name}`, () => {
+    it(`is sent to a line with its name for the model, and no members of the gateway: ${name}`, () => {
       const raw = Buffer.from('{"model":"m","provider":{},"x":1.0}')
       const sent = upstreamBody(raw, JSON.parse(raw.toString()), { model: 'other' })
       assert.equal(sent.toString(), '{"model":"other","x":1.0}')
     })
 })
 
-describe('a line that serves an endpoint as it is', () => {
+describe('a line that serves an endpoint without translation', () => {
   const chat = OPERATIONS[0] ?? assert.fail()
 
-  it('has its protocol, and the endpoint if it names some', () => {
+  it('has its protocol, and the endpoint if it lists some', () => {
     assert.equal(servesNatively({ protocol: 'openai' }, chat), true)
     assert.equal(servesNatively({ protocol: 'anthropic' }, chat), false)
     const of = (...endpoints: string[]) =>
@@ -146,7 +146,7 @@ describe('the count of images to be made or edited', () => {
   const edit = (json: Record<string, unknown>) => factsOf('/v1/images/edits', json)
   const file = new FormFile('a.png', 'image/png', Buffer.of(1))
 
-  it('is a series of as many as it may have, 15 where it does not say', () => {
+  it('is the maximum of a series, 15 by default', () => {
     const most = (json: Record<string, unknown>) => {
       const { answers, units } = factsOf('/v1/images/generations', { n: 2, ...json })
       assert.equal(answers, units)
@@ -162,7 +162,7 @@ describe('the count of images to be made or edited', () => {
     assert.equal(most({ sequential_image_generation_options: { max_images: 4 } }), 2)
   })
 
-  it('are all pictures that are given, more where they are looked at closely', () => {
+  it('includes all given pictures, more for a high level of detail', () => {
     const counted = (json: Record<string, unknown>) => {
       const { images, estimatedInputTokens, windowTokens } = edit(json)
       assert.equal(windowTokens, 5)
@@ -175,7 +175,7 @@ describe('the count of images to be made or edited', () => {
     assert.deepEqual(counted({ image: file, input_fidelity: 'low' }), [1, 1200])
   })
 
-  it('are as many as are asked for, in a form or in JSON', () => {
+  it('is the requested number, in a form or in JSON', () => {
     const asked = (json: Record<string, unknown>) => {
       const { units, answers, stream, model, messages, tools, maxOutputTokens } = edit({
         image: file,
@@ -205,14 +205,14 @@ function prefixOf(path: string, json: Record<string, unknown>): string {
 describe('the beginning of a prompt, which requests with the same cached prompt have in common', () => {
   const chat = (...messages: object[]) => prefixOf('/v1/chat/completions', { messages })
 
-  it('has who said what, message by message, of a chat', () => {
+  it('contains the role and the text of each message of a chat', () => {
     assert.equal(
       chat({ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }),
       'system:Be brief.\nuser:Hi\n',
     )
   })
 
-  it('has the texts of a chat’s parts one behind the other, without the rest', () => {
+  it('contains the texts of a chat’s parts in order, without other parts', () => {
     assert.equal(chat({ role: 'user', content: [...parts('Look', ' here'), picture] }), 'user:Look here\n')
     assert.equal(
       chat({ role: 'assistant', content: null }, { role: 'user', content: 'Hi' }),
@@ -237,7 +237,7 @@ describe('the beginning of a prompt, which requests with the same cached prompt 
     assert.ok(response.startsWith('Be brief.') && response.includes('Hi'), response)
   })
 
-  it('has who said what, item by item, of a response', () => {
+  it('contains the role and the text of each item of a response', () => {
     const input = [
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: parts('Ho', '!') },
@@ -248,7 +248,7 @@ describe('the beginning of a prompt, which requests with the same cached prompt 
     assert.equal(prefixOf('/v1/responses', { instructions: null, input: null }), '')
   })
 
-  it('has the first text, or the first tokens, of an input that is read as it is', () => {
+  it('contains the first text, or the first tokens, of an input that is read as it is', () => {
     const of = (input: unknown) => prefixOf('/v1/embeddings', { input })
     const many = Array.from({ length: 300 }, (_, i) => i)
     assert.deepEqual([of('one'), of(['one', 'two']), of([1, 2, 3])], ['one', 'one', '1 2 3'])

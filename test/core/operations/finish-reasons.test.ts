@@ -44,7 +44,7 @@ describe('an answer without output', () => {
     it(`is ${isExplained ? '' : 'not '}explained by ${what}`, () =>
       assert.equal(explains(request), isExplained))
 
-  it('is explained by a stop sequence only where it has stopped', () => {
+  it('is explained by a stop sequence only if its finish reason is a stop', () => {
     for (const reason of ['completed', 'end_turn', null]) assert.equal(explains({ stop: 'x' }, reason), false)
   })
 
@@ -66,7 +66,7 @@ describe('an answer without output', () => {
       assert.equal(explains(HI, 'stop', usage), isExplained))
 })
 
-describe('an answer that moderation has ended', () => {
+describe('an answer that moderation stopped', () => {
   for (const reason of [
     'content_filter',
     'CONTENT_FILTER',
@@ -76,9 +76,9 @@ describe('an answer that moderation has ended', () => {
     'safety',
     'SAFETY',
   ])
-    it(`says so: ${reason}`, () => assert.equal(isModerated(reason), true))
+    it(`is recognised: ${reason}`, () => assert.equal(isModerated(reason), true))
   for (const reason of ['stop', 'no_content_filter', 'sensitive_topic', 'safety_off', 'unsafe', '', null, 7])
-    it(`does not say so by ${reason}`, () => assert.equal(isModerated(reason), false))
+    it(`is not recognised by ${reason}`, () => assert.equal(isModerated(reason), false))
 })
 
 describe('the meaning of the finish reasons that providers document', () => {

@@ -20,7 +20,7 @@ function keptOf({ streamReader }: Operation, events: Json[], json: Json = {}) {
 }
 
 describe('the resources that an upstream keeps of a chat', () => {
-  it('is each spoken answer, by its id', () => {
+  it('are its spoken answers, by their ids', () => {
     const choices = [
       { message: { audio: { id: 'audio_1' } } },
       { message: { content: 'Hi' } },
@@ -33,7 +33,7 @@ describe('the resources that an upstream keeps of a chat', () => {
     assert.deepEqual(pairs(chatCompletions.readAnswer({ choices: [] }).kept), [])
   })
 
-  it('is read from a stream at the first event with sound', () => {
+  it('are read from a stream at the first event with sound', () => {
     const chunk = (delta: Json) => ({ choices: [{ index: 0, delta }] })
     assert.equal(keptOf(chatCompletions, [chunk({ content: 'Hi' })]), undefined)
     const spoken = [chunk({ audio: { id: 'audio_1', data: '' } }), chunk({ audio: { id: 'audio_2' } })]
@@ -61,7 +61,7 @@ describe('the resources that an upstream keeps of a message', () => {
       assert.deepEqual(keptOf(messages, [start]) ?? [], kept)
     })
 
-  it('is the container that its tools ran in', () => {
+  it('include the container that its tools ran in', () => {
     assert.deepEqual(pairs(messages.readAnswer({ content: [], container }).kept), ['container container_1'])
     for (const none of [null, 'container_1', {}, { id: 7 }])
       assert.deepEqual(pairs(messages.readAnswer({ content: [], container: none }).kept), [])
@@ -70,7 +70,7 @@ describe('the resources that an upstream keeps of a message', () => {
     assert.deepEqual(keptOf(messages, [start, end]), ['container container_1', 'container container_2'])
   })
 
-  it('is its own id where it is part of a thread', () => {
+  it('include its own id if it is part of a thread', () => {
     const thread = { thread: { type: 'new' } }
     const answer = { id: 'msg_1', content: [], container }
     assert.deepEqual(pairs(messages.readAnswer(answer, thread).kept), [
@@ -99,12 +99,12 @@ describe('the resources that an upstream keeps of a response', () => {
   const CONTAINERS = ['container cntr_1', 'container cntr_2']
   const response = { id: 'resp_1', output }
 
-  it('is the response, its items, and the containers that they ran in', () => {
+  it('are the response, its items, and the containers that its tools ran in', () => {
     assert.deepEqual(pairs(responses.readAnswer(response).kept), ['response resp_1', ...ITEMS])
     assert.deepEqual(pairs(responses.readAnswer({ output }).kept), ITEMS)
   })
 
-  it('are the containers only where it is not stored', () => {
+  it('are only the containers if it is not stored', () => {
     assert.deepEqual(pairs(responses.readAnswer({ ...response, store: false }).kept), CONTAINERS)
   })
 
@@ -119,7 +119,7 @@ describe('the resources that an upstream keeps of a response', () => {
   })
   const completed = { type: 'response.completed', response }
 
-  it('is read from a stream as it comes, each name once', () => {
+  it('are read from a stream as it arrives, each name once', () => {
     const events = [created(), item('added', 0), item('done', 0), item('done', 1)]
     assert.deepEqual(keptOf(responses, events.slice(0, 1)), ['response resp_1'])
     assert.deepEqual(keptOf(responses, events.slice(0, 2)), ['response resp_1', 'item msg_1'])
@@ -129,7 +129,7 @@ describe('the resources that an upstream keeps of a response', () => {
     assert.deepEqual(keptOf(responses, []), [])
   })
 
-  it('is the same along a stream of a response that is not stored', () => {
+  it('are the same along a stream of a response that is not stored', () => {
     assert.deepEqual(keptOf(responses, [created({ store: false }), completed]), CONTAINERS)
     assert.deepEqual(keptOf(responses, [created({ store: true }), item('done', 1)]), [
       'response resp_1',
@@ -163,7 +163,7 @@ const rows: [operation: Operation, leaves: boolean, what: string, body: Readonly
 
 describe('a resource that an answer may leave at its line', () => {
   for (const [{ name, keeps }, leaves, what, body] of rows)
-    it(`is ${leaves ? '' : 'not '}known beforehand of ${name}: ${what}`, () => {
+    it(`is ${leaves ? '' : 'not '}predicted for ${name}: ${what}`, () => {
       assert.equal(keeps?.(body), leaves)
     })
 })

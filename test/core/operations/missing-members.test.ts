@@ -15,7 +15,7 @@ const figuresOf = ({ estimatedInputTokens, units = 0, images, windowTokens = 0 }
   windowTokens,
 ]
 
-describe('a request for other things than texts', () => {
+describe('a request for output other than text', () => {
   for (const { operation, request, required } of OTHER_REQUESTS) {
     const facts = (json: Record<string, unknown>) =>
       operation.facts(json, Buffer.from(JSON.stringify(json)), estimateTokens)
@@ -24,7 +24,7 @@ describe('a request for other things than texts', () => {
       assert.equal(bodyFault(operation.schema, request), undefined)
     })
 
-    it(`is refused with the member that is missing or has a wrong type, unless it may be absent: ${operation.path}`, () => {
+    it(`is refused with the member that is missing or has a wrong type, unless it is optional: ${operation.path}`, () => {
       for (const { json, param, what } of memberFaults(request)) {
         const fault = bodyFault(operation.schema, json)
         const isAbsent = / is (?:missing|null)$/.test(what)

@@ -6,7 +6,7 @@ import { catchRejection, checkedFunction, errorOf, notify, settled } from '../..
 const aList = { be: 'a list', accepts: (value: unknown) => Array.isArray(value) }
 
 describe('a function of the app', () => {
-  it('is refused for a bad answer, also after good ones', () => {
+  it('is refused for an invalid result, also after valid ones', () => {
     const good = [1]
     const given: unknown[] = [good, good, 'nonsense', good, undefined, Promise.resolve(good), [2]]
     const own = checkedFunction('"own"', aList, (i: number) => given[i])
@@ -33,13 +33,13 @@ const NO_ERRORS: [thrown: unknown, kind: string][] = [
 const noError = (kind: string) => new TypeError(`"own" threw ${kind} in place of an error`)
 
 describe('an error thrown by a function of the app', () => {
-  it('is an error, whatever it has thrown', () => {
+  it('is wrapped in an Error if it is not one', () => {
     const strange = { status: 400 }
     assert.deepEqual([errorOf('"own"', boom), errorOf('"own"', strange)], [boom, strange])
     for (const [thrown, kind] of NO_ERRORS) assert.deepEqual(errorOf('"own"', thrown), noError(kind))
   })
 
-  it('is thrown as an error where its answer is checked, or awaited', async () => {
+  it('is thrown as an Error when its result is checked, or awaited', async () => {
     for (const [thrown, kind] of [...NO_ERRORS, [boom, 'boom'] as const]) {
       const expected = thrown === boom ? boom : noError(kind)
       const throwing = checkedFunction('"own"', { be: 'a thing', accepts: () => true }, () => {
@@ -57,7 +57,7 @@ describe('an error thrown by a function of the app', () => {
 })
 
 describe('an answer of a function of the app', () => {
-  it('may be awaited, or be there', async () => {
+  it('may be a promise or a value', async () => {
     assert.equal(
       settled('"own"', () => 7),
       7,
@@ -78,7 +78,7 @@ describe('an answer of a function of the app', () => {
     assert.deepEqual(ended, ['"own" did not answer in 10000 ms'])
   })
 
-  it('is refused as a promise, though any other answer were right', () => {
+  it('is refused as a promise, even if its value would be valid', () => {
     const own = checkedFunction('"own"', { be: 'a thing', accepts: () => true }, (given: unknown) => given)
     assert.deepEqual([own(undefined), own(null), own(0)], [undefined, null, 0])
     assert.throws(
@@ -87,7 +87,7 @@ describe('an answer of a function of the app', () => {
     )
   })
 
-  it('that no call waits for has its failure dropped, or logged', async () => {
+  it('that no call waits for has its failure ignored, or logged', async () => {
     const failures: unknown[] = []
     assert.equal(
       catchRejection(Promise.reject(boom), (error) => void failures.push(error)),
@@ -116,7 +116,7 @@ describe('a listener of the app', () => {
     return [...logged]
   }
 
-  it('is called once, and its failure logged, when it comes at once or later', async () => {
+  it('is called once, and its failure is logged, both when synchronous and later', async () => {
     let calls = 0
     assert.deepEqual(await told(() => ++calls), [])
     assert.equal(calls, 1)

@@ -7,7 +7,7 @@ import { aCatalog, catalogFrom, neededCatalog } from '../../../lib/core/options/
 const catalog = createCatalog([], [])
 
 describe('the catalogue of a call', () => {
-  it('is the one that was given, or what a function returns for the call', () => {
+  it('is the given one, or the result of a function for the call', () => {
     assert.equal(catalogFrom(catalog)(), catalog)
     const call = {} as OpenCall
     const other = createCatalog([], [])
@@ -16,7 +16,7 @@ describe('the catalogue of a call', () => {
     assert.equal(from({} as OpenCall), catalog)
   })
 
-  it('is refused where a function returns none', () => {
+  it('is refused if a function returns none', () => {
     for (const [none, kind] of [
       [undefined, 'undefined'],
       [{}, 'an object'],
@@ -29,7 +29,7 @@ describe('the catalogue of a call', () => {
       )
   })
 
-  it('is an option that is needed', () => {
+  it('is a required option', () => {
     for (const value of [catalog, () => catalog]) assert.equal(aCatalog.accepts(value), true)
     for (const value of [undefined, null, 7, {}, { models: {} }]) assert.equal(aCatalog.accepts(value), false)
     assert.deepEqual([aCatalog.isNeeded, neededCatalog.isNeeded], [undefined, true])

@@ -38,7 +38,7 @@ it('the table has every public class that takes options', async () => {
 
 for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES)) {
   describe(`new ${name}`, () => {
-    it('takes what it needs, and each option', () => {
+    it('accepts its required options, and each optional one', () => {
       make(needs)
       for (const [option, value] of Object.entries(takes))
         assert.equal(
@@ -48,7 +48,7 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
         )
     })
 
-    it('names the option that was meant by one that it does not have', () => {
+    it('suggests the intended name for an unknown option', () => {
       const error = faultOf(() => make({ ...needs, unheardOf: 1 }))
       if (takesOthers) assert.equal(error, undefined)
       else assertLine(error, `${name}: there is no option "unheardOf"`, 'an unknown option')
@@ -58,7 +58,7 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
     it('refuses a time that no timer can wait', () =>
       assertTimersAreBounded(Object.keys(takes), (given) => make({ ...needs, ...given })))
 
-    it('says what is wrong with an option of any other kind', () => {
+    it('reports an option of a wrong type', () => {
       for (const option of Object.keys(takes))
         assertWrongIsRefused(
           option,
@@ -72,7 +72,7 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
         assertNamedAreTaken(option, (value) => make({ ...needs, [option]: value }))
     })
 
-    it('wants an object of options, and what it needs in it', () => {
+    it('requires an object with its required options', () => {
       for (const value of [null, 'x', 7, [], true])
         assertLine(
           faultOf(() => make(value)),
@@ -90,7 +90,7 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
 describe('a store on a database', () => {
   for (const [name, Class] of Object.entries(sql)) {
     if (!/^Sql[A-Z]/.test(name)) continue
-    it(`says that ${name} was given none, such as one that is still being opened`, () => {
+    it(`reports that ${name} was given no database, such as one that is still being opened`, () => {
       const make = (db: unknown): unknown => Reflect.construct(Class as new () => unknown, [db])
       for (const [db, kind] of [
         [undefined, 'undefined'],
@@ -108,7 +108,7 @@ describe('a store on a database', () => {
     })
   }
 
-  it('says what openDatabase cannot use', async () => {
+  it('reports invalid arguments of openDatabase', async () => {
     const open = (url: unknown, options?: unknown): Promise<unknown> =>
       openDatabase(url as string, options as object).then(
         () => undefined,
@@ -130,7 +130,7 @@ describe('a store on a database', () => {
   })
 })
 
-it('a settler of tasks says what is wrong before it polls', () => {
+it('a settler of tasks reports invalid options before it polls', () => {
   const needs = { store: new MemoryTaskStore({ money: new MemoryLedger().holds }), clients: () => undefined }
   const fault = (options: object): Error | undefined =>
     faultOf(() => Reflect.construct(TaskSettler, [{ ...needs, ...options }]))
@@ -140,6 +140,6 @@ it('a settler of tasks says what is wrong before it polls', () => {
   assertLine(fault({ concurency: 1 }), misspelt, 'concurency')
 })
 
-it('a ledger takes a whole config', () => {
+it('a ledger accepts a whole config', () => {
   assert.ok(new MemoryLedger({ region: 'eu', accounts: [], keys: [], routing: {}, catalog: {} } as object))
 })

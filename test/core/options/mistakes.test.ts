@@ -31,7 +31,7 @@ function make(name: string, options: unknown): unknown {
   return (toolkit as unknown as Record<string, Factory>)[name]?.(options)
 }
 
-it('the table has every exported function that makes something to be mounted', () => {
+it('the table has every exported function that makes a middleware or a router', () => {
   const functions = Object.entries(toolkit)
     .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name) && !NOT_MOUNTED.has(name))
     .map(([name]) => name)
@@ -40,13 +40,13 @@ it('the table has every exported function that makes something to be mounted', (
 
 for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
   describe(name, () => {
-    it('takes what it needs, and each option', () => {
+    it('accepts its required options, and each optional one', () => {
       assert.equal(made(name, needs), undefined)
       for (const [option, value] of Object.entries(takes))
         assert.equal(made(name, { ...needs, ...beside[option], [option]: value }), undefined, option)
     })
 
-    it('names its options where it is given one that it does not have, and the one that was meant', () => {
+    it('lists its options for an unknown one, and suggests the intended one', () => {
       const error = made(name, { ...needs, unheardOf: 1 })
       assertLine(error, `${name}: `, 'an unknown option')
       const listed = /its options are (.*)$/.exec(error?.message ?? '')?.[1]?.split(', ') ?? []
@@ -57,7 +57,7 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
     it('refuses a time that no timer can wait', () =>
       assertTimersAreBounded(Object.keys(takes), (given) => make(name, { ...needs, ...given })))
 
-    it('says what is wrong with an option of any other kind', () => {
+    it('reports an option of a wrong type', () => {
       for (const option of Object.keys(takes))
         assertWrongIsRefused(
           option,
@@ -74,7 +74,7 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
         assertNamedAreTaken(option, (value) => make(name, { ...needs, ...beside[option], [option]: value }))
     })
 
-    it('takes no array for an object with methods', () => {
+    it('refuses an array for an object with methods', () => {
       for (const [option, value] of Object.entries(takes)) {
         if (Array.isArray(value) || typeof value !== 'object') continue
         for (const list of [[], [value]])
@@ -82,7 +82,7 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       }
     })
 
-    it('wants an object of options, and what it needs in it', () => {
+    it('requires an object with its required options', () => {
       for (const value of [null, 'x', '', 7, [], true]) {
         assertLine(made(name, value), `${name}: `, String(value))
       }
@@ -91,7 +91,7 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       else assert.equal(missing, undefined)
     })
 
-    it('says that it was mounted without being called, in the log and with a 500, and lets no request through', async (t) => {
+    it('reports that it was mounted without being called, in the log and with a 500, and rejects every request', async (t) => {
       const logger = recordingLogger()
       let behind = 0
       const app = await serveApp((app) => {

@@ -101,7 +101,7 @@ describe('errorEnvelope that is mounted before the route', () => {
       },
     ],
     [
-      'in no place at all, where Express answers',
+      'nowhere, so that Express answers',
       (app, logger) => {
         app.use(beginCall({ logger }))
         app.get('/v1/x', limit(), answer)
@@ -121,7 +121,7 @@ describe('errorEnvelope that is mounted before the route', () => {
     ],
   ]
   for (const [what, build] of RIGHT)
-    it(`is not logged where it is right: ${what}`, async (t) => {
+    it(`is not logged if it is mounted correctly: ${what}`, async (t) => {
       const { statuses, lines } = await told(t, build)
       assert.deepEqual(statuses, [200, 429, 429])
       assert.deepEqual(lines, [])

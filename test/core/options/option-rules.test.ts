@@ -82,7 +82,7 @@ describe('the rule of an option', () => {
     ['a whole number', aWholeNumber('x', 0, 1), [0, 1], [2]],
   ]
   for (const [what, { accepts }, accepted, others = []] of RULES)
-    it(`accepts what it says, and nothing else: ${what}`, () => {
+    it(`accepts valid values, and nothing else: ${what}`, () => {
       for (const value of accepted) assert.equal(accepts(value), true, String(value))
       const rest = [...VALUES, ...others].filter(
         (value) =>
@@ -93,7 +93,7 @@ describe('the rule of an option', () => {
       for (const value of rest) assert.equal(accepts(value), false, String(value))
     })
 
-  it('says what the option must be', () => {
+  it('describes the valid values', () => {
     assert.deepEqual(
       [
         oneOf('a'),
@@ -155,7 +155,7 @@ describe('options', () => {
     return undefined
   }
 
-  it('are right where each is as its rule says, or is left out', () => {
+  it('are valid if each follows its rule, or is missing', () => {
     for (const options of [
       undefined,
       {},
@@ -169,7 +169,7 @@ describe('options', () => {
     )
   })
 
-  it('are an object', () => {
+  it('must be an object', () => {
     for (const [given, kind] of [
       [null, 'null'],
       [7, 'the number 7'],
@@ -188,7 +188,7 @@ describe('options', () => {
       b: required(aNumber('1', 1)),
       c: aNumber('1', 1),
     })
-  it('are needed in part', () => {
+  it('may be required', () => {
     assert.throws(() => needed({ a: 1 }), new TypeError('thing: "b" must be 1, not undefined'))
     assert.doesNotThrow(() => needed({ a: 1, b: 1 }))
     assert.throws(
@@ -219,20 +219,20 @@ describe('options', () => {
     ['norchange', undefined],
   ]
   for (const [name, meant] of HINTS)
-    it(`have no other names, though one may be meant: ${name}`, () => {
+    it(`have no other names, but a similar one is suggested: ${name}`, () => {
       const hint = meant === undefined ? '' : `; did you mean "${meant}"?`
       assert.equal(check({ [name]: 1 }), `thing: there is no option "${name}"${hint}; ${ALL}`)
       assert.equal(check({ [name]: 1 }, { others: 'ignored' }) !== undefined, meant !== undefined)
     })
 
-  it('are none where there are no rules', () => {
+  it('must be empty if there are no rules', () => {
     const none = (options: object) => () => checkOptions('thing', options, {})
     assert.doesNotThrow(none({}))
     assert.throws(none({ a: 1 }), new TypeError('thing: it has no options; leave out "a"'))
     assert.throws(none([]), new TypeError('thing: it has no options; leave out an empty array'))
   })
 
-  it('are no request: whoever makes a middleware was mounted itself', () => {
+  it('are not a request, which means that the factory itself was mounted', () => {
     const request = { headers: {}, method: 'GET', socket: {} }
     assert.match(
       String(check(request)),

@@ -28,7 +28,7 @@ describe('an error, in the words of a protocol,', () => {
     [504, 'server_error', 'timeout_error'],
   ]
   for (const [status, ofOpenAi, ofAnthropic] of TYPES) {
-    it(`is of the type of its status, ${status}`, () => {
+    it(`has the type of its status, ${status}`, () => {
       for (const { errorBody } of [openai, ark, responses])
         assert.deepEqual(errorBody(error(status), 'r'), {
           error: { message: 'No.', type: ofOpenAi, code: 'a_code' },
@@ -42,7 +42,7 @@ describe('an error, in the words of a protocol,', () => {
     })
   }
 
-  it('names its param, as far as the protocol has a place for it', () => {
+  it('names its param, if the protocol has a member for it', () => {
     const told = { param: 'model', details: { error_code: 'x' } }
     const { error: ofOpenAi } = openai.errorBody(error(400, told), 'r') as { error: object }
     assert.deepEqual(ofOpenAi, { message: 'No.', type: 'invalid_request_error', code: 'a_code', ...told })
@@ -53,7 +53,7 @@ describe('an error, in the words of a protocol,', () => {
     assert.deepEqual(ofAnthropic({ other: 1 }), plain)
   })
 
-  it('ends a stream as its events are', () => {
+  it('ends a stream with an event in the form of the others', () => {
     const body = { error: { message: 'No.', type: 'server_error', code: 'a_code' }, request_id: 'r' }
     for (const { streamError } of [openai, ark])
       assert.equal(streamError(error(500), 'r', 7), `data: ${JSON.stringify(body)}\n\n`)
@@ -70,7 +70,7 @@ describe('an error, in the words of a protocol,', () => {
     assert.equal(responses.streamError(error(500, { param: 'p' }), 'r'), numbered(0, 'p'))
   })
 
-  it('goes with the request id in the headers that its clients read', () => {
+  it('is sent with the request id in the headers that its clients read', () => {
     assert.deepEqual(
       [openai, anthropic, ark, responses].map(({ name, requestIdHeaders }) => [name, ...requestIdHeaders]),
       [

@@ -78,7 +78,7 @@ describe('a public address', () => {
     }
   })
 
-  it('is what a name has to be looked up as, for one address and for all', async () => {
+  it('is required of a name for one address and for all', async () => {
     for (const all of [true, false]) {
       const error = await new Promise((resolve) => lookupPublic('localhost', { all }, resolve))
       assert.ok(error instanceof PrivateAddress)
@@ -102,7 +102,7 @@ describe('a name that is looked up', () => {
   const PRIVATE = '10.0.0.1'
   const pair = (address: string) => ({ address, family: address.includes(':') ? 6 : 4 })
 
-  it('is its addresses, or the first of them, where all are public', async (t) => {
+  it('resolves to its addresses, or to the first of them, if all are public', async (t) => {
     const server = await startDnsServer(t)
     server.names.set('files.example', [TWO, ONE])
     const look = (options: LookupOptions) => lookedUp(lookupPublic, 'files.example', options)
@@ -133,7 +133,7 @@ describe('a name that is looked up', () => {
     })
   }
 
-  it('fails with a code where it does not exist, has no address of the family, or nobody answers', async (t) => {
+  it('fails with a code if it does not exist, has no address of the family, or no server answers', async (t) => {
     const server = await startDnsServer(t)
     server.names.set('four.example', [ONE])
     server.names.set('empty.example', [])
@@ -156,7 +156,7 @@ describe('a name that is looked up', () => {
     )
   })
 
-  it('is asked of the system where no server knows it', async (t) => {
+  it('is resolved by the system if no server knows it', async (t) => {
     const server = await startDnsServer(t)
     // A form of an address that only the system reads.
     const [error, addresses] = await lookedUp(lookupAny, '0x7f000001', { all: true })
@@ -165,7 +165,7 @@ describe('a name that is looked up', () => {
     assert.equal((await lookedUp(lookupPublic, '0x7f000001', {}))[0]?.code, 'ENOTFOUND')
   })
 
-  it('is asked of no server where it is an address, of the file of hosts, or localhost', async (t) => {
+  it('is not sent to a server if it is an address, in the hosts file, or localhost', async (t) => {
     const server = await startDnsServer(t)
     for (const name of ['localhost', 'LOCALHOST', 'hooks.localhost', 'localhost.', '127.0.0.1', '::1']) {
       const [error, addresses] = await lookedUp(lookupAny, name, { all: true })
@@ -204,7 +204,7 @@ describe('a name that is looked up', () => {
 })
 
 describe('the host of a URL', () => {
-  it('is private where it is an address that is not public, in brackets or without', () => {
+  it('is private if it is an address that is not public, with or without brackets', () => {
     for (const host of ['10.0.0.1', '[::1]', '::1', '[::ffff:10.0.0.1]'])
       assert.equal(isPrivateHost(host), true, host)
     for (const host of [

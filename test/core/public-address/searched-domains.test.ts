@@ -35,7 +35,7 @@ describe('a name of the system', () => {
       ],
     ],
   ] as const)
-    it(`is asked of no server: ${name} of ${JSON.stringify(hosts)}`, async (t) => {
+    it(`is not sent to a server: ${name} of ${JSON.stringify(hosts)}`, async (t) => {
       systemHas(t, { hosts, resolver: 'search corp' })
       const server = await startDnsServer(t)
       assert.deepEqual(await lookUpHost(name), expected)
@@ -90,7 +90,7 @@ describe('a name that is searched for in domains', () => {
     ],
   ]
   for (const [what, name, names, expected] of FOUND)
-    it(`is found, and is asked for no further: ${what}`, async (t) => {
+    it(`is resolved without further queries: ${what}`, async (t) => {
       systemHas(t, { resolver: 'search corp lan' })
       const server = await startDnsServer(t)
       for (const [known, addresses] of names) server.names.set(known, addresses)
@@ -99,7 +99,7 @@ describe('a name that is searched for in domains', () => {
     })
 
   for (const failing of [['hooks.corp'], ['hooks.corp 4'], ['hooks.corp 6']])
-    it(`is not taken from a later domain where an earlier one cannot be looked up: ${failing}`, async (t) => {
+    it(`is not taken from a later domain if an earlier one cannot be looked up: ${failing}`, async (t) => {
       systemHas(t, { resolver: 'search corp lan' })
       const server = await startDnsServer(t)
       for (const each of failing) server.names.set(each, 'fails')
@@ -108,7 +108,7 @@ describe('a name that is searched for in domains', () => {
       assert.deepEqual(asked(server), both('hooks.corp'))
     })
 
-  it('is not waited for where its IPv6 addresses are never answered', async (t) => {
+  it('is returned without its IPv6 addresses if they are never answered', async (t) => {
     systemHas(t, { resolver: 'search corp' })
     const server = await startDnsServer(t)
     server.names.set('hooks.corp', [IP]).set('hooks.corp 6', 'hangs')
@@ -127,7 +127,7 @@ describe('a name that is searched for in domains', () => {
     assert.equal(timers(), before)
   })
 
-  it('does not exist where no domain has it', async (t) => {
+  it('does not exist if no domain has it', async (t) => {
     systemHas(t, { resolver: 'search corp lan' })
     const server = await startDnsServer(t)
     server.names.set('hooks.lan', [])

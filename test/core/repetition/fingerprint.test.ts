@@ -38,7 +38,7 @@ function rewrite(value: Json, next: () => number): string {
 }
 
 describe('the fingerprint of a body', () => {
-  it('is the same however the value is written', () => {
+  it('is the same for every way of writing the value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.infiniteStream(fc.nat(7)), (value, stream) => {
         const written = rewrite(value as Json, () => stream.next().value as number)
@@ -48,7 +48,7 @@ describe('the fingerprint of a body', () => {
     )
   })
 
-  it('differs exactly where values differ', () => {
+  it('differs exactly if the values differ', () => {
     const leaf = fc.constantFrom<Json>(
       null,
       true,
@@ -160,7 +160,7 @@ describe('the fingerprint of a body', () => {
     for (const [one, other] of alike) assert.notEqual(of(one), of(other), JSON.stringify(one))
   })
 
-  it('stays as it is: records outlive the process, and the version, that made them', () => {
+  it('never changes: records outlive the process, and the version, that made them', () => {
     const messages = [{ role: 'user', content: 'é' }]
     const rows: [value: unknown, fingerprint: string][] = [
       [undefined, 'Qke6C58xhT9-AAc_xBdMQs_dEkwt9ksdi4q2T6wkxWU'],
@@ -202,7 +202,7 @@ describe('the fingerprint of a body', () => {
     assert.match(all[0]!, /^[\w-]{43}$/)
   })
 
-  it('is taken of strings of any length, wherever they are cut for hashing', () => {
+  it('is computed for strings of any length, cut at any place for hashing', () => {
     const long = 'é\ud83d\ude00'.repeat(30_000)
     const bodies = [long, `${long}x`, `${long.slice(0, -2)}\ud83d`, long.slice(1)]
     assert.equal(new Set(bodies.map(of)).size, bodies.length)
@@ -213,7 +213,7 @@ describe('the fingerprint of a body', () => {
     }
   })
 
-  it('is taken of any depth', () => {
+  it('is computed at any depth', () => {
     const depth = 100_000
     const arrays = JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`)
     const objects = JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`)

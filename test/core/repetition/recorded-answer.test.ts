@@ -21,7 +21,7 @@ function kept(
 const head = (...given: unknown[]) =>
   kept((res) => void (res.writeHead as (...all: unknown[]) => unknown)(...given))
 
-describe('the head of an answer that is given again', () => {
+describe('the recorded head of an answer', () => {
   for (const [name, given, status, headers] of [
     ['a status', [201], 201, {}],
     ['a status and a reason', [201, 'Fine'], 201, {}],
@@ -74,7 +74,7 @@ describe('the head of an answer that is given again', () => {
       assert.deepEqual([told.status, told.headers], [status, headers])
     })
 
-  it('is that of the response where writeHead is not called, or without headers', () => {
+  it('is that of the response if writeHead is not called, or has no headers', () => {
     const set = (res: ServerResponse) => {
       res.statusCode = 207
       res.setHeader('X-Mode', 'a').setHeader('x-list', ['b', 'c'])
@@ -103,7 +103,7 @@ describe('the head of an answer that is given again', () => {
     assert.deepEqual(kept(set), { ...expected, body: '' })
   })
 
-  it('is the first, and is written as it was given', () => {
+  it('is the first one, and is written as it was given', () => {
     const told = kept((res, add) => {
       assert.equal(res.writeHead(201, { 'x-mode': 'a' }), res)
       assert.deepEqual([res.statusCode, res.headersSent], [201, true])
@@ -113,7 +113,7 @@ describe('the head of an answer that is given again', () => {
     assert.deepEqual([told.status, told.headers], [201, { 'x-mode': 'a' }])
   })
 
-  it('has nothing of one exchange, and no cookie', () => {
+  it('has no headers of a single exchange, and no cookie', () => {
     const told = kept((res) => {
       for (const name of [
         ...['Connection', 'Date', 'Keep-Alive', 'Set-Cookie', 'Trailer', 'Transfer-Encoding', 'Upgrade'],
@@ -125,7 +125,7 @@ describe('the head of an answer that is given again', () => {
     assert.deepEqual(told.headers, { 'x-mode': 'a' })
   })
 
-  it('has of what stood there before only what the handler has changed', () => {
+  it('has only those earlier headers that the handler has changed', () => {
     const before = { 'x-same': '1', 'x-list': ['a', 'b'], 'x-changed': 'a', 'x-removed': 'a' }
     const told = kept(
       (res) => {
@@ -139,7 +139,7 @@ describe('the head of an answer that is given again', () => {
   })
 })
 
-describe('the body of an answer that is given again', () => {
+describe('the recorded body of an answer', () => {
   const body = (...chunks: [unknown, unknown?][]) => {
     const told = kept((_res, add) => {
       for (const [chunk, encoding] of chunks) add(chunk, encoding)
@@ -147,7 +147,7 @@ describe('the body of an answer that is given again', () => {
     return [told.body, told.encoding]
   }
 
-  it('is its text, in whatever encoding and pieces it came', () => {
+  it('is its text, in any encoding and pieces', () => {
     const euro = Buffer.from('€')
     assert.deepEqual(body(['a', 'utf8'], ['é']), ['aé', 'utf8'])
     assert.deepEqual(body([euro.subarray(0, 1)], [euro.subarray(1)]), ['€', 'utf8'])
@@ -157,17 +157,17 @@ describe('the body of an answer that is given again', () => {
     assert.deepEqual(body(), ['', 'utf8'])
   })
 
-  it('is its bytes where they are no text', () => {
+  it('is its bytes if they are not text', () => {
     assert.deepEqual(body([Buffer.from([0xff, 0])]), ['/wA=', 'base64'])
     assert.deepEqual(body(['é', 'latin1']), ['6Q==', 'base64'])
     assert.deepEqual(body(['a'], [Buffer.from([0xe2])]), ['YeI=', 'base64'])
   })
 
-  it('has nothing of what is no piece of it', () => {
+  it('ignores a chunk of an invalid type', () => {
     assert.deepEqual(body([undefined], [null], [() => {}], ['a']), ['a', 'utf8'])
   })
 
-  it('is as it was when it was sent', () => {
+  it('is a copy from the moment of sending', () => {
     const own = Buffer.from('first')
     const told = kept((_res, add) => {
       add(own, undefined)
@@ -177,7 +177,7 @@ describe('the body of an answer that is given again', () => {
     assert.equal(told.body, 'firstxxxxx')
   })
 
-  it('is kept up to its limit, and not at all beyond', () => {
+  it('is kept up to its limit, and discarded beyond it', () => {
     const of = (...chunks: string[]) =>
       kept(
         (_res, add) => {

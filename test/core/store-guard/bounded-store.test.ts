@@ -37,20 +37,20 @@ describe('a store with a bound', () => {
   const limits = { never: 30, rejectsLate: 30 }
   const store = boundedStore('rows', new Store(), limits)
 
-  it('answers as it does without, also if it answers no promise', async () => {
+  it('answers as it does without the bound, also if it returns no promise', async () => {
     assert.equal(await store.find('a'), 1)
     assert.equal(await store.plain(), 7)
     assert.equal(store.name, 'rows')
     assert.ok(store instanceof Store)
   })
 
-  it('rejects what throws, and passes on what rejects', async () => {
+  it('rejects if an operation throws or rejects', async () => {
     const thrown = store.throws()
     await assert.rejects(thrown, /at once/)
     await assert.rejects(store.rejects(), /rejected/)
   })
 
-  it('rejects what has no answer in time, and drops what becomes of it', async () => {
+  it('rejects after the time limit, and ignores the later result', async () => {
     const late = { name: 'StoreAway', message: 'rows: "never" was not answered in 30 ms' }
     await assert.rejects(store.never(), late)
     await assert.rejects(store.rejectsLate(), StoreAway)

@@ -5,7 +5,7 @@ import { recordingLogger } from '../../support/app-server.ts'
 
 describe('a record that is broken', () => {
   for (const how of ['run', 'insist', 'retry'] as const)
-    it(`is an answer of its store, which is not away: ${how}`, async () => {
+    it(`counts as an answer of its store, so that no outage begins: ${how}`, async () => {
       const logger = recordingLogger()
       const changes: boolean[] = []
       const guard = new StoreGuard({ name: 's', logger, onStoreChange: (away) => changes.push(away) })

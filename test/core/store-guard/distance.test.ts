@@ -19,18 +19,18 @@ function measured() {
 }
 
 describe('the distance of a store', () => {
-  it('is the least that it has lately taken, and nothing before its first answer', () => {
+  it('is the shortest recent time of an answer, and zero before the first answer', () => {
     const { distance, answered } = measured()
     assert.equal(distance.ms, 0)
     assert.deepEqual([answered(40), answered(50), answered(30), answered(35)], [40, 40, 30, 30])
   })
 
-  it('is 500 ms at most: what takes longer is slow, and not far', () => {
+  it('is 500 ms at most: a slower store is slow, not far away', () => {
     const { answered } = measured()
     assert.deepEqual([answered(501), answered(500), answered(499)], [500, 500, 499])
   })
 
-  it('is that of the last 15 seconds, and of the 15 before', () => {
+  it('is measured over the last 15 seconds, and the 15 before', () => {
     const { answered } = measured()
     answered(10)
     assert.equal(answered(40, 14_999), 10, 'the same window')
@@ -40,7 +40,7 @@ describe('the distance of a store', () => {
     assert.equal(answered(60, 15_000), 50)
   })
 
-  it('is what a store that has become slow has taken, whatever came before', () => {
+  it('is the recent time of a store that has become slow, after any history', () => {
     const { answered, reset } = measured()
     answered(10)
     answered(20, 15_000)
@@ -49,7 +49,7 @@ describe('the distance of a store', () => {
     assert.equal(answered(230, 15_000), 220)
   })
 
-  it('is measured by a clock that nobody sets', (t) => {
+  it('is measured by a monotonic clock', (t) => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const distance = new Distance()

@@ -13,8 +13,8 @@ function guarded(timeoutMs = 40, probeMs = 60_000) {
   return { guard, said: () => logger.lines.map(({ message }) => message) }
 }
 
-describe('no outage begins', () => {
-  it('by the time that this process is held up at each step of an operation', async () => {
+describe('an outage does not begin', () => {
+  it('because the process is busy at each step of an operation', async () => {
     const { guard, said } = guarded(100)
     let steps = 0
     // Each step waits for its turn behind 40 ms of other work.
@@ -30,7 +30,7 @@ describe('no outage begins', () => {
     assert.deepEqual(said(), [])
   })
 
-  it('by one that is late while others are answered', async () => {
+  it('because one operation is late while others are answered', async () => {
     const { guard, said } = guarded()
     const late = guard.run(never)
     await guard.run(answers)
@@ -40,7 +40,7 @@ describe('no outage begins', () => {
     assert.deepEqual(said(), [])
   })
 
-  it('by what is asked again, and that ends one', async () => {
+  it('because of a retried operation, which can end an outage', async () => {
     const { guard, said } = guarded(40, 0)
     await assert.rejects(guard.retry(fails), StoreAway)
     assert.equal(guard.away, false)
@@ -52,7 +52,7 @@ describe('no outage begins', () => {
   })
 })
 
-it('an operation that is insisted on is asked while the store is away, and nothing else is', async () => {
+it('an insisted operation is sent while the store is away, and no other operation is', async () => {
   const { guard } = guarded()
   await assert.rejects(guard.run(fails), StoreAway)
   let asked = 0

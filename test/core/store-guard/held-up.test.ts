@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 
-it('an answer that has come while the process was held up is not late', async () => {
+it('an answer that arrived while the process was busy is not late', async () => {
   const logger = recordingLogger()
   const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 30 })
   const answer = guard.run(() => stat(import.meta.filename))
@@ -15,7 +15,7 @@ it('an answer that has come while the process was held up is not late', async ()
   assert.deepEqual(logger.lines, [])
 })
 
-it('one that does not come in time is', async () => {
+it('an answer that does not arrive in time is late', async () => {
   const logger = recordingLogger()
   const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 30 })
   await assert.rejects(
@@ -28,7 +28,7 @@ it('one that does not come in time is', async () => {
   )
 })
 
-it('the time limit keeps the process alive for operations without an answer, and for nothing else', async () => {
+it('the time limit keeps the process alive for operations without an answer, and for no other reason', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   const guard = new StoreGuard({ name: 'store', logger: recordingLogger(), timeoutMs: 600 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
 
-it('a listener that throws neither keeps a store away nor shows in its operations', async () => {
+it('a listener that throws neither keeps a store away nor affects its operations', async () => {
   const told: string[] = []
   const tell = (_fields: object, message: string) => void told.push(message)
   const guard = new StoreGuard({

@@ -50,7 +50,7 @@ function watched<T>(operation: Promise<T>) {
 }
 
 describe('a store', () => {
-  it('has 250 ms to answer, and the slice in which it was asked', async (t) => {
+  it('has 250 ms to answer, plus the time slice of the request', async (t) => {
     const { guard, advance, logger, changes } = guarded(t)
     const seen = watched(guard.run(() => new Promise(() => {})))
     await advance(274)
@@ -64,7 +64,7 @@ describe('a store', () => {
     ])
   })
 
-  it('has the longer time for an operation while it answers others, and only then', async (t) => {
+  it('gives an operation the longer limit while it answers others, and only then', async (t) => {
     const { guard, advance } = guarded(t, { timeoutMs: 100, lateTimeoutMs: 400 })
     const late = watched(guard.run(() => new Promise(() => {})))
     for (let passed = 0; passed < 400; passed += 50) {
@@ -87,7 +87,7 @@ describe('a store', () => {
     assert.equal(guard.away, true)
   })
 
-  it('logs that a part of it is away, and is back once nothing has been late for a minute', async (t) => {
+  it('logs that a part of it is away, and that it is back after a minute without a late answer', async (t) => {
     const effect = 'calls wait'
     const { guard, advance, logger, changes } = guarded(t, { timeoutMs: 100, lateTimeoutMs: 400, effect })
     const store = 'a part of store'
@@ -117,7 +117,7 @@ describe('a store', () => {
     }
   })
 
-  it('has the time that it is given, each operation for itself', async (t) => {
+  it('may have a different time limit for each operation', async (t) => {
     const { guard, advance } = guarded(t, { timeoutMs: 100 })
     const first = watched(guard.run(() => new Promise(() => {})))
     await advance(55, 5)
@@ -130,7 +130,7 @@ describe('a store', () => {
     assert.ok(second.state instanceof StoreAway)
   })
 
-  it('is away once an operation fails, for others too, and one in half a second tries it', async (t) => {
+  it('is away once an operation fails, for all operations, and probed every half second', async (t) => {
     const { guard, advance, changes } = guarded(t)
     await assert.rejects(guard.run(fails), { name: 'StoreAway', message: 'store failed', cause: DOWN })
     await assert.rejects(guard.run(answers), { name: 'StoreAway', message: 'store is away' })
@@ -148,7 +148,7 @@ describe('a store', () => {
     )
   })
 
-  it('is tried as often as configured', async (t) => {
+  it('is probed as often as configured', async (t) => {
     const { guard, advance } = guarded(t, { probeMs: 30 })
     await assert.rejects(guard.run(fails))
     await advance(29)
@@ -157,7 +157,7 @@ describe('a store', () => {
     assert.equal(guard.mayAsk(), true)
   })
 
-  it('is logged as away and back once each, with what callers notice and how long it was', async (t) => {
+  it('is logged once as away and once as back, with the effect on callers and the duration', async (t) => {
     const effect = 'calls wait'
     const { guard, advance, logger, changes } = guarded(t, { effect })
     await assert.rejects(guard.run(fails))
@@ -177,7 +177,7 @@ describe('a store', () => {
     assert.equal(guard.outages, 2)
   })
 
-  it('was away for as long as that took, although the wall clock was set meanwhile', async (t) => {
+  it('has an outage duration that does not depend on the wall clock', async (t) => {
     const { guard, advance, logger } = guarded(t)
     await assert.rejects(guard.run(fails))
     await advance(700)
@@ -186,7 +186,7 @@ describe('a store', () => {
     assert.deepEqual(logger.lines.at(-1)?.fields, { store: 'store', forMs: 700 })
   })
 
-  it('is not away because an operation throws before it asks, where that is asked again', async (t) => {
+  it('is not away if a retried operation throws before it is sent', async (t) => {
     const { guard } = guarded(t)
     const throws = () => {
       throw DOWN
@@ -197,7 +197,7 @@ describe('a store', () => {
     assert.equal(guard.away, true)
   })
 
-  it('is not away because one operation is late, where it answered another since; one that fails says more', async (t) => {
+  it('is not away if one operation is late after another was answered, but is away if one fails', async (t) => {
     const { guard, advance, changes } = guarded(t)
     let answer = (_: unknown) => {}
     const late = watched(guard.run(() => new Promise(() => {})))
@@ -221,7 +221,7 @@ describe('a store', () => {
     assert.equal(guard.away, true)
   })
 
-  it('is not away by one that is late where another was answered in the very moment it was asked', async (t) => {
+  it('is not away if one operation is late at the moment when another is answered', async (t) => {
     const { guard, advance } = guarded(t)
     const late = watched(guard.run(() => new Promise(() => {})))
     await guard.run(answers)
@@ -229,14 +229,14 @@ describe('a store', () => {
     assert.deepEqual([late.state instanceof StoreAway, guard.away], [true, false])
   })
 
-  it('is logged on the console where no logger is set', async (t) => {
+  it('is logged on the console if no logger is set', async (t) => {
     const told = t.mock.method(console, 'error', () => {})
     const guard = new StoreGuard({ name: 'store' })
     await assert.rejects(guard.run(fails), { cause: DOWN })
     assert.deepEqual(told.mock.calls[0]?.arguments, ['store is away', { err: DOWN, store: 'store' }])
   })
 
-  it('that answers late changes nothing any more', async (t) => {
+  it('is not affected by a late answer', async (t) => {
     const { guard, advance, changes } = guarded(t)
     let answer = (_: unknown) => {}
     const late = watched(

@@ -23,8 +23,8 @@ function guarded(t: TestContext) {
   return { guard, changes, pass, said: () => logger.lines.map(({ message }) => message) }
 }
 
-describe('a store of whose operations each may fail alone', () => {
-  it('is not away by one that rejects, however often, while others are answered', async (t) => {
+describe('a store whose operations may fail separately', () => {
+  it('is not away if one operation rejects any number of times while others are answered', async (t) => {
     const { guard, changes, pass, said } = guarded(t)
     for (let i = 0; i < 20; i++) {
       await assert.rejects(guard.run(fails), StoreAway)
@@ -34,7 +34,7 @@ describe('a store of whose operations each may fail alone', () => {
     assert.deepEqual([changes, said()], [[], []])
   })
 
-  it('is away once all have rejected for as long as the time limit, and back with the next answer', async (t) => {
+  it('is away after all have rejected for the time limit, and back with the next answer', async (t) => {
     const { guard, changes, pass, said } = guarded(t)
     await assert.rejects(guard.run(fails), StoreAway)
     pass(39)
@@ -55,7 +55,7 @@ describe('a store of whose operations each may fail alone', () => {
     assert.equal(guard.away, false, 'it counts from the last answer on')
   })
 
-  it('is away as any other if it is silent: nobody waits for it but one now and then', async (t) => {
+  it('is away like any other if it does not answer: only an occasional probe waits for it', async (t) => {
     const { guard, pass } = guarded(t)
     await assert.rejects(guard.run(never), StoreAway)
     assert.equal(guard.away, true)
@@ -68,7 +68,7 @@ describe('a store of whose operations each may fail alone', () => {
     assert.deepEqual([asked, guard.away], [1, false])
   })
 
-  it('and rejects again after it was silent lets nobody ask in vain before its turn', async (t) => {
+  it('that rejects again after a silence makes no operation wait before the next probe', async (t) => {
     const { guard, pass } = guarded(t)
     await assert.rejects(guard.run(never), StoreAway)
     pass(500)

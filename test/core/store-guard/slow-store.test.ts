@@ -53,7 +53,7 @@ function slowStore(t: TestContext, farTimeoutMs?: number) {
 }
 
 describe('a store that becomes slow', () => {
-  it('is heard again after the next try, for as long as it is slow, and again when it is not', async (t) => {
+  it('is used again after the next probe while it is slow, and after it has recovered', async (t) => {
     const slowness = fc.integer({ min: 60, max: 260 }).map((fives) => fives * 5)
     await fc.assert(
       fc.asyncProperty(slowness, fc.integer({ min: 0, max: 20 }), async (slow, quick) => {
@@ -75,7 +75,7 @@ describe('a store that becomes slow', () => {
     )
   })
 
-  it('has five times as long as it took from then on, and no longer', async (t) => {
+  it('then has a limit of five times its last duration', async (t) => {
     for (const slow of [300, 350, 400]) {
       const { guard, ask, advance, end } = slowStore(t, 2400)
       await advance(1000)
@@ -89,7 +89,7 @@ describe('a store that becomes slow', () => {
     }
   })
 
-  it('stays away where its time does not follow', async (t) => {
+  it('stays away if its limit cannot grow as far as its duration', async (t) => {
     const { guard, ask, advance, end } = slowStore(t)
     for (let i = 0; i < 4; i++) {
       assert.equal(await ask(400), false)
@@ -99,7 +99,7 @@ describe('a store that becomes slow', () => {
     end()
   })
 
-  it('that is slow for once, while others are answered, is as near as before', async (t) => {
+  it('that is slow once, while others are answered, keeps its limit', async (t) => {
     const { guard, advance, ask, end } = slowStore(t, FAR_MS)
     assert.equal(await ask(1), true)
     const late = guard.run(() => new Promise((resolve) => setTimeout(resolve, 600)))

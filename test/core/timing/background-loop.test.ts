@@ -29,8 +29,8 @@ function looping(t: TestContext, everyMs = 2000, firstMs?: number) {
   return { loop, runs, pass }
 }
 
-describe('work that is repeated in the background', () => {
-  it('runs some time after each run has ended, also after one that failed', async (t) => {
+describe('a background loop', () => {
+  it('runs some time after each run has ended, also after a failed one', async (t) => {
     const { runs, pass } = looping(t, 500)
     assert.deepEqual([await pass(499), await pass(1)], [0, 1])
     assert.equal(await pass(5000), 1, 'one run at a time')
@@ -42,7 +42,7 @@ describe('work that is repeated in the background', () => {
     assert.equal(await pass(500), 3)
   })
 
-  it('runs first after a time of its own', async (t) => {
+  it('has a separate delay before its first run', async (t) => {
     const { runs, pass } = looping(t, 500, 10)
     assert.deepEqual([await pass(9), await pass(1)], [0, 1])
     runs[0]?.resolve()
@@ -50,7 +50,7 @@ describe('work that is repeated in the background', () => {
     assert.deepEqual([await pass(499), await pass(1)], [1, 2])
   })
 
-  it('runs sooner where that is asked for, also during a run', async (t) => {
+  it('runs sooner on request, also during a run', async (t) => {
     const { loop, runs, pass } = looping(t, 500)
     loop.runIn(20)
     assert.deepEqual([await pass(19), await pass(1)], [0, 1])
@@ -65,7 +65,7 @@ describe('work that is repeated in the background', () => {
     assert.equal(runs.length, 3)
   })
 
-  it('runs at once where that is asked for, after the run that has begun before', async (t) => {
+  it('runs at once on request, after the present run', async (t) => {
     const { loop, runs } = looping(t)
     let done = 0
     const first = loop.runNow().then(() => done++)
@@ -82,7 +82,7 @@ describe('work that is repeated in the background', () => {
     assert.equal(done, 3)
   })
 
-  it('reports a failure to the one who asked for the run, and to no later one', async (t) => {
+  it('reports a failure to the caller that requested the run, and to no later one', async (t) => {
     const { loop, runs } = looping(t)
     const failed = assert.rejects(loop.runNow(), /away/)
     await turn()
@@ -94,7 +94,7 @@ describe('work that is repeated in the background', () => {
     await next
   })
 
-  it('runs no more once it is closed, which waits for the present run', async (t) => {
+  it('does not run after it was closed, and close waits for the present run', async (t) => {
     const { loop, runs, pass } = looping(t)
     assert.equal(loop.closed, false)
     await pass(2000)

@@ -40,7 +40,7 @@ describe('a wait for a limited time', () => {
     await assert.rejects(within(1, NEVER, late), { message: 'too late' })
   })
 
-  it('begins once more after a standstill of the process, for what stood still with it', async () => {
+  it('starts once more after a standstill of the process, for work that stood still as well', async () => {
     const standStill = () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STOOD_STILL_MS + 300)
     }
@@ -70,7 +70,7 @@ function oneTimer(t: TestContext) {
 }
 
 describe('the timer of a limit', () => {
-  it('keeps no process alive, unless it is asked to', (t) => {
+  it('keeps no process alive by default', (t) => {
     const { made } = oneTimer(t)
     timeLimit(200, () => {})
     assert.deepEqual([made.alive, made.ms], [false, 200])
@@ -79,13 +79,13 @@ describe('the timer of a limit', () => {
     assert.equal(made.alive, true)
   })
 
-  it('keeps a process alive that waits for a value', async (t) => {
+  it('keeps the process alive while it waits for a value', async (t) => {
     const { made } = oneTimer(t)
     assert.equal(await within(200, Promise.resolve(1), () => 2), 1)
     assert.deepEqual([made.alive, made.cleared], [true, 1])
   })
 
-  it('runs once all that has arrived is read, and not where it is cancelled until then', (t) => {
+  it('runs after all received data was read, and not if it is cancelled before', (t) => {
     const { fire, readAll } = oneTimer(t)
     let ran = 0
     timeLimit(200, () => ran++)

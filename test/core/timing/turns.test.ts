@@ -30,11 +30,11 @@ function compute(ms: number): void {
   while (performance.now() < end);
 }
 
-describe('work in turns', () => {
+describe('a queue with turns', () => {
   // The pause behind the last work.
   afterEach(() => sleep(100))
 
-  it('is done for each owner in turn, and in order for one owner', async () => {
+  it('serves its owners in turn, and the work of one owner in order', async () => {
     assert.equal(await orderOf([...'aaaabbc']), 'aabcaba')
   })
 
@@ -48,7 +48,7 @@ describe('work in turns', () => {
     assert.deepEqual(order, [0, 1, 2, 3, 4])
   })
 
-  it('begins at once again when all is done', () => {
+  it('starts at once again when it was empty', () => {
     let isDone = false
     takeTurn('a', () => {
       isDone = true
@@ -90,7 +90,7 @@ describe('work in turns', () => {
       t.mock.timers.tick(pause)
     })
 
-  it('goes on behind work that throws, and rejects for the caller of that work', async () => {
+  it('continues after work that throws, and rejects for its caller', async () => {
     const error = new Error('broken work')
     assert.throws(() => takeTurn('a', () => assert.fail(error)), error)
     await new Promise<void>((resolve) => takeTurn('a', resolve))

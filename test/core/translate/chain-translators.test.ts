@@ -63,7 +63,7 @@ describe('two translators in a chain', () => {
     assert.deepEqual(copied, ['inner x', 'outer x'])
   })
 
-  it('name what the second cannot say by the words of the first, at its beginning only', () => {
+  it('report members without a counterpart by their names in the first protocol, only at the beginning', () => {
     const members = { messages: 'input', response_format: 'text.format' }
     const rows = [
       ['messages', 'input'],
@@ -101,7 +101,7 @@ describe('two translators in a chain', () => {
     }
   })
 
-  it('let through any other error as it is', () => {
+  it('pass on any other error unchanged', () => {
     const broken = scripted({}, () => {
       throw new RangeError('too deep')
     })

@@ -23,7 +23,7 @@ describe('text that is copied without being read', () => {
       .flatMap(({ choices }) => choices[0].delta.annotations ?? [])
       .map(({ url_citation: cited }) => [cited.start_index, cited.end_index])
 
-  it('counts in the places that are cited behind it, by its characters', () => {
+  it('counts for the positions of later citations, by its characters', () => {
     const stream = translator()
     stream.push(text('ab'))
     stream.copied('cd')
@@ -51,7 +51,7 @@ describe('text that is copied without being read', () => {
     assert.deepEqual(places(stream, [delta({ citation: page }), stop()]), [[0, 4]])
   })
 
-  it('counts for nothing where no block has begun', () => {
+  it('counts for nothing if no block has begun', () => {
     assert.doesNotThrow(() => translator().copied('a'))
   })
 
@@ -67,7 +67,7 @@ describe('text that is copied without being read', () => {
     ])
   })
 
-  it('is that of the last piece only, where nothing else stood in it', () => {
+  it('is that of the last piece only, if nothing else was in it', () => {
     const stream = translator()
     const member = (event: object) => {
       stream.push(event)

@@ -54,7 +54,7 @@ describe('where members may be left out, a chat', () => {
     })
   }
 
-  it('is refused all the same where a message would go missing, or is none', () => {
+  it('is still refused if a message would be lost, or is invalid', () => {
     const rows: [param: string, body: Body][] = [
       ['messages[0].content', said({ type: 'input_audio' })],
       ['messages[0].content[1]', said({ type: 'file', file: { file_id: 'f' } }, 'x')],
@@ -63,7 +63,7 @@ describe('where members may be left out, a chat', () => {
     for (const [param, body] of rows) assert.equal(refused(() => ofChat(body))[0], param)
   })
 
-  it('is refused all the same with a tool that the caller runs', () => {
+  it('is still refused with a tool that the caller runs', () => {
     for (const type of [
       'custom',
       'computer',
@@ -147,12 +147,12 @@ describe('where members may be left out, a message', () => {
     })
   }
 
-  it('has no stop sequences for a reasoning model, and names them as left out', () => {
+  it('has no stop sequences for a reasoning model, and lists them as left out', () => {
     const { made, left } = ofMessage({ stop_sequences: ['a'] }, 'o3')
     assert.deepEqual([made.stop, left], [undefined, ['stop_sequences']])
   })
 
-  it('is refused all the same without what it is about', () => {
+  it('is still refused without its essential content', () => {
     const rows: [param: string, body: Body][] = [
       ['inference_geo', { inference_geo: 'eu' }],
       ['thread', { thread: 't' }],
@@ -201,7 +201,7 @@ describe('where members may be left out, a response', () => {
       assert.deepEqual(ofResponse(body, ANTHROPIC).left, left)
     })
 
-  it('names what its chat cannot say by its own words', () => {
+  it('lists members without a counterpart by their own names', () => {
     const format = { text: { format: { type: 'grammar' } } }
     assert.deepEqual(ofResponse(format, ANTHROPIC).left, ['text.format'])
     const filters = { allowed_domains: ['a'], blocked_domains: ['b'] }
@@ -212,7 +212,7 @@ describe('where members may be left out, a response', () => {
     ])
   })
 
-  it('is refused all the same without what it is about', () => {
+  it('is still refused without its essential content', () => {
     const rows: [param: string, body: Body, what?: string][] = [
       ['previous_response_id', { previous_response_id: 'r' }],
       ['instructions', { instructions: ['a'] }],

@@ -31,7 +31,7 @@ describe('an answer that breaks its protocol', () => {
   const text = { type: 'text', text: 'Hello' }
 
   describe('an Anthropic-style answer that is not as it should be', () => {
-    it('has its blocks counted that lack what makes them', () => {
+    it('has its incomplete blocks counted', () => {
       const { message, skipped } = ofBlocks([
         { type: 'text' },
         { type: 'thinking', signature: 's' },
@@ -45,14 +45,14 @@ describe('an answer that breaks its protocol', () => {
       assert.equal(skipped, 6)
     })
 
-    it('says nothing where it has no blocks', () => {
+    it('has no text if it has no blocks', () => {
       for (const content of [undefined, null, 'Hello', {}]) {
         const { message, skipped, body } = ofBlocks(content)
         assert.deepEqual([message.content, skipped, body.usage], [null, 0, undefined])
       }
     })
 
-    it('calls with an id and an object, whatever it has of them', () => {
+    it('calls with an id and an object, with or without its own', () => {
       const { message } = ofBlocks([
         { type: 'tool_use', id: '', name: 'f', input: 'x' },
         { type: 'tool_use', name: 'g', input: [1] },
@@ -85,7 +85,7 @@ describe('an answer that breaks its protocol', () => {
       assert.match(JSON.stringify(made?.body), /"name":"a\.b"/)
     })
 
-    it('signs nothing where the thinking has no signature', () => {
+    it('signs nothing if the thinking has no signature', () => {
       const { message } = ofBlocks([
         { type: 'thinking', thinking: 'a' },
         { type: 'thinking', thinking: 'bc', signature: '' },

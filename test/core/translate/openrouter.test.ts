@@ -204,7 +204,7 @@ describe('the thinking of an Anthropic-style line', () => {
     assert.equal(completionOf(streamed(request)).message.content, 'Hi')
   })
 
-  it('stays where others read it', () => {
+  it('stays where other clients read it', () => {
     const said = answered({ reasoning_effort: 'high' })
     assert.deepEqual([said.reasoning_content, said.reasoning], [THINKING, undefined])
     assert.equal(completionOf(streamed({})).message.reasoning_content, THINKING)
@@ -221,7 +221,7 @@ describe('the reasoning of a chat line that is a router', () => {
     )
   const detail = (members: object) => ({ type: 'reasoning.text', format: 'unknown', index: 0, ...members })
 
-  it('is found in its details where it is nowhere else', () => {
+  it('is read from its details if it is nowhere else', () => {
     const details = [
       detail({ text: 'Let me ' }),
       detail({ type: 'reasoning.summary', summary: 'think.', text: 'no' }),

@@ -133,7 +133,7 @@ describe('a web search', () => {
     )
   })
 
-  it('is refused by the name of its tool for models of which nobody knows that they search', () => {
+  it('is refused by the name of its tool for models that are not known to search', () => {
     const offered: [from: typeof messages | typeof responses, type: string][] = [
       [messages, 'web_search_20250305'],
       [messages, 'web_search_20260209'],
@@ -156,7 +156,7 @@ describe('a web search', () => {
       }
   })
 
-  it('of what its provider has stored becomes no live search on any line', () => {
+  it('of a provider’s stored pages becomes no live search on any line', () => {
     const offline = [{ type: 'web_search', external_web_access: false }]
     for (const line of [OPENAI, ANTHROPIC])
       for (const upstreamModel of ['m', SEARCHER, 'sonar-pro', 'claude-opus-5']) {
@@ -176,7 +176,7 @@ describe('a web search', () => {
     assert.equal(chat.refusedMember({ web_search_options: options }), 'web_search_options')
   })
 
-  it('is left out, where members may be, for models of which nobody knows that they search', () => {
+  it('is left out, if members may be, for models that are not known to search', () => {
     const left: string[] = []
     const drop = { ...context, leaveOut: (param: string) => void left.push(param) }
     const functions = [{ name: 'f', input_schema: {} }]
@@ -198,7 +198,7 @@ describe('a web search', () => {
     }
   })
 
-  it('of an earlier turn does not stand in the way', () => {
+  it('of an earlier turn is accepted', () => {
     const call = { type: 'web_search_call', id: 'ws_resp_1_0', status: 'completed', action: {} }
     const input = [...ask, call, { role: 'assistant', content: 'It rains.' }, ...ask]
     assert.equal(objectsIn(asChat({ input }).messages).length, 3)
@@ -327,7 +327,7 @@ describe('the type of a web search', () => {
     it(`is OpenAI's, Anthropic's or neither: ${JSON.stringify(type)}`, () =>
       assert.deepEqual([isOpenAiSearch(type), isAnthropicSearch(type)], [ofOpenAi, ofAnthropic]))
 
-  it('is sent to models of which it is known', () => {
+  it('is sent to models that are known to search', () => {
     const models = ['m', 'gpt-4o-search-preview', 'sonar-pro', 'openai/gpt-4o:online']
     assert.deepEqual(models.map(takesSearch), [false, true, true, true])
   })

@@ -16,7 +16,7 @@ function cleaned(operation: Operation, json: Body): Body {
   return { ...made }
 }
 
-describe('reasoning from a translated answer does not go to a line that has not made it', () => {
+describe('reasoning from a translated answer is not sent to a line that did not produce it:', () => {
   it('in the items of a request for a response', () => {
     const own = { type: 'reasoning', id: 'rs_1', summary: [] }
     const foreign = { type: 'reasoning', id: 'rs_resp_1', summary: [] }

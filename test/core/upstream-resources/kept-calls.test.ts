@@ -37,7 +37,7 @@ function opened(t: TestContext, options: object = {}) {
   return { store, resources, stored, logger }
 }
 
-describe('a resource that a line has made', () => {
+describe('a resource created at a line', () => {
   it('is recorded for the account, the key and the model of the call', async (t) => {
     const { resources, stored } = opened(t)
     const call = callOf('acme', { request: { model: { id: 'm' } }, model: 'other' })
@@ -67,7 +67,7 @@ describe('a resource that a line has made', () => {
     })
   })
 
-  it('can be found for a time where upstreams delete it by themselves', async (t) => {
+  it('has a limited lifetime if upstreams delete its kind themselves', async (t) => {
     for (const [options, keepResourcesMs] of [
       [{}, 30 * 86_400_000],
       [{ keepResourcesMs: 1000 }, 1000],
@@ -86,7 +86,7 @@ describe('a resource that a line has made', () => {
     }
   })
 
-  it('is not recorded, and not looked up, by an id that none has', async (t) => {
+  it('is neither recorded nor looked up by an invalid id', async (t) => {
     const { resources, store } = opened(t)
     const [remember, find] = [t.mock.method(store, 'remember'), t.mock.method(store, 'find')]
     const odd = ['', 'x'.repeat(1025), '漢'.repeat(342), 'a\ud800'].map((id) => ({ kind: 'file', id }))
@@ -102,7 +102,7 @@ describe('a resource that a line has made', () => {
   })
 })
 
-describe('the things of an account', () => {
+describe('the resources of an account', () => {
   const thing = (id: string, members: Partial<UpstreamResource> = {}): UpstreamResource => ({
     ...{ kind: 'file', id, account: 'acme', key: null, line: 'l', model: null, tokens: 0, createdAt: 1 },
     expiresAt: null,
@@ -124,7 +124,7 @@ describe('the things of an account', () => {
     assert.deepEqual(ids(await resources.list(acme, 'file', page)), ['a', 'c'])
   })
 
-  it('have a place in a list though they have expired, or are gone', async (t) => {
+  it('keep their place in a list after they have expired, or were deleted', async (t) => {
     const { resources, store } = opened(t)
     await store.remember([thing('a', { expiresAt: NOW - 1 }), thing('b')])
     assert.equal((await resources.place(acme, { kind: 'file', id: 'a' }))?.id, 'a')
@@ -136,7 +136,7 @@ describe('the things of an account', () => {
     assert.equal(await resources.place(acme, { kind: 'file', id: 'none' }), undefined)
   })
 
-  it('are gone as long as the line that said so has not made them again', async (t) => {
+  it('are gone until the line that reported them gone creates them again', async (t) => {
     const { resources } = opened(t)
     resources.noteGone(thing('a'))
     assert.deepEqual(
@@ -151,7 +151,7 @@ describe('the things of an account', () => {
     assert.equal(resources.isGone(thing('a')), false)
   })
 
-  it('pin a call to the line that keeps all of them', async (t) => {
+  it('bind a call to the line that has all of them', async (t) => {
     const { resources, store } = opened(t)
     await store.remember([
       thing('a'),
@@ -211,7 +211,7 @@ describe('the things of an account', () => {
     [reference('x', 'message'), { code: 'not_found', details: { error_code: 'thread_not_found' } }],
   ]
   for (const [missing, error] of MISSING)
-    it(`are missed in words: ${missing.kind}`, async (t) => {
+    it(`are reported as missing in a message: ${missing.kind}`, async (t) => {
       const { resources } = opened(t)
       await assert.rejects(resources.pin(callOf('acme'), [missing]), (thrown: GatewayError) => {
         const told = Object.fromEntries(
@@ -224,8 +224,8 @@ describe('the things of an account', () => {
     })
 })
 
-describe('a store that is away', () => {
-  it('has calls refused until it is back', async (t) => {
+describe('a resource store that is away', () => {
+  it('makes calls fail until it is back', async (t) => {
     const changes: boolean[] = []
     let ms = 0
     t.mock.method(performance, 'now', () => ms)
@@ -254,7 +254,7 @@ describe('a store that is away', () => {
     assert.deepEqual([resources.ready(acme), changes], [undefined, [true, false]])
   })
 
-  it('is an option that is checked, as all others are', () => {
+  it('is checked like any other option', () => {
     for (const options of [
       { store: {} },
       { keepResourcesMs: 0 },

@@ -9,8 +9,8 @@ resourceStoreContract('memory', async () => {
   return { stores: [store, store], close: async () => {} }
 })
 
-describe('kept things in memory', () => {
-  it('are bounded: the oldest give way', async () => {
+describe('resources in memory', () => {
+  it('are limited in number: the oldest are dropped', async () => {
     const store = new MemoryResourceStore({ maxResources: 2 })
     const thing = {
       kind: 'file',
@@ -30,7 +30,7 @@ describe('kept things in memory', () => {
     )
   })
 
-  it('are in lists exactly where they are found by name, whatever was recorded, forgotten, deleted or dropped', async () => {
+  it('are listed exactly if they can be found by name, after any records, deletions and drops', async () => {
     const name = { account: fc.constantFrom('one', 'two'), kind: fc.constantFrom('file', 'batch') }
     const step = fc.record({
       ...name,
@@ -67,7 +67,7 @@ describe('kept things in memory', () => {
     )
   })
 
-  it('are 100,000 where nobody says how many', async () => {
+  it('are 100,000 by default', async () => {
     const store = new MemoryResourceStore()
     const thing = (i: number) => ({
       ...{ kind: 'file', id: `${i}`, account: 'acme', key: null, line: 'l', model: null, tokens: 0 },
@@ -80,12 +80,12 @@ describe('kept things in memory', () => {
     assert.deepEqual(await Promise.all([0, 1, 100_000].map(isThere)), [false, true, true])
   })
 
-  it('a bound that is none is refused', () => {
+  it('cannot have an invalid limit', () => {
     assert.throws(() => new MemoryResourceStore({ maxResources: 0 }), /MemoryResourceStore: "maxResources"/)
     assert.doesNotThrow(() => new MemoryResourceStore({ maxResources: 1 }))
   })
 
-  it('are of any order where they are older than others that came before', async () => {
+  it('are sorted by time also if they arrive out of order', async () => {
     const store = new MemoryResourceStore()
     const thing = (id: string, createdAt: number) => ({
       ...{ kind: 'file', id, account: 'acme', key: null, line: 'l', model: null, tokens: 0 },
@@ -104,7 +104,7 @@ describe('kept things in memory', () => {
     assert.equal(await ids({ lines: [] }), '')
   })
 
-  it('are deleted when they have expired before a time, so many at once', async () => {
+  it('are deleted if they expired before a time, a limited number at once', async () => {
     const store = new MemoryResourceStore()
     const thing = (id: string, account: string, expiresAt: number | null) => ({
       ...{ kind: 'file', id, account, key: null, line: account, model: null, tokens: 0, createdAt: 1 },

@@ -22,8 +22,8 @@ function clock(t: TestContext): { ms: number } {
   return time
 }
 
-describe('things that are gone', () => {
-  it('are known for ten minutes from the last time', (t) => {
+describe('resources that are gone', () => {
+  it('are remembered for ten minutes from the last report', (t) => {
     const time = clock(t)
     const gone = new DeletedResources()
     const first = thing('a')
@@ -38,7 +38,7 @@ describe('things that are gone', () => {
     assert.equal(gone.find(first), undefined)
   })
 
-  it('are those of one account, kind and id, until they are back', () => {
+  it('belong to one account, kind and id, until they are back', () => {
     const gone = new DeletedResources()
     gone.add(thing('a'))
     for (const other of [{ account: 'globex' }, { kind: 'batch' }, { id: 'b' }])
@@ -62,7 +62,7 @@ describe('things that are gone', () => {
   })
 })
 
-describe('the record of a thing', () => {
+describe('the record of a resource', () => {
   const rows: [name: string, records: UpstreamResource[], line: string | undefined][] = [
     ['of nobody', [], undefined],
     ['of another account', [thing('a', { account: 'globex' })], undefined],
@@ -75,7 +75,7 @@ describe('the record of a thing', () => {
     ['that two accounts have on one line', [thing('a'), thing('a', { account: 'globex' })], undefined],
   ]
   for (const [name, records, line] of rows)
-    it(`is the account's own, unless one line has two of the name: ${name}`, () => {
+    it(`is the account’s own, unless one line has two of that name: ${name}`, () => {
       assert.equal(ownResource(records, 'acme')?.line, line)
     })
 
@@ -101,7 +101,7 @@ describe('the record of a thing', () => {
   for (const [id, plain] of ids) it(`has the id alone: ${id}`, () => assert.equal(plainId(id), plain))
 })
 
-describe('things that have expired', () => {
+describe('resources that have expired', () => {
   /** How many are left, round by round. */
   async function left(
     t: TestContext,
@@ -121,7 +121,7 @@ describe('things that have expired', () => {
     return counts
   }
 
-  it('are deleted every ten minutes, some at a time, and no others', async (t) => {
+  it('are deleted every ten minutes, in batches, and no others are', async (t) => {
     const store = new MemoryResourceStore()
     const expired = Array.from({ length: 600 }, (_, i) => thing(`${i}`, { expiresAt: Date.now() - 1 }))
     await store.remember([...expired, thing('kept'), thing('later', { expiresAt: Date.now() + 3_600_000 })])
@@ -135,7 +135,7 @@ describe('things that have expired', () => {
     assert.equal((await store.find('acme', [thing('late')])).length, 0)
   })
 
-  it('are deleted while the store was away once, but not by what was closed', async (t) => {
+  it('are deleted after the store was away once, but not after close', async (t) => {
     const store = new MemoryResourceStore()
     await store.remember([thing('a', { expiresAt: 1 })])
     const prune = t.mock.method(store, 'prune')
@@ -149,7 +149,7 @@ describe('things that have expired', () => {
     assert.equal(prune.mock.callCount(), calls)
   })
 
-  it('are not deleted by what was closed long before', (t) => {
+  it('are not deleted after close, at any later time', (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const store = new MemoryResourceStore()
     const prune = t.mock.method(store, 'prune')
@@ -160,7 +160,7 @@ describe('things that have expired', () => {
     assert.equal(prune.mock.callCount(), 0)
   })
 
-  it('are deleted no more by what is closed while it deletes', async (t) => {
+  it('are not deleted further if closed during a deletion', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const store = new MemoryResourceStore()
     const { promise, resolve } = Promise.withResolvers<number>()

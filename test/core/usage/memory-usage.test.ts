@@ -66,7 +66,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await read(store, [], { from: START + HOUR, to: START + 25 * HOUR }), [[1]])
   })
 
-  it('is grouped and selected by whom and what it is of', async () => {
+  it('is grouped and filtered by its members', async () => {
     const store = new MemoryUsageStore()
     const members = ['account', 'key', 'model', 'line', 'user'] as const
     for (const member of members) {
@@ -92,7 +92,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await read(store, [], { tags: { team: '' } }), [[10]])
   })
 
-  it('comes in the order of the bytes of its groups, page by page, without what was taken back', async () => {
+  it('is sorted by the bytes of its groups, page by page, without voided calls', async () => {
     const store = new MemoryUsageStore()
     for (const user of ['b', 'é', 'a', 'z', '\uffee', '😀']) add(store, START, { user })
     store.add({ account: 'a', key: 'k', amount: 1n, at: START, usage: { ...NOT_KNOWN, user: 'z' } }, -1)
@@ -114,7 +114,7 @@ describe('usage in memory, read', () => {
     ])
   })
 
-  it('is that of one call, without tokens and cost, where only the charge is known', async () => {
+  it('is that of one call, without tokens and cost, if only the charge is known', async () => {
     const store = new MemoryUsageStore()
     store.add({ account: 'a', key: 'k', amount: 7n, at: START })
     store.add({ account: 'a', key: 'k', amount: 2n, cost: null, usage: null, at: START })
@@ -134,7 +134,7 @@ describe('usage in memory, read', () => {
     assert.ok(durations?.every((count) => count === 0))
   })
 
-  it('counts no new users and tags separately of an account that has a quarter of the room left, but those that it has, and those of others', async () => {
+  it('counts no new users and tags separately for an account that takes a quarter of the free space, but does for its known ones and other accounts', async () => {
     const store = new MemoryUsageStore()
     const END = START + 11 * HOUR
     add(store, START, { user: 'ann' })
@@ -160,7 +160,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await read(store, []), [[40_004]])
   })
 
-  it('counts the users of each account separately, however many the others make up', async () => {
+  it('counts the users of each account separately, for any number of users of other accounts', async () => {
     const store = new MemoryUsageStore()
     const accounts = ['a', 'b', 'c', 'd']
     for (let hour = 0; hour < 15; hour++)
@@ -173,7 +173,7 @@ describe('usage in memory, read', () => {
       assert.deepEqual(await read(store, ['user'], { account, from: AT - HOUR, to: AT }), [['', 2000]])
   })
 
-  it('has the minutes of an account, however many users another one makes up', async () => {
+  it('has the minutes of an account, for any number of users of another account', async () => {
     const store = new MemoryUsageStore()
     const hour = Math.floor(Date.now() / HOUR) * HOUR - 3 * HOUR
     const ofB = { account: 'b', user: 'bob' }
@@ -191,7 +191,7 @@ describe('usage in memory, read', () => {
     ])
   })
 
-  it('has no minute of which a part is forgotten, and none below zero', async () => {
+  it('has no minute that is partly forgotten, and none below zero', async () => {
     const store = new MemoryUsageStore()
     const hour = Math.floor(Date.now() / HOUR) * HOUR - 3 * HOUR
     const first = { ...NOT_KNOWN, user: 'first' }
@@ -205,7 +205,7 @@ describe('usage in memory, read', () => {
     assert.deepEqual(await read(store, ['hour'], { user: 'first' }), [[hour, 1]])
   })
 
-  it('counts a call without a charge by its entry, and a look-up not at all', async () => {
+  it('counts a call without a charge by its entry, and does not count a look-up', async () => {
     const store = new MemoryUsageStore()
     const entry = {
       created_at: new Date(START).toISOString(),

@@ -44,7 +44,7 @@ const EVERYTHING = {
 }
 
 describe('sums of usage', () => {
-  it('have all that a call adds, without it what was taken away, and with another sum both', () => {
+  it('include a call when it is added, exclude it when it is removed, and can be added up', () => {
     const one = new UsageSums()
     addTo(one, EVERYTHING)
     const { durations, ...counts } = one
@@ -66,7 +66,7 @@ describe('sums of usage', () => {
   })
 
   for (const member of Object.keys(EVERYTHING) as (keyof typeof EVERYTHING)[])
-    it(`are empty only if nothing is in them: ${member}`, () => {
+    it(`are empty only without any value: ${member}`, () => {
       const sums = new UsageSums()
       assert.equal(sums.isEmpty, true)
       const requests = member === 'durationMs' ? 1 : 0
@@ -74,7 +74,7 @@ describe('sums of usage', () => {
       assert.equal(sums.isEmpty, false)
     })
 
-  it('have whole numbers, whatever a line reports', () => {
+  it('are whole numbers, for any reported values', () => {
     const sums = new UsageSums()
     addTo(sums, {
       inputTokens: 1.6,
@@ -85,7 +85,7 @@ describe('sums of usage', () => {
     assert.deepEqual([sums.inputTokens, sums.outputTokens, sums.images, sums.milliseconds], [2, 0, 0, 1])
   })
 
-  it('count durations by ranges, to whose ends they belong', () => {
+  it('count durations by ranges, which include their upper ends', () => {
     const ends = [100, 250, 500, 1000, 2000, 4000, 8000, 15_000, 30_000, 60_000, 300_000]
     for (const [range, end] of ends.entries()) {
       const { durations } = took(end, end + 1, end + 1)
@@ -104,7 +104,7 @@ describe('sums of usage', () => {
     ['a range without an end', [400_000, 400_000], 0.5, 450_000],
   ]
   for (const [name, ms, share, expected] of shares)
-    it(`return how long a share of the calls took at most: ${name}`, () => {
+    it(`return the time within which a share of the calls ended: ${name}`, () => {
       assert.equal(durationOf(took(...ms).durations, share), expected)
     })
 })
@@ -119,7 +119,7 @@ const entry = (members: object): CallLogEntry => ({ ...ENTRY, ...members }) as C
 const billing = (charged: string | null, reserved = '0') => ({ billing: { charged, reserved } })
 
 describe('the usage of a charge', () => {
-  it('is that of one call where nothing else is known', () => {
+  it('is that of one call if nothing else is known', () => {
     const charge = { account: 'acme', key: null, amount: 7n, at: 5 }
     const known = { account: 'acme', key: null, at: 5, charged: 7n, cost: 0n }
     assert.deepEqual(shareOfCharge({ ...charge, usage: null }), { ...NOT_KNOWN, ...known })
@@ -221,7 +221,7 @@ describe('the users and tags of an account', () => {
     assert.equal(isTold(rows, of('cid', { at: 6 * HOUR_MS - 1 })), false)
   })
 
-  it('count for each key, model and line, and with other tags', () => {
+  it('are separate for each key, model, line and set of tags', () => {
     for (const other of [{ key: 'l' }, { model: 'n' }, { line: 'm' }, { tags: { a: 'c' } }]) {
       const rows = new FineRows(1)
       const first = of('ann', { tags: { a: 'b' } })
@@ -230,7 +230,7 @@ describe('the users and tags of an account', () => {
     }
   })
 
-  it('are no more for calls without any', () => {
+  it('are not affected by calls without users and tags', () => {
     const rows = new FineRows(1)
     for (const share of [of(null), of(null, { tags: {} }), of(null, { model: 'n' })])
       assert.equal(isTold(rows, share), true)
@@ -281,7 +281,7 @@ const ended = (finish: string, errorCode: string | null = null) =>
 describe('the usage of a call that is settled', () => {
   const of = { model: 'm', line: null, user: null, tags: NO_TAGS }
 
-  it('is what it took and what its line reported', (t) => {
+  it('has its duration and the usage that its line reported', (t) => {
     t.mock.method(performance, 'now', () => NOW)
     assert.deepEqual(usageOfCall(call({}), ended('completed')), {
       ...{ ...of, ...NOTHING },
@@ -308,7 +308,7 @@ describe('the usage of a call that is settled', () => {
     ['refused', 'rate_limited', 0],
   ]
   for (const [finish, code, failed] of ENDS)
-    it(`is a failure, and took no time that counts, by how it ended: ${finish}, ${code}`, (t) => {
+    it(`is a failure without a duration, by its end: ${finish}, ${code}`, (t) => {
       t.mock.method(performance, 'now', () => NOW)
       const made = usageOfCall(call({}), ended(finish, code))
       assert.deepEqual([made.failed, made.durationMs], [failed, failed ? null : 120])
@@ -324,7 +324,7 @@ describe('the usage of a call that is settled', () => {
 })
 
 describe('the usage of an entry of the log', () => {
-  it('has zeros for what its line did not report', () => {
+  it('has zeros for values that its line did not report', () => {
     const entry = {
       request: {},
       routing: null,
@@ -340,7 +340,7 @@ describe('the usage of an entry of the log', () => {
       assert.deepEqual(usageOfEntry({ ...entry, usage } as CallLogEntry), expected)
   })
 
-  it('has no cost that is not known', () => {
+  it('has no cost if that is not known', () => {
     const entry = (billing: object) =>
       ({
         created_at: '2026-11-24T12:00:00.000Z',
@@ -354,7 +354,7 @@ describe('the usage of an entry of the log', () => {
     assert.equal(shareOfEntry(entry({ charged: '0', reserved: '0', cost: '2' }))?.cost, 2_000_000_000n)
   })
 
-  it('is none of what neither runs a model nor is passed on, unless it would have been charged or failed', () => {
+  it('is absent for a request that neither runs a model nor is passed on, unless it would have been charged or failed', () => {
     const entry = {
       created_at: '2026-11-24T12:00:00.000Z',
       method: 'POST',

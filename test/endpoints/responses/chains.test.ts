@@ -107,7 +107,7 @@ describe('a request that goes on from a response', () => {
     }
   })
 
-  it('shows nobody what a line calls by one id for two accounts', async (t) => {
+  it('shows no caller an object that a line gave the same id for two accounts', async (t) => {
     const [one] = await twoLines(t, () => 'resp_same')
     const gateway = await responsesGateway(t, { lines: seeds(one) })
     await gateway.create()

@@ -85,7 +85,7 @@ describe('a response is charged once', () => {
     }
   }
 
-  it('by what had come when its caller left', async (t) => {
+  it('by the output that had arrived when its caller left', async (t) => {
     const upstream = await startUpstream((res) => stream(res, BEGINNING, { end: false }))
     t.after(() => upstream.close())
     const gateway = await billedGateway(t, { lines: [{ url: upstream.url }] })

@@ -110,7 +110,7 @@ describe('the id of a response', () => {
       assert.equal(gateway.lines.status(line).circuit, 'closed')
     })
 
-    it(`is noted for nobody who left meanwhile (${how})`, async (t) => {
+    it(`is not noted for a caller that left meanwhile (${how})`, async (t) => {
       const { store, gateway } = await heldGateway(t)
       const leaving = new AbortController()
       const { response } = start(gateway, { stream: streams }, leaving.signal)
@@ -122,7 +122,7 @@ describe('the id of a response', () => {
     })
   }
 
-  it('is read on for nobody who left while it was noted, though its end had come by then', async (t) => {
+  it('is not read further for a caller that left while it was noted, though its end had arrived by then', async (t) => {
     const { store, upstream, gateway } = await heldGateway(t, { onDisconnect: 'drain' })
     const rest = responseEvents(['I ', 'am ', 'one'])
     upstream.script = async (res) => {

@@ -124,7 +124,7 @@ describe('a stored response', () => {
     assert.equal((await gateway.ask('GET', id)).status, 200)
   })
 
-  it('is not found by what is no id, or under what is no path', async (t) => {
+  it('is not found by an invalid id, or under an invalid path', async (t) => {
     const { gateway, upstream, id } = await withResponse(t)
     for (const rest of [
       'resp_none',

@@ -172,7 +172,7 @@ describe('usage', () => {
       assert.deepEqual([body.error.code, body.error.param], ['invalid_request', param])
     })
 
-  it('reads one request of an account at a time, beside other accounts, and none that nobody waits for', async (t) => {
+  it('reads one request of an account at a time, beside other accounts, and none that no caller waits for', async (t) => {
     const begun: [account: string | undefined, end: () => void][] = []
     const store: UsageStore = {
       read: ({ account }) => new Promise((resolve) => begun.push([account, () => resolve([])])),

@@ -86,7 +86,7 @@ describe('signing in at a provider', () => {
   })
 
   for (const person of ['nobody', 'stranger']) {
-    it(`lets nobody in without a role: ${person}`, async () => {
+    it(`lets no person in without a role: ${person}`, async () => {
       provider.person = person
       const jar = new BrowserJar()
       const end = await jar.follow(`${gateway.url}/console/sign-in`)

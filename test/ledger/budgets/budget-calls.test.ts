@@ -36,7 +36,7 @@ async function world(gathers = false) {
 
 describe('a call that counts against budgets', () => {
   for (const gathers of [false, true])
-    it(`is charged to each of them, and held by each meanwhile; the ledger ${gathers ? 'gathers' : 'takes each'}`, async () => {
+    it(`is charged to each of them, and held by each until then; the ledger ${gathers ? 'gathers' : 'takes each'}`, async () => {
       const { process, reserve, spent, shared } = await world(gathers)
       for (let i = 0; i < 4; i++) {
         const held = await reserve(units(2))
@@ -54,7 +54,7 @@ describe('a call that counts against budgets', () => {
       assert.deepEqual((await shared.check()).violations, [])
     })
 
-  it('is refused by the one that does not cover it, for what it has spent', async () => {
+  it('is refused by the budget that does not cover it, as that is spent', async () => {
     const { process, reserve } = await world()
     const held = await reserve(units(9), PERIODS.slice(0, 1))
     assert.ok(held instanceof Reservation)
@@ -70,7 +70,7 @@ describe('a call that counts against budgets', () => {
     assert.ok((await reserve(units(2), PERIODS.slice(1))) instanceof Reservation)
   })
 
-  it('gives back to each what it was charged when that is undone', async () => {
+  it('is returned to each when its charge is undone', async () => {
     const { process, reserve, spent, shared } = await world()
     const held = await reserve(units(9))
     assert.ok(held instanceof Reservation)
@@ -89,7 +89,7 @@ describe('a call that counts against budgets', () => {
     assert.deepEqual((await shared.check()).violations, [])
   })
 
-  it('keeps its part of each for as long as it runs, and leaves nothing behind', async () => {
+  it('holds its amount on each while it runs, and leaves nothing behind', async () => {
     const { process, reserve, spent, shared } = await world()
     const held = await reserve(units(2))
     assert.ok(held instanceof Reservation)
@@ -106,7 +106,7 @@ describe('a call that counts against budgets', () => {
     assert.deepEqual(await spent(), [units(2), units(2), units(2)])
   })
 
-  it('is refused while what was spent is on its way to the ledger, and after', async () => {
+  it('is refused while the spent amount is on its way to the ledger, and after that', async () => {
     const { process, reserve } = await world()
     process.ledger.faults.set('settle', 'waits')
     const [first, second] = [await reserve(units(1)), await reserve(units(9))]

@@ -81,11 +81,11 @@ describe('the budgets of a call', () => {
   ]
   const index = indexOf(...Object.entries(SCOPES).map(([id, scope]) => budget(id, scope)))
   for (const [name, members, budgets] of rows)
-    it(`are those whose members it has: ${name}`, () => {
+    it(`are those whose members match it: ${name}`, () => {
       assert.equal(idsOf(index, call(members)).join(' '), budgets)
     })
 
-  it('are all of those that have the same scope, and no more once they are deleted', () => {
+  it('are all of those with the same scope, until they are deleted', () => {
     const index = indexOf(
       budget('one', { key: 'k' }),
       budget('two', { key: 'k' }),
@@ -102,7 +102,7 @@ describe('the budgets of a call', () => {
     assert.deepEqual(idsOf(index, call({ key: 'k' })), ['three'])
   })
 
-  it('are replaced, with another scope and period, by those of the same id', () => {
+  it('are replaced by those of the same id, also with another scope and period', () => {
     const index = indexOf(budget('one', { key: 'k' }))
     index.set(budget('one', { account: 'globex' }, { period: 'total' }))
     assert.deepEqual([idsOf(index, call({ key: 'k' })), index.size], [[], 1])
@@ -110,13 +110,13 @@ describe('the budgets of a call', () => {
     assert.deepEqual([period?.wallet, period?.endsAt], ['budget:one:0', null])
   })
 
-  it('of a time zone that is not known here leave the others', () => {
+  it('in an unknown time zone do not affect the others', () => {
     const index = indexOf(budget('one'))
     assert.throws(() => index.set(budget('one', {}, { timezone: 'Moon/Crater' })), RangeError)
     assert.deepEqual(idsOf(index, call()), ['one'])
   })
 
-  it('have the wallet of the period that a call is in: the one before, the one now, and the next', () => {
+  it('have the wallet of the period of the call: the previous, the present, and the next one', () => {
     const index = indexOf(budget('one'))
     const midnight = NOON - DAY_MS / 2
     const walletAt = (at: number) => index.matching(call(), at)[0]?.wallet
@@ -140,7 +140,7 @@ describe('the budgets of a call', () => {
     ['all', 'key_quota_exhausted', 'the key with the user "ann" with the tag "team=search"'],
   ]
   for (const [scope, refused, owner] of refusals)
-    it(`refuse with a code, and a message that says whose they are: ${scope}`, () => {
+    it(`refuse with a code, and a message that names their owner: ${scope}`, () => {
       const all = call({ key: 'k', user: 'ann', tags: { team: 'search' } })
       const [daily] = indexOf(budget('one', SCOPES[scope])).matching(all, NOON)
       const [total] = indexOf(budget('one', SCOPES[scope], { period: 'total' })).matching(all, NOON)
@@ -156,13 +156,13 @@ describe('the budgets of a call', () => {
 })
 
 describe('the wallet of a budget', () => {
-  it('names its budget, whatever the id is', () => {
+  it('names its budget, for any id', () => {
     assert.equal(budgetOfWallet('budget:b:1'), 'b')
     assert.equal(budgetOfWallet('budget:a:b:0'), 'a:b')
     assert.equal(budgetOfWallet(accountWallet('budget:b:1')), undefined)
   })
 
-  it('is kept for a hundred days from the beginning of its period, and that of a total for good', () => {
+  it('is kept for a hundred days from the beginning of its period, and for a total without end', () => {
     const start = NOON - 100 * DAY_MS
     const past = (begin: number) => isLongPast(`budget:one:${begin}`, NOON)
     assert.deepEqual([start - 1, start, NOON, 1, 0].map(past), [true, false, false, true, false])

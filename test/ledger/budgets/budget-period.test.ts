@@ -24,7 +24,7 @@ function nameOf(period: Exclude<Period, 'total'>, date: string): string {
 }
 
 describe('the period of a budget', () => {
-  it('is the one of the calendar that hangs in its zone, and the next begins where it ends', () => {
+  it('is that of the calendar in its time zone, and the next one begins at its end', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES),
@@ -50,7 +50,7 @@ describe('the period of a budget', () => {
     )
   })
 
-  it('begins at midnight, but where the clocks skip it', () => {
+  it('begins at midnight, unless a change of clocks skips midnight', () => {
     const start = (zone: string, at: string, period: Period = 'day') =>
       new Date(periodAt(period, zone, Date.parse(at)).start).toISOString()
     assert.equal(start('Asia/Tokyo', '2026-11-23T15:00:00Z'), '2026-11-23T15:00:00.000Z')
@@ -65,7 +65,7 @@ describe('the period of a budget', () => {
     assert.equal(start('Pacific/Apia', '2011-12-30T12:00:00Z'), '2011-12-30T10:00:00.000Z')
   })
 
-  it('of a day has 23 or 25 hours where the clocks are set', () => {
+  it('of a day has 23 or 25 hours at a change of clocks', () => {
     const hours = (zone: string, at: string) => {
       const { start, end } = periodAt('day', zone, Date.parse(at))
       return (end - start) / HOUR_MS
@@ -76,11 +76,11 @@ describe('the period of a budget', () => {
     assert.equal(hours('Asia/Tokyo', '2026-10-25T12:00:00Z'), 24)
   })
 
-  it('is all of time for a total', () => {
+  it('is unlimited for a total', () => {
     assert.deepEqual(periodAt('total', 'UTC', 5), { start: 0, end: Number.POSITIVE_INFINITY })
   })
 
-  it('needs a zone that there is', () => {
+  it('needs a valid time zone', () => {
     assert.deepEqual(['Europe/Berlin', 'UTC', 'Mars/Base', ''].map(isTimezone), [true, true, false, false])
   })
 })

@@ -48,7 +48,7 @@ function world(t: TestContext) {
 }
 
 describe('the budgets that a process knows', () => {
-  it('are those of the store, which is asked for what has changed since', async (t) => {
+  it('are those of the store, which is read for changes', async (t) => {
     const { asked, budgets, ids, learn } = world(t)
     await learn(7, budget('one'), budget('two'))
     assert.deepEqual([ids(), budgets.count], [['one', 'two'], 2])
@@ -58,7 +58,7 @@ describe('the budgets that a process knows', () => {
     assert.deepEqual(asked, [0, 7, 9])
   })
 
-  it('are read to the last page at once, and from where it stopped if the store goes away', async (t) => {
+  it('are read to the last page at once, and resume there if the store is away meanwhile', async (t) => {
     const { asked, store, budgets, ids } = world(t)
     const pages: Record<number, BudgetChanges> = {
       0: { version: 1, budgets: [budget('one')], more: true },
@@ -88,7 +88,7 @@ describe('the budgets that a process knows', () => {
     assert.deepEqual([asked, ids()], [[0, 7, 7], []])
   })
 
-  it('are logged where one cannot count here, and the others do', async (t) => {
+  it('are logged if one of them cannot be used here, and the others apply', async (t) => {
     const { logger, ids, learn } = world(t)
     await learn(1, budget('odd', { timezone: 'Moon/Base' }), budget('one'))
     assert.deepEqual(ids(), ['one'])
@@ -103,7 +103,7 @@ describe('the budgets that a process knows', () => {
   })
 })
 
-describe('a call that a budget refuses', () => {
+describe('a call refused by a budget', () => {
   const scopes: [narrowest: 'account' | 'key' | 'user' | 'tag', scope: Partial<BudgetScope>][] = [
     ['account', {}],
     ['key', { key: 'k' }],
@@ -122,7 +122,7 @@ describe('a call that a budget refuses', () => {
       assert.deepEqual(budgets.refusals, { account: 0, key: 0, user: 0, tag: 0, [narrowest]: 2 })
     })
 
-  it('gets the reason, and operators an event for the first of a period', async (t) => {
+  it('returns the reason, and reports an event to operators for the first call of a period', async (t) => {
     const { budgets, matching, learn, noted } = world(t)
     await learn(1, budget('one'), budget('two'))
     const [one, two] = matching()
@@ -134,7 +134,7 @@ describe('a call that a budget refuses', () => {
     assert.deepEqual(noted, [one.wallet, two.wallet])
   })
 
-  it('is reported to operators at the next one, where the store was away', async (t) => {
+  it('is reported to operators at the next refusal if the store was away', async (t) => {
     const { budgets, matching, learn, noted, store } = world(t)
     await learn(1, budget('one'))
     const [one] = matching()
@@ -149,7 +149,7 @@ describe('a call that a budget refuses', () => {
     assert.deepEqual(noted, [one.wallet, one.wallet])
   })
 
-  it('gets no reason where other calls hold the rest, and operators no event', async (t) => {
+  it('returns no reason if other calls hold the rest, and reports no event', async (t) => {
     const { budgets, matching, learn, noted } = world(t)
     await learn(1, budget('one'))
     const [one] = matching()

@@ -36,7 +36,7 @@ function opened() {
 }
 
 describe('money held on budgets in memory', () => {
-  it('is held on each of them, and a missing one is opened without a limit', async () => {
+  it('is held on each of them, and a missing budget is opened without a limit', async () => {
     const { open, figures, ledger } = opened()
     assert.equal(open('video', 30n, NAMES), undefined)
     assert.deepEqual(await figures(...NAMES), [
@@ -47,7 +47,7 @@ describe('money held on budgets in memory', () => {
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('is held on none where one does not cover it, which says so', async () => {
+  it('is held on none if one does not cover it, and that one is reported', async () => {
     const { open, figures, ledger } = opened()
     open('video', 30n, ['hard'])
     const refusal = open('other', 21n, ['gone', 'hard'])
@@ -63,7 +63,7 @@ describe('money held on budgets in memory', () => {
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('opens no wallet of a key where none pays', async () => {
+  it('opens no wallet of a key if no key pays', async () => {
     const { open, ledger } = opened()
     open('video', 30n, ['soft'])
     ledger.holds.release('video')
@@ -74,7 +74,7 @@ describe('money held on budgets in memory', () => {
 })
 
 describe('a wallet of a budget that a lease is asked of', () => {
-  it('is opened without a limit where it is missing, and an unknown one of an account is not', async () => {
+  it('is opened without a limit if it is missing, but an unknown account is not', async () => {
     const { ledger, figures } = opened()
     const wallets: WalletId[] = [walletOf('hard'), walletOf('gone'), 'account:nobody']
     const answers = await ledger.change(
@@ -104,7 +104,7 @@ describe('holds in memory', () => {
     names: fc.subarray([...NAMES]),
   })
 
-  it('leave books that add up, and budgets that have spent what was charged, in any order', async () => {
+  it('keep the ledger consistent, and budgets spend what was charged, in any order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const { ledger, open } = opened()

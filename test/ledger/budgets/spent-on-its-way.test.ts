@@ -42,7 +42,7 @@ const CODES = {
 } as const
 
 for (const payer of ['account', 'key', 'budget'] as const)
-  describe(`money that is spent of a scarce ${payer}, and not handed to the ledger yet`, () => {
+  describe(`money that is spent of a scarce ${payer}, and not yet sent to the ledger`, () => {
     /** One charge of nothing that the ledger has and does not answer, and one that waits behind it. */
     const waiting = async (amount: number) => {
       const world = await scarce(payer)
@@ -53,7 +53,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
       return { ...world, second }
     }
 
-    it('is not available: a call is refused for it, and gets what is left', async () => {
+    it('is not available: a call is refused, and receives the amount that is left', async () => {
       const { reserve } = await waiting(9)
       const refused = await reserve(2)
       assert.ok(!(refused instanceof Reservation))
@@ -62,7 +62,7 @@ for (const payer of ['account', 'key', 'budget'] as const)
     })
 
     for (const isDropped of [true, false])
-      it(`seems to leave nothing once it is all, until it is ${isDropped ? 'dropped' : 'handed over and reported anew'}`, async () => {
+      it(`leaves the wallet apparently empty if it is all spent, until it is ${isDropped ? 'dropped' : 'sent and reported again'}`, async () => {
         const { pool, claim, second, process, reserve } = await waiting(10)
         assert.equal(pool.seemsEmpty(claim), true)
         if (isDropped) {
@@ -95,7 +95,7 @@ describe('whether wallets seem to be empty', () => {
   })
 
   for (const payer of ['account', 'key', 'budget'] as const)
-    it(`is known where it has reported one that is: the ${payer}`, async () => {
+    it(`is known if it has reported an empty one: the ${payer}`, async () => {
       const { pool, claim, held } = await scarce(payer)
       const all = await held(10)
       assert.equal(pool.seemsEmpty(claim), false, 'it is only held')

@@ -37,7 +37,7 @@ describe('the charges that a ledger in memory remembers', () => {
     'charges and voids in turn': (i) => (i % 2 === 0 ? numbered(i) : voidOf(numbered(i))),
   }
   for (const [name, what] of Object.entries(kinds))
-    it(`are half of the most at least, and never more than that: ${name}`, () => {
+    it(`are at least half of the maximum, and never more than it: ${name}`, () => {
       for (let most = 2; most <= 9; most++) {
         const seen = Array.from({ length: 4 * most }, (_, i) => remembered(most, i + 1, what))
         for (const [i, known] of seen.entries())
@@ -46,7 +46,7 @@ describe('the charges that a ledger in memory remembers', () => {
       }
     })
 
-  it('are 20,000 where no other number is given', () => {
+  it('are 20,000 by default', () => {
     const ledger = new MemoryLedger()
     const calls = Array.from({ length: 20_001 }, (_, i) => charge('acme', 1n, { requestId: `req-${i}` }))
     ledger.settle(calls.slice(0, 20_000))
@@ -68,7 +68,7 @@ describe('the sums of a ledger in memory that forgets', () => {
   )
   const most = fc.integer({ min: 2, max: 7 })
 
-  it('add up, whatever is charged, undone and repeated, before or after it is forgotten', async () => {
+  it('are consistent for any charges, voids and repetitions, before or after they are forgotten', async () => {
     await fc.assert(
       fc.asyncProperty(most, steps, async (maxCharges, taken) => {
         const ledger = new MemoryLedger({ maxCharges })
@@ -85,7 +85,7 @@ describe('the sums of a ledger in memory that forgets', () => {
     )
   })
 
-  it('are what stands, where only the latest are repeated and undone', async () => {
+  it('are exact if only the latest charges are repeated and undone', async () => {
     await fc.assert(
       fc.asyncProperty(most, steps, async (maxCharges, taken) => {
         const ledger = new MemoryLedger({ maxCharges })

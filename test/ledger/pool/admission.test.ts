@@ -11,7 +11,7 @@ import { turns, VirtualClock } from '../support/virtual-clock.ts'
 const ONE = units(1)
 
 describe('a call that waits for money', () => {
-  it('is admitted on what another gives back, before the ledger has answered', async () => {
+  it('is admitted on money that another call returns, before the ledger has answered', async () => {
     const process = new PoolProcess(ledgerOf('10', { k: '10' }))
     const held = await process.admitted(units(8), 'k')
     process.ledger.faults.set('change', 'waits')
@@ -24,7 +24,7 @@ describe('a call that waits for money', () => {
     assert.equal(process.pool.stats.waiting, 0)
   })
 
-  it('gets the amount that was available, of its key where that is limited', async () => {
+  it('receives the amount that was available, of its key if that is limited', async () => {
     const shared = ledgerOf('100', { k: '10', free: null })
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
     await one.admitted(units(7), 'k')
@@ -41,7 +41,7 @@ describe('a call that waits for money', () => {
     })
   })
 
-  it('is refused for what its key or its account has spent, which does not come back', async () => {
+  it('is refused for an amount that its key or its account has spent, which is not returned', async () => {
     const process = new PoolProcess(ledgerOf('100', { k: '10' }))
     await settle(await process.admitted(units(8), 'k'), 'one', units(8)).outcome
     assert.deepEqual(await process.reserve(units(3), 'k'), {
@@ -58,7 +58,7 @@ describe('a call that waits for money', () => {
     await process.admitted(units(12))
   })
 
-  it('is refused for what charges have spent that the ledger has not been handed yet', async () => {
+  it('is refused for charges that were not yet sent to the ledger', async () => {
     const process = new PoolProcess(ledgerOf('10'))
     const [one, two] = [await process.admitted(units(4)), await process.admitted(units(4))]
     process.ledger.faults.set('settle', 'waits')
@@ -71,7 +71,7 @@ describe('a call that waits for money', () => {
     })
   })
 
-  it('is not refused for voids of written charges that have waited for their turn', async () => {
+  it('is not refused for voids of written charges that are still queued', async () => {
     const shared = ledgerOf('10', { k: '10' })
     const process = new PoolProcess(shared, { gathers: true })
     for (const name of ['one', 'two', 'three', 'four']) {
@@ -91,7 +91,7 @@ describe('a call that waits for money', () => {
     assert.equal(process.pool.stats.wallets, 0, 'wallets that nobody uses are forgotten')
   })
 
-  it('gives up its place after as long as a call may wait, and is not admitted then', async () => {
+  it('is refused after the maximum wait of a call, and not admitted after that', async () => {
     const process = new PoolProcess(ledgerOf('10'), { admissionMs: 300 })
     process.ledger.faults.set('change', 'waits')
     const answers: unknown[] = []
@@ -107,7 +107,7 @@ describe('a call that waits for money', () => {
     assert.deepEqual([answers.length, process.pool.stats.waiting], [1, 0])
   })
 
-  it('has no money asked for any more once it has given up its place', async () => {
+  it('requests no more money after it was refused', async () => {
     const process = new PoolProcess(ledgerOf('100', { k: '1000' }), { admissionMs: 700 })
     const { ledger, pool, clock } = process
     const whole = ledger.change.bind(ledger)
@@ -127,7 +127,7 @@ describe('a call that waits for money', () => {
     assert.deepEqual(needs(), [units(5), units(195)])
   })
 
-  it('has its turn by its key: one of each, then the next of each', async () => {
+  it('is served in turn by its key: one call of each, then the next of each', async () => {
     const process = new PoolProcess(ledgerOf('1000', { a: null, b: null }))
     process.ledger.faults.set('change', 'waits')
     const order: string[] = []
@@ -146,7 +146,7 @@ describe('a call that waits for money', () => {
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'b2'])
   })
 
-  it('has its turn behind other keys where the last turn of its own was the first, and in vain', async () => {
+  it('is served after other keys if its own key was served first last time, without success', async () => {
     const { pool, ledger } = new PoolProcess(ledgerOf('10', { a: null, b: null }))
     const answers: ((moved: bigint) => void)[] = []
     const state = { limited: true, funds: units(10), spent: 0n, leased: units(8) }
@@ -176,7 +176,7 @@ describe('a call that waits for money', () => {
 })
 
 describe('a key with a quota on an account without limits', () => {
-  it('pays from its own lease alone', async () => {
+  it('pays only from its own lease', async () => {
     const shared = ledgerOf(undefined, { k: '10' })
     const process = new PoolProcess(shared)
     const held = await process.admitted(units(4), 'k')
@@ -193,8 +193,8 @@ describe('a key with a quota on an account without limits', () => {
   })
 })
 
-describe('a claim that cannot be', () => {
-  it('is refused with a word on what is wrong with it', () => {
+describe('an invalid claim', () => {
+  it('is refused with its fault', () => {
     const { pool } = new PoolProcess(ledgerOf('10'))
     const claim = { account: 'acme', key: null, amount: ONE }
     const wrong = (members: object, name: string, message: RegExp) =>
@@ -210,7 +210,7 @@ describe('a claim that cannot be', () => {
 })
 
 describe('a pool that closes', () => {
-  it('keeps its process alive meanwhile, and no longer than it may take', async () => {
+  it('keeps its process alive until then, and no longer than its limit', async () => {
     const clock = new VirtualClock()
     const timers: [ms: number, keepsAlive: boolean | undefined][] = []
     const after = clock.after.bind(clock)
@@ -243,7 +243,7 @@ describe('a pool that closes', () => {
 })
 
 describe('a key that the ledger does not know', () => {
-  it('has no quota: the account alone bounds its calls, which are charged to both', async () => {
+  it('has no quota: its calls are limited only by the account, and charged to both', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     await settle(await process.admitted(units(8), 'stranger'), 'one', units(8)).outcome
@@ -260,7 +260,7 @@ describe('a key that the ledger does not know', () => {
 })
 
 describe('an account that the ledger does not know', () => {
-  it('is refused, and the log says once how to mend it', async () => {
+  it('is refused, and the log contains the remedy once', async () => {
     const process = new PoolProcess(new MemoryLedger())
     for (let times = 0; times < 3; times++) {
       const answer = await process.reserve(units(1), 'k')
@@ -270,15 +270,15 @@ describe('an account that the ledger does not know', () => {
     assert.match(process.messages[0] as string, /does not know this account.*new MemoryLedger\(\{ accounts/)
   })
 
-  it('is not warned about while it is known, whatever it has spent', async () => {
+  it('causes no warning once it is known, for any amount it has spent', async () => {
     const process = new PoolProcess(ledgerOf('1'))
     assert.equal(((await process.reserve(units(2))) as { refused?: string }).refused, 'insufficient_balance')
     assert.deepEqual(process.messages, [])
   })
 })
 
-describe('an account that nobody has given to a ledger in memory', () => {
-  it('has spent nothing, and has no limits, where such accounts are served', async () => {
+describe('an account that a ledger in memory was not given', () => {
+  it('has spent nothing, and has no limits, if such accounts are served', async () => {
     const ledger = new MemoryLedger({ unknownAccounts: 'postpaid' })
     const change = { kind: 'take', need: 1n, want: 1n } as const
     const [answer] = await ledger.change('p', [{ lease: 'l', wallet: 'account:acme', seq: 1, change }])

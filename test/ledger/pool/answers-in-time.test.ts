@@ -83,7 +83,7 @@ async function stateOf(promise: Promise<unknown>): Promise<unknown> {
 
 for (const [name, ask] of Object.entries(OPERATIONS))
   describe(`a request of a pool to a ledger by ${name}`, () => {
-    it('is asked as it is, and answered as the ledger does', async () => {
+    it('is passed on unchanged, and returns the answer of the ledger', async () => {
       const { inTime, asked, clock } = timely(async () => ANSWERS[name])
       assert.deepEqual(await ask(inTime), ANSWERS[name])
       assert.deepEqual(asked, [[name, ...(GIVEN[name] ?? [])]])
@@ -97,7 +97,7 @@ for (const [name, ask] of Object.entries(OPERATIONS))
       assert.deepEqual([clock.running, took], [0, []])
     })
 
-    it('is late after eight seconds, for which it keeps the process alive, and what comes then is no answer', async () => {
+    it('fails after eight seconds, for which it keeps the process alive, and a later answer is ignored', async () => {
       let answer: (value: unknown) => void = () => {}
       const { inTime, clock, took } = timely(
         () =>
@@ -118,8 +118,8 @@ for (const [name, ask] of Object.entries(OPERATIONS))
     })
   })
 
-describe('how long a ledger takes', () => {
-  it('is measured by changes of leases and by what is timed, not by what is asked in the background', async () => {
+describe('the latency of a ledger', () => {
+  it('is measured by changes of leases and timed operations, not by background requests', async () => {
     for (const [name, ask] of Object.entries(OPERATIONS)) {
       const world = timely(
         () => new Promise((resolve) => world.clock.after(30, () => resolve(ANSWERS[name]))),
@@ -138,21 +138,21 @@ describe('how long a ledger takes', () => {
   })
 })
 
-describe('a ledger that has nobody look for leases', () => {
-  it('is asked for all of them', async () => {
+describe('a ledger that reports its open leases', () => {
+  it('is asked for all of them if it has no watch', async () => {
     const { inTime, asked } = timely(async (name) => ANSWERS[name], { watches: false })
     assert.deepEqual(await inTime.watch('me'), OPEN)
     assert.deepEqual(asked, [['leases']])
   })
 
-  it('but says that enough others look is taken at its word', async () => {
+  it('may answer a watch by stating that enough other processes watch', async () => {
     const { inTime, asked } = timely(async () => undefined)
     assert.equal(await inTime.watch('me'), undefined)
     assert.deepEqual(asked, [['watch', 'me']])
   })
 })
 
-describe('an answer to a change of a lease that is none', () => {
+describe('an invalid answer to a change of a lease', () => {
   const answers: Record<string, unknown> = {
     'no list': ANSWER,
     'a list of something else': ['x'],

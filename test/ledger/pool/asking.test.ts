@@ -84,7 +84,7 @@ function changes() {
 const many = (count: number) => Array.from({ length: count }, (_, i) => new Asked(`wallet-${i}`))
 
 describe('a request to the ledger for changes', () => {
-  it('gathers in a turn of the event loop, and while it has not answered; one call at a time', async () => {
+  it('gathers in a turn of the event loop, and until the last one is answered; one at a time', async () => {
     const { ask, calls, world, sizes } = changes()
     let answer = () => {}
     world.answering = new Promise((resolve) => {
@@ -113,14 +113,14 @@ describe('a request to the ledger for changes', () => {
     )
   })
 
-  it('is two hundred changes at once, at most', async () => {
+  it('contains two hundred changes at most', async () => {
     const { ask, sizes } = changes()
     ask(...many(401))
     await turns()
     assert.deepEqual(sizes(), [200, 200, 1])
   })
 
-  it('is nothing where no wallet has anything to ask for', async () => {
+  it('is not sent if no wallet has a change', async () => {
     const { ask, calls, idle } = changes()
     const content = new Asked('content')
     content.isContent = true
@@ -129,7 +129,7 @@ describe('a request to the ledger for changes', () => {
     assert.deepEqual([calls, content.answers], [[], []])
   })
 
-  it('is idle when nothing is left to ask, not before', async () => {
+  it('is idle after the last change, not before', async () => {
     const { ask, idle, world } = changes()
     await idle()
     let answer = () => {}
@@ -161,7 +161,7 @@ describe('a request to the ledger for changes', () => {
 })
 
 describe('a change that the ledger has not answered', () => {
-  it('is asked for again, after longer and longer', async () => {
+  it('is repeated after increasing delays', async () => {
     const { ask, calls, clock, world } = changes()
     world.fails = true
     const wallet = new Asked('wallet')
@@ -184,7 +184,7 @@ describe('a change that the ledger has not answered', () => {
     )
   })
 
-  it('is asked for in ever smaller parts, so that what can never be changed soon hinders no other', async () => {
+  it('is repeated in ever smaller parts, so that an impossible change soon delays no other', async () => {
     const { ask, calls, clock, world, sizes } = changes()
     world.poison.add('wallet-0')
     const wallets = many(200)
@@ -196,7 +196,7 @@ describe('a change that the ledger has not answered', () => {
     assert.deepEqual(calls.at(-1)?.names, ['wallet-0'])
   })
 
-  it('is asked for in larger parts again once it answers', async () => {
+  it('is repeated in larger parts again after an answer', async () => {
     const { ask, clock, world, sizes } = changes()
     world.fails = true
     ask(...many(300))
@@ -207,7 +207,7 @@ describe('a change that the ledger has not answered', () => {
     assert.deepEqual(sizes().slice(3), [1, 8, 64, 200, 27])
   })
 
-  it('fails where the ledger answers fewer changes than it was asked for, and none is taken', async () => {
+  it('fails if the ledger answers fewer changes than requested, and none is applied', async () => {
     const { ask, clock, world, calls } = changes()
     world.answersOf = () => [ANSWER]
     const wallets = many(2)
@@ -226,7 +226,7 @@ describe('a change that the ledger has not answered', () => {
     assert.equal(calls.length, 3)
   })
 
-  it('has the ledger count as away after as long as a call waits, until it answers', async () => {
+  it('makes the ledger count as away after the maximum wait of a call, until it answers', async () => {
     const { ask, clock, health, world } = changes()
     let answer = () => {}
     world.answering = new Promise((resolve) => {
@@ -244,7 +244,7 @@ describe('a change that the ledger has not answered', () => {
     assert.deepEqual([health.away, health.outages], [false, 1])
   })
 
-  it('has it count as failing where it fails, not as late', async () => {
+  it('makes the ledger count as failing if it fails, not as late', async () => {
     const { ask, clock, health, world } = changes()
     world.fails = true
     ask(new Asked('wallet'))

@@ -20,7 +20,7 @@ function health(onStoreChange?: (away: boolean) => void) {
 }
 
 describe('a ledger counts as away', () => {
-  it('once what leases are asked for has failed for its time, and no sooner', async () => {
+  it('after changes of leases have failed for its time limit, and no sooner', async () => {
     const { clock, changes, health: ledger } = health()
     ledger.failed(DOWN)
     await clock.advance(499)
@@ -32,7 +32,7 @@ describe('a ledger counts as away', () => {
     assert.deepEqual([ledger.away, ledger.silent, changes, ledger.outages], [true, true, [true], 1])
   })
 
-  it('not by failures with answers between them', async () => {
+  it('not because of failures with answers between them', async () => {
     const { clock, changes, health: ledger } = health()
     for (let times = 0; times < 5; times++) {
       ledger.failed(DOWN)
@@ -42,13 +42,13 @@ describe('a ledger counts as away', () => {
     assert.deepEqual([ledger.away, changes], [false, []])
   })
 
-  it('at once where it has not answered for longer than anybody waits', () => {
+  it('at once if it has not answered for the maximum wait', () => {
     const { changes, health: ledger } = health()
     ledger.late()
     assert.deepEqual([ledger.away, ledger.silent, changes], [true, true, [true]])
   })
 
-  it('from its first silence on: what fails after is no beginning', async () => {
+  it('from its first silence on; a later failure is not a new beginning', async () => {
     const { clock, health: ledger } = health()
     ledger.late()
     await clock.advance(500)
@@ -61,7 +61,7 @@ describe('a ledger counts as away', () => {
     assert.equal(ledger.silent, true)
   })
 
-  it('while charges wait for too long, whatever it answers of leases', () => {
+  it('while charges wait too long, even if it answers changes of leases', () => {
     const { changes, health: ledger } = health()
     ledger.stall(true, DOWN)
     ledger.answered()
@@ -73,7 +73,7 @@ describe('a ledger counts as away', () => {
     assert.deepEqual([ledger.away, changes, ledger.outages], [false, [true, false], 1])
   })
 
-  it('with a line when it goes, with its failure, and one when it is back, with how long it took', async () => {
+  it('with a log line at the beginning, with the failure, and one at the end, with the duration', async () => {
     const { clock, logger, health: ledger } = health()
     ledger.stall(true, DOWN)
     clock.stopFor(1234.6)
@@ -98,7 +98,7 @@ describe('a ledger counts as away', () => {
     assert.deepEqual([logger.lines[2]?.message, ledger.outages], ['store is away', 2])
   })
 
-  it('also to a listener that fails, which is logged', () => {
+  it('and its listener may fail, which is logged', () => {
     const failure = new Error('metrics')
     const { logger, health: ledger } = health(() => {
       throw failure
@@ -114,7 +114,7 @@ describe('a ledger counts as away', () => {
 })
 
 describe('while the ledger does not answer', () => {
-  it('one admission in half a second waits for it', async () => {
+  it('one admission waits for it every half second', async () => {
     const { clock, health: ledger } = health()
     assert.deepEqual([ledger.mayAsk(), ledger.mayAsk()], [true, true])
     ledger.late()
@@ -127,7 +127,7 @@ describe('while the ledger does not answer', () => {
     assert.deepEqual([ledger.mayAsk(), ledger.mayAsk()], [true, true])
   })
 
-  it('all wait for it where only charges do', () => {
+  it('all admissions wait for it if only charges do', () => {
     const { health: ledger } = health()
     ledger.stall(true, DOWN)
     assert.deepEqual([ledger.mayAsk(), ledger.mayAsk()], [true, true])

@@ -6,7 +6,7 @@ import { momentOf, systemClock } from '../../../lib/ledger/pool/clock.ts'
 const keeping = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 describe('the clock of the machine', () => {
-  it('keeps the process alive for what is due only where that is asked for', () => {
+  it('keeps the process alive for a timer only on request', () => {
     const before = keeping()
     const callOff = [systemClock.after(60_000, () => {}), systemClock.after(60_000, () => {}, false)]
     assert.equal(keeping(), before)
@@ -16,7 +16,7 @@ describe('the clock of the machine', () => {
     assert.equal(keeping(), before)
   })
 
-  it('calls what is due in the turn after its time, unless that is called off, also then', async (t) => {
+  it('runs a timer in the turn after its time, unless it is cancelled, even in that turn', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     let times = 0
     const note = () => void times++
@@ -33,7 +33,7 @@ describe('the clock of the machine', () => {
     assert.equal(times, 1)
   })
 
-  it('returns the time since the epoch, and one that never goes back', (t) => {
+  it('returns the time since the epoch, and a monotonic time', (t) => {
     t.mock.timers.enable({ apis: ['Date'], now: 1234 })
     const before = performance.now()
     const { now, wall } = momentOf(systemClock)

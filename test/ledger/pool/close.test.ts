@@ -8,7 +8,7 @@ import { turns } from '../support/virtual-clock.ts'
 const ONE = units(1)
 
 describe('closing a pool', () => {
-  it('admits nobody, waits for charges, and gives all leases back', async () => {
+  it('admits no call, waits for charges, and returns all leases', async () => {
     const shared = ledgerOf('100', { k: '50' })
     const process = new PoolProcess(shared)
     const { pool, ledger, clock } = process
@@ -39,7 +39,7 @@ describe('closing a pool', () => {
     assert.deepEqual(await shared.leases(), [])
   })
 
-  it('closes a lease that a charge has emptied while a part of it was on its way back', async () => {
+  it('closes a lease that a charge has emptied while a part of it was being returned', async () => {
     const shared = ledgerOf('3')
     const process = new PoolProcess(shared)
     const { pool, ledger } = process
@@ -58,7 +58,7 @@ describe('closing a pool', () => {
     assert.deepEqual([await shared.leases(), pool.stats.leasesLost], [[], 0])
   })
 
-  it('closes the lease of a call that is charged behind the closing', async () => {
+  it('closes the lease of a call that is charged after close', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const running = await process.admitted(ONE)
@@ -95,7 +95,7 @@ describe('closing a pool', () => {
       assert.equal(open, lockedMs === 1000 ? 0 : 1)
     })
 
-  it('gives back what it gets for a call that it has refused, once its account is not locked', async () => {
+  it('returns money that arrives for a refused call, after its account is unlocked', async () => {
     const shared = ledgerOf('100')
     const { pool, ledger, clock } = new PoolProcess(shared)
     const whole = ledger.change.bind(ledger)
@@ -115,7 +115,7 @@ describe('closing a pool', () => {
     assert.deepEqual([open, kinds], [0, ['take', 'give']])
   })
 
-  it('answers those that wait', async () => {
+  it('answers the waiting calls', async () => {
     const process = new PoolProcess(ledgerOf('100'))
     process.ledger.faults.set('change', 'waits')
     const waiting = process.pool.reserve({ account: 'acme', key: null, amount: ONE })
@@ -140,7 +140,7 @@ describe('closing a pool', () => {
     assert.deepEqual([requestId, amount], ['req', '0.5'])
   })
 
-  it('tries once more what was set aside, and gives the leases back behind it', async () => {
+  it('retries settlements that were set aside, and returns the leases after that', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const resolved = await setOneAside(process)
@@ -152,7 +152,7 @@ describe('closing a pool', () => {
     assert.deepEqual(untold(process), [])
   })
 
-  it('tries it no more than once, logs it, and does not take long', async () => {
+  it('retries them only once, logs a failure, and does not take long', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     await setOneAside(process)

@@ -44,7 +44,7 @@ const FATES: readonly [
     },
     ONE,
   ],
-  ['is written unheard, and undone', undoneUnder('unheard'), 0n],
+  ['is written without an answer, and undone', undoneUnder('unheard'), 0n],
 ]
 
 function undoneUnder(fault: Fault) {
@@ -63,7 +63,7 @@ async function written({ ledger }: PoolProcess, held: Reservation): Promise<void
   await outcome
 }
 
-describe('an account and a key that nobody uses are forgotten', () => {
+describe('an unused account and its unused key are forgotten', () => {
   for (const gathers of [false, true])
     for (const waits of [false, true])
       for (const [fate, run, spent] of FATES)
@@ -85,8 +85,8 @@ describe('an account and a key that nobody uses are forgotten', () => {
         })
 })
 
-describe('an account without limits that nobody uses', () => {
-  it('is not forgotten while a lease of its key is on its way back, which would be nobody’s then', async () => {
+describe('an unused account without limits', () => {
+  it('is not forgotten while a lease of its key is being returned, which would be lost otherwise', async () => {
     const shared = ledgerOf(undefined, { k: '50' })
     const process = new PoolProcess(shared)
     ;(await process.admitted(ONE, 'k')).release()
@@ -100,8 +100,8 @@ describe('an account without limits that nobody uses', () => {
   })
 })
 
-describe('a key that nobody uses', () => {
-  it('is forgotten though a call of another has waited in vain for a ledger that does not answer', async () => {
+describe('an unused key', () => {
+  it('is forgotten although a call of another key has waited without success for a silent ledger', async () => {
     const process = new PoolProcess(ledgerOf('100', { idle: null, other: null }))
     ;(await process.admitted(ONE, 'idle')).release()
     process.ledger.faults.set('change', 'waits')

@@ -13,17 +13,17 @@ function snapshotOf(figures: { limited?: boolean; funds?: bigint; spent?: bigint
 }
 
 describe('a snapshot of a wallet from the ledger', () => {
-  it('is what all leases leave, and what there is with all of them given back', () => {
+  it('contains the amount that all leases leave, and the amount after their return', () => {
     const { limited, available, balance, poorBeyond } = snapshotOf({ funds: 100n, spent: 30n, leased: 20n })
     assert.deepEqual([limited, available, balance, poorBeyond], [true, 50n, 70n, 5n])
   })
 
-  it('leaves nothing where more is spent and leased than there is', () => {
+  it('leaves nothing if more is spent and leased than the wallet has', () => {
     const { available, balance, poorBeyond } = snapshotOf({ funds: 100n, spent: 130n, leased: 20n })
     assert.deepEqual([available, balance, poorBeyond], [0n, -30n, 0n])
   })
 
-  it('is nothing to rely on before the first one', () => {
+  it('has no valid values before the first answer', () => {
     const snapshot = new WalletSnapshot()
     assert.equal(snapshot.limited, undefined)
     assert.equal(snapshot.isUnlimited(0), false)
@@ -31,7 +31,7 @@ describe('a snapshot of a wallet from the ledger', () => {
     assert.equal(snapshot.isOld(0, 0), true)
   })
 
-  it('lets a wallet be unlimited for less than 4.9 seconds', () => {
+  it('makes a wallet unlimited for less than 4.9 seconds', () => {
     const snapshot = snapshotOf({ limited: false })
     assert.deepEqual(
       [ASKED_AT, 5899, 5900].map((now) => snapshot.isUnlimited(now)),
@@ -40,7 +40,7 @@ describe('a snapshot of a wallet from the ledger', () => {
     assert.equal(snapshotOf({}).isUnlimited(ASKED_AT), false)
   })
 
-  it('says what others leave for less than a second', () => {
+  it('returns the amount that others leave for less than a second', () => {
     const snapshot = snapshotOf({ funds: 7n })
     assert.deepEqual(
       [ASKED_AT, 1999, 2000].map((now) => snapshot.availableAt(now)),
@@ -49,7 +49,7 @@ describe('a snapshot of a wallet from the ledger', () => {
     assert.equal(snapshotOf({ limited: false, funds: 7n }).availableAt(ASKED_AT), undefined)
   })
 
-  it('is old after three seconds, where the wallet was used since', () => {
+  it('is old after three seconds, if the wallet was used since', () => {
     const snapshot = snapshotOf({ funds: 7n })
     assert.deepEqual(
       [4000, 4001].map((now) => snapshot.isOld(now, 1001)),
@@ -66,7 +66,7 @@ describe('a lease that a process has', () => {
     return lease
   }
 
-  it('grants what is free and what is reserved, and is empty once no charge draws on it either', () => {
+  it('grants its free and its reserved amount, and is empty when no charge draws on it either', () => {
     const lease = opened()
     assert.equal(lease.empty, true)
     Object.assign(lease, { free: 2n, reserved: 3n })
@@ -76,7 +76,7 @@ describe('a lease that a process has', () => {
     assert.equal(lease.empty, false)
   })
 
-  it('is usable for less than 25 seconds after its last renewal was asked for, by both clocks', () => {
+  it('is usable for less than 25 seconds after its last renewal was sent, by both clocks', () => {
     const lease = opened()
     assert.equal(lease.isUsable(24_999, 29_999), true)
     assert.equal(lease.isUsable(25_000, 29_999), false, 'by the one that never goes back')
@@ -90,7 +90,7 @@ describe('a lease that a process has', () => {
     assert.equal(lease.isUsable(0, 5000), false)
   })
 
-  it('is usable by the latest of its renewals, in whatever order they are answered', () => {
+  it('is usable by the latest of its renewals, in any order of the answers', () => {
     const lease = opened()
     lease.confirm({ now: 10_000, wall: 15_000 })
     lease.confirm({ now: 5000, wall: 10_000 })

@@ -65,7 +65,7 @@ describe('the amount that a lease takes of its wallet', () => {
     })
   }
 
-  it('opens it, which takes something, with its first change only', () => {
+  it('opens it with its first change, if that takes something', () => {
     const world = opened()
     assert.deepEqual(world.ask(1, take(101n)), [0n, 'closed'])
     assert.deepEqual(world.ask(1, give(1n)), [0n, 'lost'])
@@ -78,7 +78,7 @@ describe('the amount that a lease takes of its wallet', () => {
     assert.deepEqual(figures, { held: 7n, seq: 1, lastMoved: 7n, beats: 1, renewedAt: 50, ...ended })
   })
 
-  it('is nothing of a wallet that is not there', () => {
+  it('is zero for a missing wallet', () => {
     const asked: Asked = { lease: 'l', wallet: 'account:no', owner: 'us', seq: 1, change: take(1n) }
     assert.deepEqual(changeLease(undefined, undefined, asked, 1), {
       answer: { moved: 0n, lost: false, open: false, state: undefined },
@@ -88,7 +88,7 @@ describe('the amount that a lease takes of its wallet', () => {
 })
 
 describe('a lease', () => {
-  it('beats and is renewed with each change, whether it moves something or not', () => {
+  it('is renewed by each change, even if that moves nothing', () => {
     const world = opened()
     world.ask(1, take(100n), {}, 10)
     assert.deepEqual(world.ask(2, take(1n), {}, 20), [0n, 'open'])
@@ -96,7 +96,7 @@ describe('a lease', () => {
     assert.deepEqual([seq, lastMoved, beats, renewedAt], [2, 0n, 2, 20])
   })
 
-  it('gives what it has and no more, and is closed once it has given all', () => {
+  it('returns at most its amount, and is closed when it has returned all', () => {
     const world = opened()
     world.ask(1, take(40n))
     assert.deepEqual(world.ask(2, give(15n)), [15n, 'open'])
@@ -105,7 +105,7 @@ describe('a lease', () => {
     assert.deepEqual([world.lease?.ended, world.lease?.endedAt, world.wallet.leased], ['closed', 99, 0n])
   })
 
-  it('answers a repeated change as before, and one before the last with nothing', () => {
+  it('has the same answer for a repeated change, and none for an earlier one', () => {
     const world = opened()
     world.ask(1, take(40n))
     world.ask(2, give(15n))
@@ -119,7 +119,7 @@ describe('a lease', () => {
     assert.deepEqual([world.lease?.beats, world.wallet.leased], [3, 0n])
   })
 
-  it('is lost to what comes after it was closed, of another wallet, or after it was swept', () => {
+  it('is lost for changes after it was closed or swept, or of another wallet', () => {
     const world = opened()
     world.ask(1, take(40n))
     assert.deepEqual(world.ask(2, take(1n), { wallet: 'account:other' }), [0n, 'lost'])
@@ -133,7 +133,7 @@ describe('a lease', () => {
     for (const seq of [1, 2]) assert.deepEqual(swept.ask(seq, take(1n)), [0n, 'lost'])
   })
 
-  it('and its wallet agree, whatever is asked, and no more is leased than there is', () => {
+  it('is consistent with its wallet after any changes, and no more is leased than the wallet has', () => {
     const amount = fc.bigInt({ min: 0n, max: 120n })
     const change = fc.oneof(
       fc.tuple(amount, amount).map(([need, more]) => take(need, need + more)),

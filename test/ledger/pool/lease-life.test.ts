@@ -14,7 +14,7 @@ async function advance(processes: readonly PoolProcess[], ms: number): Promise<v
 }
 
 describe('the life of a lease', () => {
-  it('goes on while its process renews it, however long its calls run', async () => {
+  it('continues while its process renews it, for calls of any length', async () => {
     const shared = ledgerOf('100')
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
     const held = await one.admitted(units(3))
@@ -25,7 +25,7 @@ describe('the life of a lease', () => {
     assert.deepEqual([wallet?.overrun, other.pool.stats.leasesSwept, one.pool.stats.leasesLost], [0n, 0, 0])
   })
 
-  it('nothing is admitted on one that could not be renewed for 25 s, and all is again when it can', async () => {
+  it('stops admission on a lease that could not be renewed for 25 s, until it can be', async () => {
     const shared = ledgerOf('100')
     const { pool, clock, ledger } = new PoolProcess(shared)
     const busy = await tally(
@@ -47,7 +47,7 @@ describe('the life of a lease', () => {
     assert.ok(pool.reserve({ account: 'acme', key: null, amount: ONE }) instanceof Reservation)
   })
 
-  it('of a process that was stopped for 70 s is over: it charges right, and opens another', async () => {
+  it('ends if its process was stopped for 70 s: it charges correctly, and opens another lease', async () => {
     const shared = ledgerOf('100')
     const [stopped, living] = [new PoolProcess(shared), new PoolProcess(shared)]
     const calls = await tally(
@@ -73,7 +73,7 @@ describe('the life of a lease', () => {
     assert.deepEqual([leased, violations], [0n, []])
   })
 
-  it('that the renewal finds gone is not used again', async () => {
+  it('ends when the renewal finds it gone', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const running = await process.admitted(ONE)
@@ -91,7 +91,7 @@ describe('the life of a lease', () => {
 })
 
 describe('the lease of a process that died', () => {
-  it('comes back within 45 s, and not before 30', async () => {
+  it('is returned within 45 s, and not before 30 s', async () => {
     const shared = ledgerOf('100', { k: '50' })
     const [killed, living] = [new PoolProcess(shared), new PoolProcess(shared)]
     await advance([killed, living], 10_000)
@@ -102,7 +102,7 @@ describe('the lease of a process that died', () => {
     assert.deepEqual([(await shared.check()).leased, living.pool.stats.leasesSwept], [0n, 2])
   })
 
-  it('is not returned by one who lost sight of it meanwhile', async () => {
+  it('is not returned by a process that could not observe it meanwhile', async () => {
     const shared = ledgerOf('100')
     const [killed, living] = [new PoolProcess(shared), new PoolProcess(shared)]
     await killed.admitted(units(3))
@@ -116,7 +116,7 @@ describe('the lease of a process that died', () => {
     assert.equal((await shared.check()).leased, 0n)
   })
 
-  it('is not returned by one that was stopped itself: all renew before anybody sweeps', async () => {
+  it('is not returned by a process that was stopped itself: all processes renew before any of them sweeps', async () => {
     const shared = ledgerOf('100')
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
     await one.admitted(units(3))
@@ -129,7 +129,7 @@ describe('the lease of a process that died', () => {
     assert.equal((await shared.check()).leased, units(3))
   })
 
-  it('one process alone returns what an earlier one left behind', async () => {
+  it('is returned by a single later process', async () => {
     const shared = ledgerOf('100')
     await new PoolProcess(shared).admitted(units(3))
     const next = new PoolProcess(shared)

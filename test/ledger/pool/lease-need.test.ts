@@ -27,7 +27,7 @@ describe('the amount that a process should hold of a wallet', () => {
     assert.equal(policy.missing(5n), 0n)
   })
 
-  it('is four calls such as the last, asked for once more than a quarter of it is missing', () => {
+  it('is that of four calls like the last, requested once more than a quarter of it is missing', () => {
     const policy = new TopUpPolicy(0)
     policy.admitted(90n, 0n, 0n)
     policy.admitted(10n, 0n, 0n)
@@ -37,7 +37,7 @@ describe('the amount that a process should hold of a wallet', () => {
     )
   })
 
-  it('is twice what calls have held at once, for ten seconds after', () => {
+  it('is twice the amount that calls held at once, for ten seconds afterwards', () => {
     const policy = new TopUpPolicy(0)
     policy.admitted(1n, 50n, 0n)
     policy.admitted(1n, 40n, 0n)
@@ -48,7 +48,7 @@ describe('the amount that a process should hold of a wallet', () => {
     assert.equal(policy.missing(0n), 4n)
   })
 
-  it('is twice what is held still, also where nothing was admitted since', () => {
+  it('is twice the amount still held, even if nothing was admitted since', () => {
     const policy = new TopUpPolicy(0)
     policy.tick(1000, 30n, 0n)
     assert.equal(policy.missing(0n), 60n)
@@ -58,7 +58,7 @@ describe('the amount that a process should hold of a wallet', () => {
     assert.equal(policy.missing(0n), 60n)
   })
 
-  it('is twice what was spent since the last second, until that is over', () => {
+  it('is twice the amount spent since the last second, until that second is over', () => {
     const policy = new TopUpPolicy(0)
     policy.spent = 30n
     assert.equal(policy.missing(0n), 60n)
@@ -68,7 +68,7 @@ describe('the amount that a process should hold of a wallet', () => {
     assert.equal(policy.spent, 0n)
   })
 
-  it('is ten seconds of what is spent: more is believed sooner than less', () => {
+  it('is ten seconds of spending, with an average that rises faster than it falls', () => {
     const policy = new TopUpPolicy(0)
     policy.spent = 1000n
     policy.tick(500, 0n, 0n)
@@ -78,7 +78,7 @@ describe('the amount that a process should hold of a wallet', () => {
     assert.equal(policy.missing(0n), tenSecondsOf(rate * Math.exp(-2 / 10)))
   })
 
-  it('adds what calls hold at once to what is spent', () => {
+  it('is the sum of the amounts held at once and spent', () => {
     const policy = new TopUpPolicy(0)
     policy.spent = 1000n
     policy.admitted(1n, 7n, 0n)
@@ -88,7 +88,7 @@ describe('the amount that a process should hold of a wallet', () => {
 })
 
 describe('the amount that a process can spare of a wallet', () => {
-  it('is what was not needed for ten seconds, and no more than is free now', () => {
+  it('is the amount that was not needed for ten seconds, limited to what is free now', () => {
     const { policy, tick } = idle(9, 100n)
     assert.equal(policy.surplus({ free: 100n, granted: 100n }), 0n, 'nine seconds')
     tick(100n)
@@ -97,7 +97,7 @@ describe('the amount that a process can spare of a wallet', () => {
     assert.equal(policy.surplus({ free: 100n, granted: 80n }), 80n)
   })
 
-  it('is seen anew once something went back', () => {
+  it('is measured again after an amount was returned', () => {
     const { policy, tick } = idle(10, 100n)
     policy.restart()
     for (let second = 0; second < 9; second++) tick(100n)
@@ -106,12 +106,12 @@ describe('the amount that a process can spare of a wallet', () => {
     assert.equal(policy.surplus({ free: 100n, granted: 100n }), 100n)
   })
 
-  it('is worth a call only beyond a quarter of what is held', () => {
+  it('is only returned beyond a quarter of the held amount', () => {
     const surplusOf = (free: bigint) => idle(10, free).policy.surplus({ free, granted: 100n })
     assert.deepEqual([24n, 25n, 26n].map(surplusOf), [0n, 0n, 26n])
   })
 
-  it('is the least that was free in these seconds, whenever in a second that was', () => {
+  it('is the smallest free amount of these seconds, at any point within a second', () => {
     const { policy, tick } = idle(10, 100n)
     const surplus = () => policy.surplus({ free: 100n, granted: 100n })
     policy.admitted(0n, 0n, 70n)
@@ -127,15 +127,15 @@ describe('the amount that a process can spare of a wallet', () => {
     assert.equal(surplus(), 100n)
   })
 
-  it('leaves what should be held', () => {
+  it('leaves the amount that should be held', () => {
     const { policy } = idle(10, 100n)
     policy.admitted(10n, 0n, 100n)
     assert.equal(policy.surplus({ free: 100n, granted: 100n }), 60n)
   })
 })
 
-describe('the amount that is asked for when calls wait', () => {
-  it('is what all of them lack, where nobody knows what others leave', () => {
+describe('the amount that is requested while calls wait', () => {
+  it('is what all of them lack, if the amount left by others is unknown', () => {
     const policy = new TopUpPolicy(0)
     const holding = { free: 2n, granted: 5n }
     assert.deepEqual(policy.takeFor([3n, 4n], holding, undefined, false), {
@@ -145,7 +145,7 @@ describe('the amount that is asked for when calls wait', () => {
     })
   })
 
-  it('wants what should be held besides, unless there is little left', () => {
+  it('includes the amount that should be held, unless there is little left', () => {
     const policy = new TopUpPolicy(0)
     policy.admitted(10n, 0n, 0n)
     const holding = { free: 2n, granted: 5n }
@@ -157,7 +157,7 @@ describe('the amount that is asked for when calls wait', () => {
     assert.deepEqual(policy.takeFor([3n, 4n], holding, undefined, true), { kind: 'take', need: 5n, want: 5n })
   })
 
-  it('needs as many as what is left can serve, in their order, and wants all', () => {
+  it('needs as many calls as the rest can serve, in their order, and wants all', () => {
     const policy = new TopUpPolicy(0)
     const holding = { free: 2n, granted: 2n }
     const asked = (available: bigint, ...amounts: bigint[]) => {
@@ -171,7 +171,7 @@ describe('the amount that is asked for when calls wait', () => {
     assert.deepEqual(asked(9n), [0n, 0n], 'nobody waits')
   })
 
-  it('needs half as much each time that others were faster, four times at most', () => {
+  it('halves its need each time that others were faster, four times at most', () => {
     const policy = new TopUpPolicy(0)
     const amounts = Array.from({ length: 320 }, () => 1n)
     const needed = () => policy.takeFor(amounts, NOTHING, 320n, true).need
@@ -188,7 +188,7 @@ describe('the amount that is asked for when calls wait', () => {
     assert.equal(needed(), 320n, 'nothing was needed')
   })
 
-  it('is an amount that a ledger takes, whatever the calls come to', () => {
+  it('is accepted by a ledger for calls of any size', () => {
     const policy = new TopUpPolicy(0)
     const { need, want } = policy.takeFor([MAX_AMOUNT, MAX_AMOUNT], NOTHING, undefined, false)
     assert.deepEqual([need, want], [MAX_AMOUNT, MAX_AMOUNT])

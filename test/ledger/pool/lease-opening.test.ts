@@ -5,7 +5,7 @@ import { ledgerOf, units } from '../support/faulty-ledger.ts'
 import { PoolProcess } from '../support/pool-process.ts'
 
 describe('a renewal while the ledger has not answered a change', () => {
-  it('does not give up the lease that is being opened', async () => {
+  it('does not give up a lease that is being opened', async () => {
     const shared = ledgerOf('100')
     const one = new PoolProcess(shared, { admissionMs: 60_000 })
     one.ledger.faults.set('change', 'waits')
@@ -20,7 +20,7 @@ describe('a renewal while the ledger has not answered a change', () => {
     assert.equal((await shared.leases()).length, 1, 'admitted on the lease that was opened')
   })
 
-  it('does not count a lease as lost that is being closed', async () => {
+  it('does not count a lease as lost while it is being closed', async () => {
     const shared = ledgerOf('100')
     const one = new PoolProcess(shared)
     const held = await one.admitted(units(1))

@@ -8,7 +8,7 @@ import { turns } from '../support/virtual-clock.ts'
 const ONE = units(1)
 
 describe('the size of a lease', () => {
-  it('follows what is spent, so that calls do not wait', async () => {
+  it('follows the spending, so that calls do not wait', async () => {
     const { pool, clock, ledger } = new PoolProcess(ledgerOf('100000', { k: '90000' }))
     let waited = 0
     for (let i = 0; i < 600; i++) {
@@ -26,7 +26,7 @@ describe('the size of a lease', () => {
     assert.ok(account && account.held > units(25) && account.held < units(150), `holds ${account?.held}`)
   })
 
-  it('shrinks when less is spent, and goes back whole when nothing is', async () => {
+  it('shrinks when less is spent, and is returned whole when nothing is', async () => {
     const shared = ledgerOf('100000')
     const { pool, clock } = new PoolProcess(shared)
     const busy = await Promise.all(
@@ -47,7 +47,7 @@ describe('the size of a lease', () => {
     assert.deepEqual(await shared.leases(), [])
   })
 
-  it('is nothing where others could use it: what is free goes back at once when there is little left', async () => {
+  it('is zero if others could use it: free amounts are returned at once when there is little left', async () => {
     const shared = ledgerOf('5')
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
     const held = await one.admitted(units(4))
@@ -61,7 +61,7 @@ describe('the size of a lease', () => {
     assert.ok((await other.reserve(units(4))) instanceof Reservation)
   })
 
-  it('of a wallet that is not used any more is forgotten, with a million others', async () => {
+  it('is forgotten with an unused wallet, for a million wallets', async () => {
     const keys = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`key-${i}`, '1']))
     const shared = ledgerOf('100000', keys)
     const { pool, clock } = new PoolProcess(shared)

@@ -53,7 +53,7 @@ describe('a ledger that is away', () => {
     })
   }
 
-  it('lets through what the leases in hand cover, while no charge waits', async () => {
+  it('admits calls that the present leases cover, while no charge waits', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const { pool, clock, ledger } = process
     const held = await tally(
@@ -77,7 +77,7 @@ describe('a ledger that is away', () => {
     assert.ok((await process.reserve(units(50))) instanceof Reservation)
   })
 
-  it('is not taken for away while this process itself is held up', async () => {
+  it('does not count as away while this process itself is busy', async () => {
     const logger = recordingLogger()
     const ledger = new FaultyLedger(ledgerOf('1000'))
     const pool = new LeasePool({ ledger, logger, stallMs: 30, confirmMs: 40, admissionMs: 40 })
@@ -94,8 +94,8 @@ describe('a ledger that is away', () => {
   })
 })
 
-describe('a charge that must not stand', () => {
-  it('is dropped while the ledger cannot know it, and its money is there at once', async () => {
+describe('a charge that is revoked', () => {
+  it('is dropped if the ledger cannot have it, and its money is available at once', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     const { ledger } = process
@@ -117,7 +117,7 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(9))
   })
 
-  it('is followed by a void where the ledger may have it', async () => {
+  it('is followed by a void if the ledger may have it', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     const { ledger, clock } = process
@@ -138,7 +138,7 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
-  it('is confirmed to nobody, though the ledger has written it', async () => {
+  it('is not confirmed to its caller, even if the ledger has written it', async () => {
     const process = new PoolProcess(ledgerOf('10'))
     const { ledger, clock } = process
     const held = await process.admitted(units(4))
@@ -153,7 +153,7 @@ describe('a charge that must not stand', () => {
   })
 
   for (const fault of ['fails', 'unheard'] as const) {
-    it(`never stands, and never completes its claim, once it is handed over again (${fault})`, async () => {
+    it(`is never in effect, and never completes its claim, after it is sent again (${fault})`, async () => {
       const shared = ledgerOf('10')
       const process = new PoolProcess(shared, { settlesRecords: true })
       const { ledger, clock } = process
@@ -174,7 +174,7 @@ describe('a charge that must not stand', () => {
     })
   }
 
-  it('is none where the claim belonged to a later call: nothing is logged twice, and nothing is left to undo', async () => {
+  it('needs no void if the claim belonged to a later call, and is not logged twice', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     const held = await process.admitted(units(4))
@@ -187,7 +187,7 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
-  it('stops admission like a charge where its void is not taken, until it is', async () => {
+  it('stops admission like a charge if its void fails, until that is written', async () => {
     const process = new PoolProcess(ledgerOf('10'))
     const { ledger, clock, pool } = process
     const held = await process.admitted(units(4))
@@ -204,7 +204,7 @@ describe('a charge that must not stand', () => {
     assert.deepEqual([pool.away, pool.stats.queued, resolved], [false, 0, ['confirmed', 'voided']])
   })
 
-  it('writes the log entry and frees the claim even where the charge was never handed over', async () => {
+  it('writes the log entry and frees the claim even if the charge was never sent', async () => {
     const process = new PoolProcess(ledgerOf('10'), { settlesRecords: true })
     const { ledger } = process
     const [first, second] = [await process.admitted(ONE), await process.admitted(ONE)]
@@ -220,7 +220,7 @@ describe('a charge that must not stand', () => {
     assert.equal(written?.basis, null)
   })
 
-  it('is dropped without its entry where the ledger writes none', async () => {
+  it('is dropped without its entry if the ledger writes no entries', async () => {
     const log = { id: 'req' } as unknown as CallLogEntry
     const revoked = async (settlesRecords: boolean, entry: CallLogEntry | null) => {
       const process = new PoolProcess(ledgerOf('10'), { settlesRecords })

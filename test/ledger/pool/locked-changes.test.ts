@@ -45,7 +45,7 @@ function world({ accounts = ['acme', 'busy', 'calm'] } = {}) {
 }
 
 describe('a wallet whose rows are locked', () => {
-  it('holds up its own calls, not others, and again when it is locked again', async () => {
+  it('delays its own calls, not others, also when it is locked again', async () => {
     const { process, locked, answers, calls } = world()
     for (let times = 0; times < 3; times++) {
       locked.add('account:acme')
@@ -62,7 +62,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(process.messages, [])
   })
 
-  it('is asked for again after 300 ms, and again', async () => {
+  it('is requested again after 300 ms, repeatedly', async () => {
     const { process, locked, asked, calls } = world()
     locked.add('account:acme')
     calls('acme')
@@ -75,7 +75,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(seen, [1, 1, 2, 2, 3])
   })
 
-  it('is tried apart from others, which are asked for together', async () => {
+  it('is retried separately from others, which are requested together', async () => {
     const { process, locked, asked, calls } = world()
     locked.add('account:acme').add('account:busy')
     calls('acme', 'busy')
@@ -90,7 +90,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(asked[0], ['account:acme', 'account:busy'])
   })
 
-  it('is tried together with one that is locked later, and once each time', async () => {
+  it('is retried together with one that is locked later, once each time', async () => {
     const { process, locked, asked, calls } = world()
     locked.add('account:acme').add('account:busy')
     calls('acme')
@@ -102,7 +102,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(asked, Array(2).fill(['account:acme', 'account:busy']))
   })
 
-  it('goes on where another that was locked with it is still', async () => {
+  it('continues while another that was locked with it is still locked', async () => {
     const { process, locked, answers, calls } = world()
     locked.add('account:acme').add('account:busy')
     calls('acme', 'busy')
@@ -112,7 +112,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(answers, { acme: 'waits', busy: 'admitted' })
   })
 
-  it('is tried again, however many are locked with it, of which one operation takes some only', async () => {
+  it('is retried with any number of others, of which one operation takes only some', async () => {
     const accounts = Array.from({ length: 450 }, (_, i) => `a${i}`)
     const { process, locked, asked, answers, calls } = world({ accounts })
     for (const account of accounts) locked.add(`account:${account}`)
@@ -127,7 +127,7 @@ describe('a wallet whose rows are locked', () => {
     assert.ok(Math.max(...asked.map(({ length }) => length)) <= 200)
   })
 
-  it('that got its answer with others meanwhile is left alone, and not kept from them later', async () => {
+  it('that was answered with others meanwhile is not retried, and not delayed later', async () => {
     const clock = new VirtualClock()
     const asked: number[] = []
     let isLocked = true
@@ -167,7 +167,7 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(asked, [1, 1, 1])
   })
 
-  it('has its calls refused after a while, and is asked for no more than now and then', async () => {
+  it('has its calls refused after a while, and is only retried occasionally', async () => {
     const { process, locked, answers, calls, asked } = world()
     locked.add('account:acme')
     calls('acme')

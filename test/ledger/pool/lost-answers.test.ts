@@ -7,7 +7,7 @@ import { turns } from '../support/virtual-clock.ts'
 const ONE = units(1)
 
 describe('an answer of the ledger that is lost', () => {
-  it('to a lease is asked for again, and takes nothing twice', async () => {
+  it('to a take is requested again, and takes nothing twice', async () => {
     const shared = ledgerOf('100')
     const { pool, clock, ledger } = new PoolProcess(shared)
     ledger.faults.set('change', 'unheard')
@@ -25,7 +25,7 @@ describe('an answer of the ledger that is lost', () => {
     assert.deepEqual([(await shared.check()).leased, await shared.leases()], [0n, []])
   })
 
-  it('to a change of a lease that is there already loses nothing', async () => {
+  it('to a change of an existing lease loses nothing', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const { pool, clock, ledger } = process
@@ -42,7 +42,7 @@ describe('an answer of the ledger that is lost', () => {
     assert.deepEqual([(await shared.check()).leased, pool.stats.leasesLost], [0n, 0])
   })
 
-  it('to a charge is asked for again, and charges once', async () => {
+  it('to a charge is requested again, and the charge is made once', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const { outcome, resolved } = settle(await process.admitted(units(2)), 'req', ONE)
@@ -60,7 +60,7 @@ describe('an answer of the ledger that is lost', () => {
   })
 
   for (const lost of [1, 2, 3])
-    it(`to a charge leaves nothing to spend that it took, lost ${lost} times`, async () => {
+    it(`to a charge does not free the money that the charge took, lost ${lost} times`, async () => {
       const shared = ledgerOf('10')
       const process = new PoolProcess(shared)
       const whole = process.ledger.settle.bind(process.ledger)

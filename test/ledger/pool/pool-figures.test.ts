@@ -22,7 +22,7 @@ const NOTHING = {
 }
 
 describe('the figures of a pool', () => {
-  it('are nothing before anybody calls, and once nobody has for a while', async () => {
+  it('are zero before the first call, and after a time without calls', async () => {
     const process = new PoolProcess(ledgerOf('10', { k: '10' }))
     assert.deepEqual(process.pool.stats, NOTHING)
     settle(await process.admitted(ONE, 'k'), 'req', ONE)
@@ -30,7 +30,7 @@ describe('the figures of a pool', () => {
     assert.deepEqual(process.pool.stats, NOTHING)
   })
 
-  it('contain what waits, and for how long the oldest has, until it is written', async () => {
+  it('contain the queued charges, and the age of the oldest, until they are written', async () => {
     const process = new PoolProcess(ledgerOf('10', { k: '10' }), { stallMs: 10_000 })
     const { pool, clock, ledger } = process
     const [first, second] = [await process.admitted(ONE, 'k'), await process.admitted(ONE)]
@@ -53,7 +53,7 @@ describe('the figures of a pool', () => {
     assert.deepEqual([queued, queuedBytes, queuedMs], [0, 0, 0])
   })
 
-  it('count the calls that wait, and the leases and charges of those that were swept', async () => {
+  it('count the waiting calls, and the swept leases and charges', async () => {
     const shared = ledgerOf('100')
     const process = new PoolProcess(shared)
     const { pool, ledger } = process

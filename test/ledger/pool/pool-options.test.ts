@@ -34,7 +34,7 @@ describe('the options of a pool', () => {
     onStoreChange(true)
   })
 
-  it('are taken as they are given', () => {
+  it('are used as given', () => {
     const logger = quietLogger({ info: () => {}, warn: () => {}, error: () => {} })
     const clock = new VirtualClock()
     const waits = { admissionMs: 0.5, stallMs: 2, confirmMs: 3 }
@@ -54,7 +54,7 @@ describe('the options of a pool', () => {
     assert.deepEqual({ admissionMs, stallMs, confirmMs }, waits)
   })
 
-  it('wait the longer the farther the ledger is away, up to a bound', () => {
+  it('increase the waits with the latency of the ledger, up to a limit', () => {
     const clock = new VirtualClock()
     const { times } = withDefaults({ ledger, clock })
     const waits = () => [times.admissionMs, times.stallMs, times.lateMs, times.confirmMs]
@@ -82,7 +82,7 @@ describe('the options of a pool', () => {
     assert.deepEqual(waits(), [1000, 500, 250, 1500])
   })
 
-  it('are refused where they are unusable, with a word on what they must be', () => {
+  it('are rejected if they are invalid, with a description of the valid values', () => {
     const operations = Object.fromEntries(
       ['change', 'renew', 'settle', 'leases', 'sweep'].map((name) => [name, () => {}]),
     )

@@ -53,7 +53,7 @@ function renewal(wallets: readonly Seen[]) {
 }
 
 describe('the leases of a process', () => {
-  it('are renewed every seven seconds, by the time at which that is asked for', async () => {
+  it('are renewed every seven seconds, measured from the request', async () => {
     const wallets = [seen('a'), seen(undefined), seen('b')]
     const { clock, asked } = renewal(wallets)
     await clock.advance(6999)
@@ -66,7 +66,7 @@ describe('the leases of a process', () => {
     assert.equal(asked[0]?.wall, 1_700_000_007_000)
   })
 
-  it('are usable from when that was asked for, however late it is answered', async () => {
+  it('are usable from the time of the request, even if the answer is late', async () => {
     const wallet = seen('a')
     const { clock, world } = renewal([wallet])
     let answer = () => {}
@@ -81,7 +81,7 @@ describe('the leases of a process', () => {
     assert.equal(wallet.lease?.isUsable(32_000, clock.wall()), false)
   })
 
-  it('are renewed five hundred at once, one after the other', async () => {
+  it('are renewed in batches of five hundred, one after the other', async () => {
     const { clock, asked } = renewal(Array.from({ length: 1001 }, (_, i) => seen(`lease-${i}`)))
     await clock.advance(7000)
     assert.deepEqual(
@@ -94,13 +94,13 @@ describe('the leases of a process', () => {
     )
   })
 
-  it('cost nothing where there are none', async () => {
+  it('cause no request if there are none', async () => {
     const { clock, asked } = renewal([seen(undefined)])
     await clock.advance(30_000)
     assert.deepEqual(asked, [])
   })
 
-  it('are tried again after a second where that failed, which counts for the ledger’s health', async () => {
+  it('are renewed again a second after a failure, which counts for the health of the ledger', async () => {
     const wallet = seen('a')
     const { clock, asked, world, health } = renewal([wallet])
     world.fails = true
@@ -119,7 +119,7 @@ describe('the leases of a process', () => {
     assert.deepEqual(wallet.dropped, [])
   })
 
-  it('are not renewed any more once that is closed, not even where a round was under way', async () => {
+  it('are not renewed after close, not even by a round that has begun', async () => {
     for (const fails of [false, true]) {
       const { clock, asked, world, renewing } = renewal([seen('a')])
       let answer = () => {}
@@ -140,8 +140,8 @@ describe('the leases of a process', () => {
   })
 })
 
-describe('a lease that the ledger does not have any more', () => {
-  it('is given up, and the others are not', async () => {
+describe('a lease that the ledger no longer has', () => {
+  it('is given up, and others are kept', async () => {
     const [gone, there] = [seen('gone'), seen('there')]
     const { clock, world } = renewal([gone, there])
     world.has = new Set(['there'])
@@ -151,7 +151,7 @@ describe('a lease that the ledger does not have any more', () => {
     assert.equal(there.lease?.isUsable(7000, clock.wall()), true)
   })
 
-  it('is kept while it is being opened or closed: the answer to that decides', async () => {
+  it('is kept while it is being opened or closed, until that is answered', async () => {
     const [before, meanwhile, replaced] = [seen('before', true), seen('meanwhile'), seen('replaced')]
     const { clock, world } = renewal([before, meanwhile, replaced])
     world.has = new Set()

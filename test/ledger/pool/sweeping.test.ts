@@ -4,8 +4,8 @@ import { WalletsLocked } from '../../../lib/ledger/index.ts'
 import { DOWN, sweeper } from '../support/lone-sweeper.ts'
 import { turns } from '../support/virtual-clock.ts'
 
-describe('a lease that nobody renews', () => {
-  it('is returned at the first look thirty seconds after it was first seen, with a line', async () => {
+describe('a lease without renewals', () => {
+  it('is returned at the first check thirty seconds after it was first seen, and logged', async () => {
     const { clock, logger, open, swept, sweeper: sweeping } = sweeper()
     open.set('left', 3)
     await clock.advance(32_999)
@@ -23,7 +23,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 1)
   })
 
-  it('is looked for every three seconds, until that is closed', async () => {
+  it('is checked every three seconds, until close', async () => {
     const { clock, world, sweeper: sweeping } = sweeper()
     await clock.advance(9500)
     assert.deepEqual(world.polls, [3000, 6000, 9000])
@@ -32,7 +32,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(world.polls.length, 3)
   })
 
-  it('is none as long as it is renewed, and is watched anew from then on', async () => {
+  it('is not returned while it is renewed, and is watched from each renewal on', async () => {
     const { clock, open, swept } = sweeper()
     open.set('lives', 1)
     for (let beats = 2; beats <= 8; beats++) {
@@ -48,7 +48,7 @@ describe('a lease that nobody renews', () => {
     )
   })
 
-  it('is none of this process, and is watched from when this process gave it up', async () => {
+  it('is not watched while it belongs to this process, but from the time when it is given up', async () => {
     const { clock, open, own, swept } = sweeper()
     open.set('own', 1)
     own.add('own')
@@ -60,7 +60,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 1)
   })
 
-  it('is watched from its start where it was not there in between', async () => {
+  it('is watched from the start again if it was missing in between', async () => {
     const { clock, open, swept } = sweeper()
     open.set('left', 1)
     await clock.advance(15_000)
@@ -73,7 +73,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 1)
   })
 
-  it('is neither counted nor logged where its owner renewed it just then', async () => {
+  it('is neither counted nor logged if its owner renewed it at that moment', async () => {
     const { clock, logger, open, swept, world, sweeper: sweeping } = sweeper()
     open.set('renewed', 1)
     world.onSweep = () => false
@@ -85,7 +85,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 2)
   })
 
-  it('is watched anew after two looks more than five seconds apart', async () => {
+  it('is watched from the start again after two checks more than five seconds apart', async () => {
     for (const [stopped, sweeps] of [
       [2000, true],
       [2001, false],
@@ -103,7 +103,7 @@ describe('a lease that nobody renews', () => {
     }
   })
 
-  it('is left to others while enough of them look, and is watched from when they do not', async () => {
+  it('is left to other processes while enough of them watch, and is watched when they do not', async () => {
     const { clock, open, swept, world } = sweeper()
     open.set('left', 1)
     await clock.advance(15_000)
@@ -116,7 +116,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(swept.length, 1)
   })
 
-  it('is watched anew after a look that took more than five seconds', async () => {
+  it('is watched from the start again after a check of more than five seconds', async () => {
     for (const [took, sweeps] of [
       [5000, true],
       [5001, false],
@@ -136,7 +136,7 @@ describe('a lease that nobody renews', () => {
     }
   })
 
-  it('is watched anew after a check that failed; the second in a row is logged, once', async () => {
+  it('is watched from the start again after a failed check; the second failure in a row is logged, once', async () => {
     const { clock, logger, open, swept, world } = sweeper()
     open.set('left', 1)
     await clock.advance(15_000)
@@ -160,7 +160,7 @@ describe('a lease that nobody renews', () => {
     assert.equal(logger.lines.filter(({ message }) => message === 'leases cannot be watched').length, 2)
   })
 
-  it('is returned in its time although others were found locked, alone or together, which are tried again', async () => {
+  it('is returned in time although others were locked, alone or together, which are retried', async () => {
     for (const others of [['locked'], ['locked', 'locked-too', 'locked-as-well'], ['locked', 'broken']]) {
       const { clock, logger, open, world, ids } = sweeper()
       for (const id of others) open.set(id, 1)
@@ -179,7 +179,7 @@ describe('a lease that nobody renews', () => {
     }
   })
 
-  it('is not logged as unseen while the ledger is known to be away', async () => {
+  it('is not logged as unobserved while the ledger is known to be away', async () => {
     const { clock, logger, health, world } = sweeper()
     health.late()
     world.fails = true
@@ -191,10 +191,10 @@ describe('a lease that nobody renews', () => {
   })
 })
 
-describe('many leases that nobody renews', () => {
+describe('many leases without renewals', () => {
   const left = (count: number) => Array.from({ length: count }, (_, i) => `left-${i}`)
 
-  it('are returned 250 at once, and the next when these are done', async () => {
+  it('are returned in batches of 250, one after the other', async () => {
     const { clock, open, world, ids } = sweeper()
     for (const id of left(600)) open.set(id, 1)
     let done: (() => void)[] = []
@@ -212,7 +212,7 @@ describe('many leases that nobody renews', () => {
     assert.deepEqual(ids(), left(600))
   })
 
-  it('are returned for a second at a stretch: the rest right after a look whether they are renewed', async () => {
+  it('are returned for a second at a time; the others after another check of their renewals', async () => {
     const { clock, open, world, ids, sweeper: sweeping } = sweeper()
     for (const id of left(600)) open.set(id, 1)
     let taking = 50
@@ -228,7 +228,7 @@ describe('many leases that nobody renews', () => {
     assert.deepEqual([ids().length, sweeping.swept], [600, 600])
   })
 
-  it('are returned no further once that is closed', async () => {
+  it('are not returned after close', async () => {
     const { clock, open, world, ids, sweeper: sweeping } = sweeper()
     for (const id of left(600)) open.set(id, 1)
     world.onSweep = () => {

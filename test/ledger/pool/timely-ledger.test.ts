@@ -34,7 +34,7 @@ async function poolOver(fault: () => unknown) {
   return { ledger, clock, state, outcomeOf }
 }
 
-describe('a ledger that does not answer for one account', () => {
+describe('a ledger that does not answer for one account,', () => {
   const faults: Record<string, () => unknown> = {
     'never answers': never,
     'answers nonsense': async () => ['x'],
@@ -44,7 +44,7 @@ describe('a ledger that does not answer for one account', () => {
     },
   }
   for (const [what, fault] of Object.entries(faults)) {
-    it(`and ${what} to a change of its lease costs that account its calls, and is over when it answers`, async () => {
+    it(`and ${what} to a change of its lease, fails the calls of that account only, and recovers when it answers`, async () => {
       const { clock, state, outcomeOf, ledger } = await poolOver(fault)
       assert.equal(await outcomeOf('acme'), 'held', 'before')
       assert.equal(await outcomeOf('mine'), 'billing_unavailable')

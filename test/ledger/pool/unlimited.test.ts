@@ -7,8 +7,8 @@ import { turns } from '../support/virtual-clock.ts'
 
 const ONE = units(1)
 
-describe('a wallet that is not limited', () => {
-  it('is asked about once, and has no lease', async () => {
+describe('an unlimited wallet', () => {
+  it('is read once, and has no lease', async () => {
     const process = new PoolProcess(ledgerOf(undefined, { k: null }))
     const first = await process.admitted(units(1_000_000), 'k')
     assert.ok(process.pool.reserve({ account: 'acme', key: 'k', amount: ONE }) instanceof Reservation)
@@ -18,7 +18,7 @@ describe('a wallet that is not limited', () => {
     assert.deepEqual(process.ledger.settled[0]?.[0]?.draws, [])
   })
 
-  it('is bounded within 5 s of becoming limited, while calls come', async () => {
+  it('is limited within 5 s of becoming limited, while calls arrive', async () => {
     const shared = ledgerOf('1000', { k: null })
     const process = new PoolProcess(shared)
     ;(await process.admitted(ONE, 'k')).release()
@@ -35,7 +35,7 @@ describe('a wallet that is not limited', () => {
     )
   })
 
-  it('is asked about anew when that is longer ago', async () => {
+  it('is read again when the last read is too old', async () => {
     const shared = ledgerOf('1000', { k: null })
     const process = new PoolProcess(shared)
     ;(await process.admitted(ONE, 'k')).release()
@@ -48,7 +48,7 @@ describe('a wallet that is not limited', () => {
     )
   })
 
-  it('gives its lease back when it is not limited any more', async () => {
+  it('returns its lease when it becomes unlimited', async () => {
     const shared = ledgerOf('1000', { k: '100' })
     const process = new PoolProcess(shared)
     ;(await process.admitted(ONE, 'k')).release()
@@ -64,7 +64,7 @@ describe('a wallet that is not limited', () => {
     assert.ok((await process.reserve(units(500), 'k')) instanceof Reservation)
   })
 
-  it('a lowered quota is felt within 5 s, while calls come', async () => {
+  it('applies a lowered quota within 5 s, while calls arrive', async () => {
     const shared = ledgerOf('1000', { k: '1000' })
     const process = new PoolProcess(shared)
     ;(await process.admitted(units(50), 'k')).release()

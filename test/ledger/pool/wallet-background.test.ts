@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LIMITED, opened, UNLIMITED, world } from '../support/one-wallet.ts'
 
-describe('more is asked for in the background', () => {
-  it('once less than half of what is free after an answer is left, and then at each half of that', () => {
+describe('more money is requested in the background', () => {
+  it('when less than half of the free amount of the last answer is left, and at each further half', () => {
     const { hold, seen } = opened(1000n, 0n, { ...LIMITED, funds: 1_000_000n })
     const asked = Array.from({ length: 18 }, () => {
       hold(50n)
@@ -13,7 +13,7 @@ describe('more is asked for in the background', () => {
     assert.deepEqual(asked, [...Array(10).fill(0), ...Array(5).fill(1), 2, 2, 2])
   })
 
-  it('once less than half is left of what is free beyond what waits', () => {
+  it('when less than half of the amount beyond waiting charges is left', () => {
     const { wallet, waiting, answer, hold, seen } = world()
     waiting.push(1000n)
     wallet.nextChange()
@@ -23,12 +23,12 @@ describe('more is asked for in the background', () => {
     assert.equal(seen.asked, 0, 'all that is free is for what waits')
   })
 
-  it('up to what should be held, and needs none of it', () => {
+  it('up to the amount that should be held, without a minimum', () => {
     const { next } = opened(100n, 50n, { ...LIMITED, funds: 1_000_000n })
     assert.deepEqual(next(), { kind: 'take', need: 0n, want: 100n })
   })
 
-  it('not of a wallet that has little left, nor when it closes', () => {
+  it('but not if the wallet has little left, nor during close', () => {
     // A tenth of what is left is one call such as the last.
     assert.equal(opened(100n, 50n, { ...LIMITED, funds: 500n }).next()?.kind, 'take')
     const poor = opened(100n, 50n, { ...LIMITED, funds: 490n })
@@ -38,7 +38,7 @@ describe('more is asked for in the background', () => {
     assert.deepEqual(closing.next(), { kind: 'give', amount: 100n })
   })
 
-  it('when a second has passed, where something is missing', async () => {
+  it('after a second, if an amount is missing', async () => {
     const { wallet, seen, tick, answer } = opened(100n, 50n, { ...LIMITED, funds: 1_000_000n })
     await tick(1)
     assert.equal(seen.asked, 1)
@@ -50,7 +50,7 @@ describe('more is asked for in the background', () => {
     assert.equal(seen.asked, 1)
   })
 
-  it('when a second has passed, where the least amount is missing', async () => {
+  it('after a second, if the smallest amount is missing', async () => {
     const { hold, tick, seen, next } = opened(1n, 0n, { ...LIMITED, funds: 1_000_000n })
     hold(1n)
     hold(0n)
@@ -58,7 +58,7 @@ describe('more is asked for in the background', () => {
     assert.deepEqual([seen.asked, next()], [1, { kind: 'take', need: 0n, want: 1n }])
   })
 
-  it('also only for the state of a wallet that was used since, after three seconds', async () => {
+  it('as a read of the state only, after three seconds, for a wallet that was used since', async () => {
     const { clock, hold, tick, seen, next } = opened(1000n, 1n, { ...LIMITED, funds: 1_000_000n })
     await clock.advance(1)
     hold(1n)
@@ -69,8 +69,8 @@ describe('more is asked for in the background', () => {
   })
 })
 
-describe('money that is not needed goes back', () => {
-  it('at once where there is little left', () => {
+describe('money that is not needed is returned', () => {
+  it('at once if there is little left', () => {
     const { wallet, lease, hold, seen } = opened(100n, 50n, { ...LIMITED, funds: 490n })
     hold(50n)
     seen.asked = 0
@@ -83,7 +83,7 @@ describe('money that is not needed goes back', () => {
     assert.equal(rich.seen.asked, 0)
   })
 
-  it('not while calls wait, unless it closes', () => {
+  it('but not while calls wait, except during close', () => {
     const { waiting, next, deps } = opened(100n, 50n, { ...LIMITED, funds: 490n })
     waiting.push(60n)
     assert.equal(next(), undefined, 'what is free covers it')
@@ -91,7 +91,7 @@ describe('money that is not needed goes back', () => {
     assert.deepEqual(next(), { kind: 'give', amount: 100n })
   })
 
-  it('after ten seconds in which it was not, but for what should be held', async () => {
+  it('after ten unused seconds, except for the amount that should be held', async () => {
     const { hold, wallet, lease, tick, next, seen, answer, clock } = opened(1000n, 10n, {
       ...LIMITED,
       funds: 1_000_000n,
@@ -110,7 +110,7 @@ describe('money that is not needed goes back', () => {
     assert.equal(next(), undefined)
   })
 
-  it('not sooner where the wallet had nothing in these seconds', async () => {
+  it('but not sooner if the wallet was empty in these seconds', async () => {
     const { clock, wallet, take, hold, tick, seen } = world()
     await tick(10)
     const lease = take(1000n, { ...LIMITED, funds: 1_000_000n })
@@ -121,14 +121,14 @@ describe('money that is not needed goes back', () => {
     assert.deepEqual([seen.asked, clock.now()], [0, 12_000])
   })
 
-  it('at the next second where the wallet has no limit any more, the least amount too', async () => {
+  it('at the next second if the wallet is no longer limited, including the smallest amount', async () => {
     const { wallet, seen, tick, clock, next } = opened(1n)
     wallet.snapshot.update(UNLIMITED, clock.now())
     await tick(1)
     assert.deepEqual([seen.asked, next()], [1, { kind: 'give', amount: 1n }])
   })
 
-  it('whole once the wallet is idle for ten seconds; then it is over', async () => {
+  it('whole when the wallet is idle for ten seconds, which closes it', async () => {
     const { wallet, tick, next, answer, clock, seen } = opened(100n, 50n, { ...LIMITED, funds: 1_000_000n })
     await clock.advance(9999)
     assert.equal(next()?.kind, 'take')
@@ -147,7 +147,7 @@ describe('money that is not needed goes back', () => {
     assert.equal(wallet.isOver, false)
   })
 
-  it('is closed by giving nothing, where calls have used it up and it is idle or closing', () => {
+  it('and its lease closed by returning zero, if calls have spent it all and it is idle or closing', () => {
     const { wallet, next, answer, deps } = opened(100n)
     const drawn = wallet.draw(undefined, 0n, 100n)
     assert.ok(drawn)
@@ -168,7 +168,7 @@ describe('money that is not needed goes back', () => {
     assert.equal(busy.next()?.kind, 'take', 'it is neither')
   })
 
-  it('is asked for each time that something comes back while it closes', () => {
+  it('in a request for each amount that is released during close', () => {
     const { wallet, lease, hold, deps, seen } = opened(100n, 0n, { ...LIMITED, funds: 1_000_000n })
     hold(40n)
     hold(10n)
@@ -187,7 +187,7 @@ describe('money that is not needed goes back', () => {
     assert.equal(without.seen.asked, 0, 'it has nothing to give back')
   })
 
-  it('takes nothing while it closes, whatever waits', () => {
+  it('and none is taken during close, for any waiting calls', () => {
     const { waiting, deps, next, wallet } = world()
     waiting.push(5n)
     deps.closing = true

@@ -4,14 +4,14 @@ import { MAX_AMOUNT } from '../../../lib/core/catalog/money.ts'
 import type { HeldLease } from '../../../lib/ledger/pool/held-lease.ts'
 import { opened, UNLIMITED, world } from '../support/one-wallet.ts'
 
-describe('a wallet of which the ledger has reported nothing', () => {
-  it('covers no call but one that costs nothing', () => {
+describe('a wallet without a report of the ledger', () => {
+  it('covers only a call that costs nothing', () => {
     const { wallet, covers, hold } = world()
     assert.deepEqual([covers(0n), covers(1n), hold(1n), hold(0n)], [true, false, undefined, undefined])
     assert.deepEqual([wallet.lease, wallet.reach, wallet.isAsking], [undefined, undefined, false])
   })
 
-  it('is asked for what calls wait for, once, until the ledger answers', () => {
+  it('requests the amount for waiting calls once, until the ledger answers', () => {
     const { wallet, waiting, answer } = world()
     waiting.push(30n, 12n)
     const change = wallet.nextChange()
@@ -26,7 +26,7 @@ describe('a wallet of which the ledger has reported nothing', () => {
     assert.equal(wallet.lease?.free, 42n, 'an answer to nothing')
   })
 
-  it('opens its lease with the first change again where that moved nothing', () => {
+  it('opens its lease again with the first change if that moved nothing', () => {
     const { wallet, waiting, answer } = world()
     waiting.push(30n)
     const seqs = [wallet.nextChange()?.seq]
@@ -44,7 +44,7 @@ describe('a wallet of which the ledger has reported nothing', () => {
 })
 
 describe('a call on a limited wallet', () => {
-  it('is covered by what is free, while the lease is usable', async () => {
+  it('is covered by the free amount while the lease is usable', async () => {
     const { clock, covers, wallet } = opened(40n)
     assert.deepEqual([covers(40n), covers(41n)], [true, false])
     await clock.advance(25_000)
@@ -55,7 +55,7 @@ describe('a call on a limited wallet', () => {
     assert.equal(covers(1n), false)
   })
 
-  it('holds its most, which comes back when it is released', () => {
+  it('holds its maximum cost, which is returned on release', () => {
     const { wallet, lease, hold, seen } = opened(40n)
     assert.equal(hold(15n), lease)
     assert.deepEqual([lease.free, lease.reserved, seen.served], [25n, 15n, 0])
@@ -67,7 +67,7 @@ describe('a call on a limited wallet', () => {
     assert.equal(hold(40n), lease)
   })
 
-  it('draws its cost from what it held, and from what is free beside it', () => {
+  it('draws its cost from its hold, and from the free amount', () => {
     const { wallet, lease, hold, seen } = opened(40n)
     hold(15n)
     const drawn = wallet.draw(lease, 15n, 11n)
@@ -80,7 +80,7 @@ describe('a call on a limited wallet', () => {
     assert.deepEqual([lease.free, lease.drawing], [0n, 2])
   })
 
-  it('that held nothing draws on the lease that there is', () => {
+  it('without a hold draws on the present lease', () => {
     const { wallet, lease } = opened(40n)
     assert.equal(wallet.draw(undefined, 0n, 7n)?.amount, 7n)
     assert.deepEqual([lease.free, lease.reserved, lease.drawing], [33n, 0n, 1])
@@ -88,7 +88,7 @@ describe('a call on a limited wallet', () => {
     assert.equal(world().wallet.draw(undefined, 0n, 7n), undefined)
   })
 
-  it('draws no more than it held on a lease that is gone, which is an overrun', () => {
+  it('draws at most its hold on a lost lease, which is an overrun', () => {
     const { wallet, lease, hold, deps } = opened(40n)
     hold(15n)
     wallet.drop(lease)
@@ -98,14 +98,14 @@ describe('a call on a limited wallet', () => {
     assert.deepEqual(deps.figures, { lost: 1, overruns: 1 })
   })
 
-  it('has all that should be held asked for anew once its lease is gone', () => {
+  it('causes a request for the whole amount after its lease is lost', () => {
     const { wallet, lease, waiting, next } = opened(40n, 10n)
     wallet.drop(lease)
     waiting.push(10n)
     assert.deepEqual(next(), { kind: 'take', need: 10n, want: 40n })
   })
 
-  it('has what it drew taken by the ledger, or in the lease still', () => {
+  it('has its drawn amount either in the ledger or still in the lease', () => {
     const { wallet, lease, seen } = opened(40n)
     const [taken, returned] = [wallet.draw(undefined, 0n, 7n), wallet.draw(undefined, 0n, 5n)]
     assert.ok(taken && returned)
@@ -118,7 +118,7 @@ describe('a call on a limited wallet', () => {
 })
 
 describe('a call on a wallet without limits', () => {
-  it('is covered as long as that is believed, and holds nothing', async () => {
+  it('is covered while the report is valid, and holds nothing', async () => {
     const { wallet, waiting, answer, clock, covers, hold } = world()
     waiting.push(5n)
     wallet.nextChange()
@@ -129,7 +129,7 @@ describe('a call on a wallet without limits', () => {
     assert.deepEqual([covers(5n), covers(0n)], [false, true])
   })
 
-  it('gives back what was leased while it had limits, and asks for nothing however much is spent', async () => {
+  it('returns the amount leased under a former limit, and requests none for any spending', async () => {
     const { wallet, lease, answer, next, hold, tick, seen } = opened(40n)
     hold(10n)
     wallet.snapshot.update(UNLIMITED, 0)
@@ -147,7 +147,7 @@ describe('a call on a wallet without limits', () => {
 })
 
 describe('the answer of the ledger', () => {
-  it('that a lease is lost gives it up', () => {
+  it('reporting a lost lease gives it up', () => {
     const { wallet, lease, waiting, answer, deps } = opened(40n)
     waiting.push(50n)
     wallet.nextChange()
@@ -156,7 +156,7 @@ describe('the answer of the ledger', () => {
     assert.equal(wallet.nextChange()?.lease, 'lease-2')
   })
 
-  it('that a lease is closed has the next take open another', () => {
+  it('reporting a closed lease makes the next take open another', () => {
     const { wallet, waiting, answer, deps } = opened(40n)
     deps.closing = true
     assert.equal(wallet.nextChange()?.change.kind, 'give')
@@ -168,7 +168,7 @@ describe('the answer of the ledger', () => {
     assert.deepEqual([lease, seq, deps.figures.lost], ['lease-2', 1, 0])
   })
 
-  it('that it is open still after something was given keeps it', () => {
+  it('reporting an open lease after a return keeps it', () => {
     const { wallet, lease, answer, deps } = opened(40n)
     deps.closing = true
     wallet.nextChange()
@@ -177,7 +177,7 @@ describe('the answer of the ledger', () => {
     assert.deepEqual([wallet.lease, lease.free], [lease, 0n])
   })
 
-  it('makes the lease usable from when it was asked', async () => {
+  it('makes the lease usable from the time of the request', async () => {
     const { wallet, waiting, clock, answer, covers } = world()
     waiting.push(5n)
     wallet.nextChange()
@@ -189,7 +189,7 @@ describe('the answer of the ledger', () => {
     assert.equal(covers(5n), false)
   })
 
-  it('says what calls could get of it: what is free, and what others leave', () => {
+  it('contains the amount that calls could get: what is free, and what others leave', () => {
     const { wallet } = opened(40n, 0n, { limited: true, funds: 1000n, spent: 300n, leased: 240n })
     assert.equal(wallet.reach, 500n)
   })

@@ -13,7 +13,7 @@ describe('charges that failed one by one while nothing was written', () => {
     return waiting
   }
 
-  it('go together again as soon as one is written, the oldest first', () => {
+  it('are sent together again when one is written, the oldest first', () => {
     const waiting = outage(20)
     const [first] = waiting.take(1e9)
     assert.equal(first?.requestId, '0')
@@ -23,7 +23,7 @@ describe('charges that failed one by one while nothing was written', () => {
     assert.deepEqual(names(waiting.take(0)), names(many(11, 9)))
   })
 
-  it('do not seem to be at fault from then on, but one that fails alone once more is', () => {
+  it('are no longer suspected after that, but one that fails alone again is', () => {
     const waiting = outage(2)
     waiting.take(1e9)
     waiting.settled(1)
@@ -32,7 +32,7 @@ describe('charges that failed one by one while nothing was written', () => {
     assert.equal(waiting.failedAlone(other, 0), true)
   })
 
-  it('stay alone where one was written after two failures: that may be their own fault', () => {
+  it('remain separate if one was written after two failures, as that may be their own fault', () => {
     const waiting = lineOf(charge('other'))
     const one = charge('one')
     waiting.failedAlone(one, 0)

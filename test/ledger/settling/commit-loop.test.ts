@@ -16,7 +16,7 @@ async function running(process: PoolProcess, count: number): Promise<readonly Re
 }
 
 describe('the commit loop', () => {
-  it('has one commit under way, and the next takes all that has come meanwhile, in order', async () => {
+  it('has one commit in progress, and the next takes everything that arrived meanwhile, in order', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const { ledger } = process
     const calls = await running(process, 700)
@@ -46,7 +46,7 @@ describe('the commit loop', () => {
     )
   })
 
-  it('hands a ledger that gathers all that comes in one turn of the event loop, at once', async () => {
+  it('sends all charges of one turn of the event loop at once to a ledger that gathers', async () => {
     const shared = ledgerOf('1000')
     const process = new PoolProcess(shared, { gathers: true })
     const { ledger } = process
@@ -73,7 +73,7 @@ describe('the commit loop', () => {
     assert.equal((await shared.check()).spent, 20n * ONE)
   })
 
-  it('hands a ledger that gathers nothing of what was dropped in the same turn', async () => {
+  it('sends no charge to a ledger that gathers if it was dropped in the same turn', async () => {
     const process = new PoolProcess(ledgerOf('1000'), { gathers: true })
     const [first] = await running(process, 1)
     assert.ok(first)
@@ -84,7 +84,7 @@ describe('the commit loop', () => {
     assert.deepEqual(process.ledger.settled, [])
   })
 
-  it('is no loop where the ledger settles at once: there is nothing to wait for', async () => {
+  it('does not wait if the ledger settles synchronously', async () => {
     const ledger = ledgerOf('1000', { k: '10' })
     const pool = new LeasePool({ ledger, clock: new VirtualClock() })
     const held = await pool.reserve({ account: 'acme', key: 'k', amount: ONE })
@@ -99,7 +99,7 @@ describe('the commit loop', () => {
     assert.deepEqual(await ledger.leases(), [])
   })
 
-  it('asks for what belongs to a charge when it is handed over, and charges without what cannot be made', async () => {
+  it('builds the records of a charge when it is sent, and charges without those that fail', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const [first, second] = await running(process, 2)
     process.ledger.faults.set('settle', 'waits')
@@ -122,7 +122,7 @@ describe('the commit loop', () => {
     assert.deepEqual(process.messages, ['a charge is written without its basis or log entry'])
   })
 
-  it('hands again what the ledger has not answered, and takes none of it for settled', async () => {
+  it('sends charges without an answer again, and does not count them as settled', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const { ledger, clock } = process
     const calls = await running(process, 3)
@@ -145,7 +145,7 @@ describe('the commit loop', () => {
     )
   })
 
-  it('a cost beyond what was held comes from what is free, then from the account, below zero if it must', async () => {
+  it('draws a cost beyond the hold from the free amount, then from the account, even below zero', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)
     const [one, other] = [await process.admitted(units(4)), await process.admitted(units(4))]

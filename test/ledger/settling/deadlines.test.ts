@@ -31,8 +31,8 @@ function deadlines(ms: number) {
   return { clock, due, waited }
 }
 
-describe('an answer that is waited for', () => {
-  it('is due after its time, each at its own, in the order in which they came', async () => {
+describe('the deadline of an answer', () => {
+  it('is after its time, each separately, in the order of the requests', async () => {
     const { clock, due, waited } = deadlines(100)
     waited.add(thing('one'))
     await clock.advance(30)
@@ -50,7 +50,7 @@ describe('an answer that is waited for', () => {
     assert.equal(waited.size, 0)
   })
 
-  it('is not due once it has come, and does not count', async () => {
+  it('is removed when the answer arrives', async () => {
     const { clock, due, waited } = deadlines(100)
     const things = ['one', 'two', 'three'].map(thing)
     for (const each of things) waited.add(each)
@@ -65,7 +65,7 @@ describe('an answer that is waited for', () => {
     assert.deepEqual([due, waited.size], [[['three', 100]], 0])
   })
 
-  it('may come while others are being reported, which are due all the same', async () => {
+  it('may be removed while others are being reported, which are still due', async () => {
     const clock = new VirtualClock()
     const things = ['one', 'two', 'three', 'four'].map(thing)
     const due: unknown[] = []
@@ -82,7 +82,7 @@ describe('an answer that is waited for', () => {
     assert.deepEqual(due, ['one', 'two', 'four'])
   })
 
-  it('takes one timer, however many wait, and the next once that has fired', async () => {
+  it('needs one timer for all of them, and the next after that has fired', async () => {
     const { clock, due, waited } = deadlines(100)
     for (let i = 0; i < 50; i++) {
       const one = thing(i)
@@ -101,7 +101,7 @@ describe('an answer that is waited for', () => {
     assert.equal(due.length, 2)
   })
 
-  it('is due at its time also behind thousands that have come, and before others that wait', async () => {
+  it('is on time also after thousands of answers, and before others that wait', async () => {
     const { clock, due, waited } = deadlines(100)
     const answered = Array.from({ length: 1000 }, (_, i) => thing(i))
     for (const each of answered.slice(0, 500)) waited.add(each)
@@ -119,7 +119,7 @@ describe('an answer that is waited for', () => {
     assert.equal(waited.size, 0)
   })
 
-  it('of two times the earlier counts, where there are two', () => {
+  it('is the earlier of two', () => {
     assert.deepEqual(
       [earliest(1, 2), earliest(2, 1), earliest(undefined, 2), earliest(1, undefined), earliest(0, 1)],
       [1, 1, 2, 1, 0],
@@ -145,8 +145,8 @@ function stallWatch() {
   return { clock, waits, changes, watch, begin }
 }
 
-describe('the watch over what waits', () => {
-  it('reports once that the oldest has waited for its time, and once that it no longer does', async () => {
+describe('the watch over waiting charges', () => {
+  it('reports once when the oldest has waited for the limit, and once when it no longer does', async () => {
     const { clock, waits, changes, watch, begin } = stallWatch()
     begin()
     await clock.advance(499)
@@ -166,7 +166,7 @@ describe('the watch over what waits', () => {
     ])
   })
 
-  it('counts from when the oldest came, not from when it was first asked to watch', async () => {
+  it('counts from the arrival of the oldest, not from the start of the watch', async () => {
     const { clock, waits, changes, begin } = stallWatch()
     begin()
     await clock.advance(300)
@@ -178,7 +178,7 @@ describe('the watch over what waits', () => {
     assert.deepEqual(changes, [[true, 800]])
   })
 
-  it('sets one timer at a time, and none while nothing waits', async () => {
+  it('has one timer at a time, and none while nothing waits', async () => {
     const { clock, waits, changes, begin } = stallWatch()
     for (let i = 0; i < 20; i++) begin()
     assert.equal(clock.timers, 1)
@@ -189,7 +189,7 @@ describe('the watch over what waits', () => {
     assert.equal(clock.timers, 2)
   })
 
-  it('does not look at what passes while nothing is stalled', async () => {
+  it('does not check each arrival while nothing is stalled', async () => {
     const { clock, changes, watch, begin } = stallWatch()
     begin()
     await clock.advance(499)
@@ -198,7 +198,7 @@ describe('the watch over what waits', () => {
     assert.deepEqual([changes, clock.timers], [[], 1])
   })
 
-  it('goes on watching what is younger once the oldest was answered while it was stalled', async () => {
+  it('continues with younger charges after the oldest was answered during a stall', async () => {
     const { clock, waits, changes, watch, begin } = stallWatch()
     begin()
     await clock.advance(500)

@@ -58,7 +58,7 @@ const LAST_TAKEN_BACK = [
   { op: 'revoke', which: 2 },
 ] as const
 
-describe('charges on their way to a ledger that is far away', () => {
+describe('charges on their way to a distant ledger', () => {
   it('wait for a part of a round trip, and then for one', async () => {
     const world = new FarWorld()
     await world.warm()
@@ -80,7 +80,7 @@ describe('charges on their way to a ledger that is far away', () => {
     [30, 3],
     [45, 4],
   ] as const)
-    it(`are in ${most} operations at a time at most, to a ledger ${ms} ms away`, async () => {
+    it(`are in at most ${most} operations at a time, to a ledger ${ms} ms away`, async () => {
       const world = new FarWorld()
       world.ledger.roundTripMs = ms
       await world.warm()
@@ -92,7 +92,7 @@ describe('charges on their way to a ledger that is far away', () => {
       assert.deepEqual([world.calls.length, world.ledger.mostUnderWay], [400, most])
     })
 
-  it('are in half of the operations at most where they are of one account, and in more where they are of two', async () => {
+  it('are in at most half of the operations for one account, and in more for two', async () => {
     for (const [accounts, most] of [
       [1, 2],
       [2, 3],
@@ -109,7 +109,7 @@ describe('charges on their way to a ledger that is far away', () => {
     }
   })
 
-  it('are held up by locked rows of one account for no longer than those that were on the way with its own', async () => {
+  it('are delayed by locked rows of one account no longer than those sent together with its own', async () => {
     const scenario = fc.record({
       bursts: fc.array(burst, { minLength: 60, maxLength: 90 }),
       locked: account,
@@ -150,7 +150,7 @@ describe('charges on their way to a ledger that is far away', () => {
     await fc.assert(runs, { numRuns: 8, endOnFailure: true })
   })
 
-  it('are each charged once or undone, whatever is lost, locked, refused and cut off', async () => {
+  it('are each charged once or undone, after any losses, locks, refusals and interruptions', async () => {
     const step = fc.oneof(
       { weight: 20, arbitrary: fc.record({ op: fc.constant('calls' as const), burst }) },
       {

@@ -5,8 +5,8 @@ import type { Bill } from '../../../lib/ledger/pool/reservation.ts'
 import { CLAIM, called, entryOf, FullBill, ONE, PLAIN, TEAM, USAGE } from '../support/one-bill.ts'
 import { turns } from '../support/virtual-clock.ts'
 
-describe('a charge that is handed over', () => {
-  it('has all that its bill says, and draws on each of its wallets', async () => {
+describe('a charge that is sent', () => {
+  it('has everything in its bill, and draws on each of its wallets', async () => {
     const { held, handed } = await called()
     assert.equal(await held.settle(new FullBill(200)), 'confirmed')
     assert.deepEqual(handed(), [
@@ -32,7 +32,7 @@ describe('a charge that is handed over', () => {
     ])
   })
 
-  it('has nothing that its bill does not say', async () => {
+  it('has nothing that is not in its bill', async () => {
     const { held, handed } = await called({ isPlain: true })
     assert.equal(await held.settle(PLAIN), 'confirmed')
     assert.deepEqual(handed(), [
@@ -44,7 +44,7 @@ describe('a charge that is handed over', () => {
     ])
   })
 
-  it('is written without an entry that cannot be made, and a listener may fail', async () => {
+  it('is written without an entry that cannot be built, and a listener may fail', async () => {
     const { held, last, process, shared } = await called()
     const bill: Bill = {
       ...PLAIN,
@@ -68,7 +68,7 @@ describe('a charge that is handed over', () => {
     assert.deepEqual([process.pool.stats.queued, (await shared.check()).spent], [0, ONE])
   })
 
-  it('is handed again by another bill of the same, once that takes its place', async () => {
+  it('is sent again with a bill that has replaced the first', async () => {
     const { held, ledger, clock, handed } = await called()
     ledger.faults.set('settle', 'fails')
     void held.settle(new FullBill(200))
@@ -91,14 +91,14 @@ describe('the entry of a charge that is undone', () => {
   const later = () => entryOf(503)
   const rows: [name: string, revoked: Revoked, kept: Bill | undefined, entry: CallLogEntry | null][] = [
     ['is that of the call as it has ended', later, undefined, entryOf(503)],
-    ['is none where another one writes it', null, undefined, null],
-    ['is that of the bill that has taken its place', later, new FullBill(504), entryOf(504)],
-    ['is none where that bill has none', later, PLAIN, null],
-    ['is none where none was to be written, whatever the bill', null, new FullBill(504), null],
+    ['is absent if another process writes it', null, undefined, null],
+    ['is that of the bill that has replaced it', later, new FullBill(504), entryOf(504)],
+    ['is absent if that bill has none', later, PLAIN, null],
+    ['is absent if none was to be written, for any bill', null, new FullBill(504), null],
   ]
   for (const [name, revoked, kept, entry] of rows) {
     if (!kept)
-      it(`${name}, by the void of one that stands`, async () => {
+      it(`${name}, in the void of a written charge`, async () => {
         const { held, last } = await called()
         const bill = new FullBill(200)
         await held.settle(bill)
@@ -109,7 +109,7 @@ describe('the entry of a charge that is undone', () => {
         assert.deepEqual(bill.resolved, ['confirmed', 'voided'])
       })
 
-    it(`${name}, by one that the ledger did not answer`, async () => {
+    it(`${name}, in the void of an unanswered charge`, async () => {
       const { held, ledger, clock, last, shared } = await called()
       ledger.faults.set('settle', 'unheard')
       void held.settle(new FullBill(200))
@@ -123,7 +123,7 @@ describe('the entry of a charge that is undone', () => {
     })
   }
 
-  it('is that of the charge while the ledger has it for the first time', async () => {
+  it('is that of the charge while that is sent for the first time', async () => {
     const { held, ledger, handed, shared } = await called()
     ledger.faults.set('settle', 'waits')
     const bill = new FullBill(200)
@@ -142,7 +142,7 @@ describe('the entry of a charge that is undone', () => {
 })
 
 describe('a charge that is undone again', () => {
-  it('is queued as long as it is not over, and then there is nothing left to undo', async () => {
+  it('is queued until it is written, and then nothing is left to undo', async () => {
     const { held, ledger, handed } = await called()
     assert.equal(held.revoke(null), 'dropped', 'nothing was charged yet')
     await held.settle(new FullBill(200))
@@ -169,7 +169,7 @@ describe('a charge that is not confirmed at the end of the process', () => {
     [true, PLAIN, { key: null, budgets: [], cost: null, claim: null, basis: '[]' }],
   ]
   for (const [isPlain, bill, members] of rows)
-    it(`is logged with all that is needed to write it by hand: ${isPlain ? 'a plain one' : 'all that there is'}`, async () => {
+    it(`is logged with everything needed to write it by hand: ${isPlain ? 'a plain one' : 'with all records'}`, async () => {
       const { held, ledger, clock, process } = await called({ isPlain })
       ledger.breakDown()
       void held.settle(bill)

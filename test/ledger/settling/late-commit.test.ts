@@ -59,7 +59,7 @@ describe('the end of an answer', () => {
 })
 
 describe('a charge that is not confirmed in time', () => {
-  it('keeps an unsent answer back, and does not stand in the end', async () => {
+  it('withholds an unsent answer, and is undone in the end', async () => {
     const app = await serve({ handler: paid, confirmMs: 500 })
     const answer = await app.get()
     assert.equal(answer.status, 503)
@@ -70,7 +70,7 @@ describe('a charge that is not confirmed in time', () => {
     assert.deepEqual((await app.ledger.check()).violations, [])
   })
 
-  it('breaks off a stream that has begun, and is charged once', async () => {
+  it('interrupts a stream that has begun, and is charged once', async () => {
     const app = await serve({ handler: streamed, confirmMs: 500 })
     const client = rawClient(app.port, 'GET / HTTP/1.1\r\nhost: x\r\nx-account: acme\r\n\r\n')
     const received = await client.end()
@@ -81,7 +81,7 @@ describe('a charge that is not confirmed in time', () => {
     assert.deepEqual(await app.account('acme'), { spent: '0.25', leased: '0' })
   })
 
-  it('does not keep the answer back where the app would rather risk the charge', async () => {
+  it('does not withhold the answer if the app accepts the risk', async () => {
     const app = await serve({ handler: paid, confirmMs: 500, onStoreError: 'deliver' })
     assert.equal((await app.get()).status, 200)
     assert.equal((await app.account('acme')).spent, '0')

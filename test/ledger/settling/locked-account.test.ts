@@ -69,7 +69,7 @@ describe('an account whose rows are locked', () => {
       assert.deepEqual((await shared.check()).violations, [])
     })
 
-  it('is not logged where that takes a moment only', async () => {
+  it('is not logged if that lasts only a moment', async () => {
     const { state, clock, charge, told, pool } = world()
     await charge('acme')
     state.isLocked = true

@@ -37,8 +37,8 @@ function settle(held: Reservation, requestId: string, bytes = CHARGE_BYTES) {
   return held.settle({ ...bill, bytes })
 }
 
-describe('the bytes of charges that wait', () => {
-  it('of one account stop its own calls, before they are too many for others', async () => {
+describe('the bytes of queued charges', () => {
+  it('of one account stop its own calls before they affect others', async () => {
     const process = twoTenants()
     const { ledger, pool } = process
     const calls = await admitted(process, 'loud', 5)
@@ -81,7 +81,7 @@ describe('the bytes of charges that wait', () => {
     assert.ok((await reserved(process, 'loud')) instanceof Reservation)
   })
 
-  it('are free again when a charge is dropped, and taken again by the void of one that stands', async () => {
+  it('are freed when a charge is dropped, and counted again for the void of a written charge', async () => {
     const process = twoTenants(true)
     const [first, second] = (await admitted(process, 'loud', 2)) as [Reservation, Reservation]
     void settle(first, 'dropped')
@@ -97,7 +97,7 @@ describe('the bytes of charges that wait', () => {
     assert.equal(process.pool.stats.queuedBytes, 0)
   })
 
-  it('are none where a ledger that has let a charge wait takes its void at once', async () => {
+  it('are zero if a ledger that delayed a charge writes its void at once', async () => {
     const shared = new MemoryLedger({ accounts: [{ id: 'loud', balance: '1000' }] })
     const process = new PoolProcess(shared, { maxQueueBytes: QUEUE_BYTES })
     const [first, second] = (await admitted(process, 'loud', 2)) as [Reservation, Reservation]

@@ -39,7 +39,7 @@ describe('of several lines', async () => {
     ],
   ]
   for (const [what, mode, script] of FAILURES) {
-    it(`only the one that answers is charged, at its price, where the first ${what}`, async (t) => {
+    it(`only the line that answers is charged, at its price, if the first ${what}`, async (t) => {
       first.script = script
       second.script = (res) => (mode.stream ? stream(res, chatEvents(['Hi'])) : chatAnswer(res, 'Hi'))
       const gateway = await billedGateway(t, {
@@ -56,7 +56,7 @@ describe('of several lines', async () => {
       await assertCharged(gateway, entry, [7, 0, 0, mode.stream ? 1 : 3], 'measured')
     })
 
-    it(`nobody is charged where every one ${what}`, async (t) => {
+    it(`none is charged if every line ${what}`, async (t) => {
       first.script = script
       second.script = script
       const gateway = await billedGateway(t, { lines: [{ url: first.url }, { url: second.url }] })
@@ -66,7 +66,7 @@ describe('of several lines', async () => {
     })
   }
 
-  it('nobody is charged for a request that the line refuses, or that moderation stops at once', async (t) => {
+  it('none is charged for a request that a line refuses, or that moderation stops at once', async (t) => {
     const filtered = { choices: [{ index: 0, message: { content: '' }, finish_reason: 'content_filter' }] }
     for (const script of [
       (res) => answerJson(res, 400, { error: { message: 'no', type: 'invalid_request_error' }, usage }),

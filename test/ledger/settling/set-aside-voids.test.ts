@@ -66,7 +66,7 @@ describe('the void of a charge', () => {
     ['that stands', ['void'], 3000, 'void'],
   ]
   for (const [name, refused, revokedAfterMs, toldAs] of rows)
-    it(`${name} is set aside where the ledger does not take it, logged once, and written when it does`, async () => {
+    it(`${name} is set aside if the ledger fails it, logged once, and written when it succeeds`, async () => {
       const { shared, process, bad, mend, passBusily, others } = await refusing(refused)
       const { resolved } = settle(bad, 'bad', ONE)
       await passBusily(revokedAfterMs)
@@ -90,7 +90,7 @@ describe('the void of a charge', () => {
       assert.deepEqual((await shared.check()).violations, [])
     })
 
-  it('that is revoked while the ledger takes it after all is written behind it', async () => {
+  it('of a charge that is revoked during its late write is written after it', async () => {
     const { shared, process, bad, mend, passBusily } = await refusing(['charge'])
     const { resolved } = settle(bad, 'bad', ONE)
     await passBusily(3000)
@@ -109,7 +109,7 @@ describe('the void of a charge', () => {
     assert.deepEqual((await shared.check()).violations, [])
   })
 
-  it('that the ledger does not take either holds up its account for a while, also where no other one calls', async () => {
+  it('that fails as well delays its account for a while, even without other calls', async () => {
     const { shared, process, bad, mend, passAlone, others } = await refusing(['charge', 'revoked', 'void'])
     settle(bad, 'bad', ONE)
     bad.revoke(null)
@@ -126,7 +126,7 @@ describe('the void of a charge', () => {
     assert.deepEqual((await shared.check()).violations, [])
   })
 
-  it('has as many tries of its own as a charge, however often its charge had failed', async () => {
+  it('has as many attempts of its own as a charge, after any failures of its charge', async () => {
     for (const failures of [1, 2]) {
       const { process, bad, tried, refuse, mend, passBusily } = await refusing(['charge'])
       const { resolved } = settle(bad, 'bad', ONE)
@@ -143,7 +143,7 @@ describe('the void of a charge', () => {
     }
   })
 
-  it('is logged although its charge was, once that was written after all', async () => {
+  it('is logged although its charge was, if that was written in the end', async () => {
     const { process, bad, refuse, mend, passBusily } = await refusing(['charge'])
     const { resolved } = settle(bad, 'bad', ONE)
     await passBusily(20_000)
@@ -162,7 +162,7 @@ describe('the void of a charge', () => {
 })
 
 describe('a charge', () => {
-  it('is set aside the third time that it fails alone while others are written, and is logged with its failure', async () => {
+  it('is set aside at the third failure alone while others are written, and is logged with its failure', async () => {
     const { process, bad, tried, passBusily } = await refusing(['charge'])
     settle(bad, 'bad', ONE)
     await passBusily(20_000)

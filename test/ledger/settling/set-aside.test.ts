@@ -14,8 +14,8 @@ async function running(process: PoolProcess, count: number): Promise<readonly Re
   return (await tally(answers)).admitted
 }
 
-describe('a settlement that the ledger does not take', () => {
-  it('delays no other for long, is logged with its figures, and stays', async () => {
+describe('a settlement that the ledger fails', () => {
+  it('delays no other for long, is logged with its figures, and is kept', async () => {
     const shared = ledgerOf('1000')
     const process = new PoolProcess(shared)
     const { ledger, pool, clock } = process
@@ -42,7 +42,7 @@ describe('a settlement that the ledger does not take', () => {
     assert.deepEqual(settled[60]?.resolved, ['confirmed'])
   })
 
-  it('alone does not keep a process from admitting for good', async () => {
+  it('does not stop admission permanently by itself', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const { ledger, pool, clock } = process
     const [bad] = await running(process, 1)
@@ -59,7 +59,7 @@ describe('a settlement that the ledger does not take', () => {
     assert.equal((await running(process, 5)).length, 5)
   })
 
-  it('has one call in two seconds tried, to see whether it is the ledger', async () => {
+  it('lets one call in two seconds through, to test the ledger', async () => {
     const process = new PoolProcess(ledgerOf('1000'))
     const { ledger, pool, clock } = process
     const [bad] = await running(process, 1)
@@ -79,7 +79,7 @@ describe('a settlement that the ledger does not take', () => {
     ['before', 0],
     ['after', 3000],
   ] as const)
-    it(`is undone where its call was not answered, reported ${when} it was set aside, though the charge is never taken`, async () => {
+    it(`is undone if its call was not answered, reported ${when} it was set aside, even if the charge is never written`, async () => {
       const shared = ledgerOf('1000')
       const process = new PoolProcess(shared)
       const { ledger, clock } = process

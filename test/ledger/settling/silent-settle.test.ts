@@ -62,7 +62,7 @@ async function poolOver(gathers: boolean) {
 for (const gathers of [true, false]) {
   describe(`a ledger that never answers the charges of some accounts, and ${gathers ? 'gathers' : 'does not'}`, () => {
     for (const silent of [SILENT.slice(0, 1), SILENT]) {
-      it(`holds up no other, of ${silent.length}, even where they were handed over together`, async () => {
+      it(`delays no other, with ${silent.length} such accounts, even if they were sent together`, async () => {
         const { pool, clock, pass, state, charge, spent, ledger, answerLate } = await poolOver(gathers)
         await charge([...silent, ...OTHERS])
         await clock.advance(100)
@@ -109,7 +109,7 @@ for (const gathers of [true, false]) {
       })
     }
 
-    it('is away where it answers nobody, and is asked for little meanwhile', async () => {
+    it('is away if it answers none, and receives few requests until it answers', async () => {
       const { pool, clock, state, charge, spent, answerLate } = await poolOver(gathers)
       await charge(OTHERS)
       await clock.advance(100)
@@ -131,7 +131,7 @@ for (const gathers of [true, false]) {
       )
     })
 
-    it('takes no answer that comes late where the charges were answered meanwhile', async () => {
+    it('has its late answer ignored if the charges were answered meanwhile', async () => {
       const { pool, clock, pass, state, charge, spent, answerLate } = await poolOver(gathers)
       await charge(['mine', ...OTHERS])
       await clock.advance(100)
@@ -147,7 +147,7 @@ for (const gathers of [true, false]) {
       assert.deepEqual(await spent(['mine']), [2])
     })
 
-    it('takes an answer that comes late, once', async () => {
+    it('has its late answer accepted, once', async () => {
       const { pool, clock, state, charge, spent, answerLate } = await poolOver(gathers)
       await charge(['mine', ...OTHERS])
       await clock.advance(100)
@@ -168,7 +168,7 @@ for (const gathers of [true, false]) {
 }
 
 describe('a ledger that has the charges of many accounts, and does not answer', () => {
-  it('takes an answer that comes late for accounts that have not had their turn, which need none then', async () => {
+  it('has its late answer accepted for accounts without a turn, which then need none', async () => {
     const { pool, clock, state, charge, spent, answerLate } = await poolOver(true)
     await charge(['acme', ...OTHERS])
     await clock.advance(100)

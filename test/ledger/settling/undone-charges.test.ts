@@ -48,10 +48,10 @@ async function handedAgain(isClosing: boolean) {
   return { shared, process, bad, resolved, closed, end: (fate: (typeof FATES)[number]) => go(fate) }
 }
 
-describe('a charge that was set aside, and is undone while the ledger has it again', () => {
+describe('a charge that was set aside, and is undone while it is sent again', () => {
   for (const isClosing of [false, true])
     for (const fate of FATES)
-      it(`does not stand, ${fate} in the end${isClosing ? ', while the pool closes' : ''}`, async () => {
+      it(`is not in effect, ${fate} in the end${isClosing ? ', while the pool closes' : ''}`, async () => {
         const { shared, process, bad, resolved, closed, end } = await handedAgain(isClosing)
         assert.equal(bad.revoke(null), 'queued')
         await turns()

@@ -18,7 +18,7 @@ const UNUSABLE: Record<string, object> = {
   'no word about the key': { key: () => undefined },
 }
 
-describe('a guard whose app answers what cannot be', () => {
+describe('a guard whose app returns an invalid result', () => {
   const logger = recordingLogger()
   const ledger = new MemoryLedger({ accounts: [{ id: 'acme', balance: '10' }] })
   const pool = new LeasePool({ ledger, logger })

@@ -4,8 +4,8 @@ import type { Charge } from '../../../lib/ledger/settling/charge.ts'
 import { WaitingCharges } from '../../../lib/ledger/settling/waiting-charges.ts'
 import { charge, failAlone, lineOf, many, names } from '../support/waiting-line.ts'
 
-describe('charges that wait', () => {
-  it('go five hundred at once, in their order', () => {
+describe('queued charges', () => {
+  it('are sent five hundred at once, in order', () => {
     const waiting = lineOf(...many(1001))
     assert.equal(waiting.size, 1001)
     const taken = [waiting.take(0), waiting.take(0), waiting.take(0), waiting.take(0)]
@@ -18,7 +18,7 @@ describe('charges that wait', () => {
     assert.equal(lineOf(...many(500)).take(0).length, 500)
   })
 
-  it('go with eight mebibytes at once at most, and one that is larger alone', () => {
+  it('are sent in batches of at most eight mebibytes, or one larger charge alone', () => {
     const MiB = 1024 * 1024
     const waiting = lineOf(
       charge('small'),
@@ -32,7 +32,7 @@ describe('charges that wait', () => {
     assert.deepEqual(taken, [['small', 'half', 'rest'], ['next'], ['large'], ['last'], []])
   })
 
-  it('may be taken out, where they are there', () => {
+  it('may be taken out, if they are queued', () => {
     const [one, two, three] = many(3) as [Charge, Charge, Charge]
     const waiting = lineOf(one, two, three)
     assert.deepEqual(
@@ -43,7 +43,7 @@ describe('charges that wait', () => {
     assert.deepEqual(names(waiting.take(0)), ['2'])
   })
 
-  it('wait since the oldest of them came, wherever it stands', () => {
+  it('have the age of the oldest of them, at any position', () => {
     assert.equal(new WaitingCharges().oldest, undefined)
     const waiting = lineOf(charge('line', { since: 30 }), charge('later', { since: 40 }))
     assert.equal(waiting.oldest, 30)
@@ -57,13 +57,13 @@ describe('charges that wait', () => {
     assert.equal(alone.oldest, 20)
   })
 
-  it('go first where they are put first', () => {
+  it('are sent first if they are put first', () => {
     const waiting = lineOf(...many(2))
     waiting.putBack([charge('first')])
     assert.deepEqual(names(waiting.take(0)), ['first', '0', '1'])
   })
 
-  it('are reported all together: what failed alone, what waits, what was set aside', () => {
+  it('are all listed together: failed alone, queued, and set aside', () => {
     const waiting = lineOf(charge('waits'))
     waiting.failedAlone(charge('suspect'), 0)
     waiting.keepAside(charge('aside'), 0)
@@ -73,7 +73,7 @@ describe('charges that wait', () => {
 })
 
 describe('charges that failed together', () => {
-  it('go next, in their order before the others, an eighth at once', () => {
+  it('are sent next, in order before the others, an eighth at once', () => {
     const waiting = lineOf(...many(500), ...many(20, 500))
     waiting.failedTogether(waiting.take(0))
     assert.equal(waiting.size, 520)
@@ -86,7 +86,7 @@ describe('charges that failed together', () => {
     assert.deepEqual(names(waiting.take(0)), ['0'])
   })
 
-  it('go eight times as many at once each time that some are settled, up to as many as before', () => {
+  it('are sent in eight times larger batches after each success, up to the former size', () => {
     const waiting = lineOf(...many(2))
     waiting.failedTogether(waiting.take(0))
     for (const each of many(3000)) waiting.add(each)
@@ -101,7 +101,7 @@ describe('charges that failed together', () => {
 })
 
 describe('a charge that failed alone', () => {
-  it('is tried again alone after a while, in which nothing is handed over; longer each time in a row', () => {
+  it('is retried alone after a while in which nothing is sent; with longer delays in a row', () => {
     const waiting = new WaitingCharges()
     const one = charge('one')
     const seen: number[][] = []
@@ -117,7 +117,7 @@ describe('a charge that failed alone', () => {
     )
   })
 
-  it('waits by its own failures, and all by those in a row: one that is settled ends the row', () => {
+  it('has a delay by its own failures, and all by those in a row, which a success ends', () => {
     const waiting = new WaitingCharges()
     const [one, other] = [charge('one'), charge('other')]
     waiting.failedAlone(one, 0)
@@ -128,7 +128,7 @@ describe('a charge that failed alone', () => {
     assert.deepEqual([waiting.resumeAt, one.retryAt], [50, 100])
   })
 
-  it('takes turns with those that wait, which then go one by one', () => {
+  it('takes turns with queued ones, which are then sent one by one', () => {
     const waiting = lineOf(...many(3))
     waiting.failedAlone(charge('one'), 0)
     waiting.failedAlone(charge('other'), 0)
@@ -136,7 +136,7 @@ describe('a charge that failed alone', () => {
     assert.deepEqual(taken, [['one'], ['0'], ['other'], ['1'], ['2'], []])
   })
 
-  it('does not keep those waiting that may go before it is due', () => {
+  it('does not delay those that may be sent before it is due', () => {
     const waiting = lineOf(charge('waits'))
     waiting.failedAlone(charge('suspect'), 0)
     assert.deepEqual(names(waiting.take(49)), ['waits'])
@@ -144,13 +144,13 @@ describe('a charge that failed alone', () => {
     assert.deepEqual(names(waiting.take(50)), ['suspect'])
   })
 
-  it('is not at fault while no other is settled, however often it fails', () => {
+  it('is not at fault while no other succeeds, after any number of failures', () => {
     const waiting = new WaitingCharges()
     waiting.settled(7)
     failAlone(waiting, charge('one'), 20)
   })
 
-  it('is at fault itself the third time, where another was settled since the first', () => {
+  it('is at fault itself the third time, if another was settled since the first', () => {
     const waiting = new WaitingCharges()
     const one = charge('one')
     failAlone(waiting, one, 1)
@@ -162,7 +162,7 @@ describe('a charge that failed alone', () => {
 })
 
 describe('charges may be at fault themselves', () => {
-  it('where each that waits or is being handed over has failed alone three times', () => {
+  it('if each one that is queued or being sent has failed alone three times', () => {
     const waiting = new WaitingCharges()
     assert.equal(waiting.areSuspect([]), true)
     const one = charge('one')
@@ -180,7 +180,7 @@ describe('charges may be at fault themselves', () => {
 })
 
 describe('a charge that is set aside', () => {
-  it('is tried again after thirty seconds, alone and behind all others', () => {
+  it('is retried after thirty seconds, alone and after all others', () => {
     const waiting = lineOf(charge('waits'))
     waiting.keepAside(charge('first'), 1000)
     waiting.keepAside(charge('second'), 500)
@@ -200,7 +200,7 @@ describe('a charge that is set aside', () => {
     assert.equal(waiting.dueAt, 50)
   })
 
-  it('is tried again at once when it is readmitted, as if it had come then', () => {
+  it('is retried at once when it is readmitted, like a new one', () => {
     const waiting = new WaitingCharges()
     const [one, two] = [charge('one'), charge('two')]
     waiting.keepAside(one, 0)

@@ -127,7 +127,7 @@ onEveryBackend('budgets over the admin API', (server) => {
     assert.deepEqual([status, body.error.param], [400, 'period'])
   })
 
-  it('a hard budget refuses what its rest does not cover, and nobody beside', async (t) => {
+  it('a hard budget refuses calls that its rest does not cover, and no others', async (t) => {
     const [own, beside] = [await account(), await account()]
     const whole = await create({ account: own }, { amount: '0.010' })
     const team = await create({ account: own, tag: 'team=search' }, { amount: '0.004' })

@@ -87,7 +87,7 @@ it('shows those who run the service the videos that are under way, in doubt and 
   assert.equal((await ask(`/admin/video-tasks/${stranger.id}`)).body.id, stranger.id)
 })
 
-it('refuses what it cannot read, and whoever has no token', async (t) => {
+it('refuses what it cannot read, and requests without a token', async (t) => {
   const { ask, close } = await serveTasks()
   t.after(close)
   for (const [query, param] of [

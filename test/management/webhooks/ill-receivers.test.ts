@@ -175,7 +175,7 @@ describe('without private addresses', () => {
     'http://example.com/',
   ]
 
-  it('none is sent to, whoever put its webhook there', async (t) => {
+  it('receive nothing, in whichever way their webhook was added', async (t) => {
     const { add, receive, tell, deliveries } = await scene(t, false)
     const inside = await receive()
     const { port } = new URL(inside.url)

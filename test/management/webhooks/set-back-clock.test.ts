@@ -123,7 +123,7 @@ describe('a sender', () => {
 })
 
 describe('a sender whose clock was ahead and is set back', () => {
-  it('deletes old deliveries, and looks how long the oldest waits, as often as before', async (t) => {
+  it('deletes old deliveries, and reads how long the oldest waits, as often as before', async (t) => {
     const db = await openDatabase('sqlite::memory:')
     const outbox = new SqlWebhookOutbox(db)
     let now = NOW + DAY_MS

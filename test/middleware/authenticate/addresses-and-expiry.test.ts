@@ -112,7 +112,7 @@ describe('an allow-list that cannot be read', () => {
     ['at once', () => record],
     ['later', async () => record],
   ] as const) {
-    it(`admits nobody and ends nothing but the call, from a directory that answers ${how}`, async () => {
+    it(`admits no caller and ends nothing but the call, from a directory that answers ${how}`, async () => {
       app = await guard({ keys: { find } })
       assert.equal((await app.ask(bearer('sk-1'))).error, 'internal_error')
       assert.equal(app.admitted, 0)

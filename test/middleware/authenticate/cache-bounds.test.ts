@@ -39,7 +39,7 @@ function cached(t: TestContext, options: Partial<KeyCacheOptions> = {}) {
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
 
 describe('the key cache', () => {
-  it('has room for so many keys, and for a tenth as many secrets that nobody knows, rounded up', (t) => {
+  it('has room for so many keys, and for a tenth as many unknown secrets, rounded up', (t) => {
     for (const [maxEntries, unknown] of [
       [30, 3],
       [31, 4],

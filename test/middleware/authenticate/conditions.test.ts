@@ -98,7 +98,7 @@ describe('a request is refused with', () => {
     await refused({ 'x-api-key': '  ' }, 'missing_credential', 401)
   })
 
-  it('a key nobody knows: invalid_credential', async () => {
+  it('an unknown key: invalid_credential', async () => {
     for (const key of ['sk-other', 'sk-good2', 'SK-GOOD', 'good', hashSecret('sk-good'), 'x'.repeat(4000)])
       await refused(bearer(key), 'invalid_credential', 401)
   })

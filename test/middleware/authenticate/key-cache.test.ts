@@ -56,7 +56,7 @@ const errorOf = async (key: string) => (await app!.ask(bearer(key))).error
 
 describe('the key cache', () => {
   for (const answer of ['later', 'at once'] as const) {
-    it(`asks the directory once for many requests, keys nobody knows included (${answer})`, async () => {
+    it(`asks the directory once for many requests, unknown keys included (${answer})`, async () => {
       directory.answer = answer
       app = await guard({ keys: directory })
       for (let i = 0; i < 5; i++) {
@@ -178,7 +178,7 @@ describe('while the directory is away', () => {
     })
   }
 
-  it('a known key does not wait for as long as one that nobody can stand in for', async (t) => {
+  it('a known key waits less long than one without a cached record', async (t) => {
     const { advance } = clock(t)
     app = await guard({ keys: directory, storeTimeoutMs: 60_000 })
     assert.equal(await errorOf('sk-1'), undefined)

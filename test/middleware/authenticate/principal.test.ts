@@ -49,7 +49,7 @@ describe('the principal that a key brings with it', () => {
     assert.deepEqual([plain.lineRegions, plain.mayUseModel('any')], [undefined, true])
   })
 
-  it('changes with its account, and nobody else’s does', () => {
+  it('changes with its account, and no other does', () => {
     const directory = memoryKeyDirectory({
       accounts: [{ id: 'acme' }, { id: 'globex' }],
       keys: [

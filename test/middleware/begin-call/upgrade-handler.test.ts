@@ -110,7 +110,7 @@ describe('upgradeHandler', () => {
     assert.equal(calls[0]?.outcome?.errorCode, 'client_closed_request')
   })
 
-  it('refuses other upgrades, whose body nobody has read', async (t) => {
+  it('refuses other upgrades, whose body has not been read', async (t) => {
     const { port, calls } = await serve(
       t,
       (app) => {

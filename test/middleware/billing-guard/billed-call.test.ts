@@ -38,7 +38,7 @@ describe('a call that is charged', () => {
     assert.deepEqual([unknown.bills[0]?.cost, unknown.bills[0]?.usage?.failed], [null, 0])
   })
 
-  it('is not charged for what nobody served, or nothing was used of', () => {
+  it('is not charged where no line served it, or nothing was used', () => {
     for (const member of ['usage', 'servedBy'] as const) {
       const { call, billed, log, used, close } = billedCall()
       used()
@@ -176,7 +176,7 @@ describe('the key of a call that is charged', () => {
     }
   })
 
-  it('that is another’s by now ends the call in the words of whoever holds it', () => {
+  it('that another call holds by now ends the call with the error of its holder', () => {
     const { call, billed, used, log } = billedCall({ outcome: 'fenced' })
     used()
     call.onAssertOwnsClaim(() => {

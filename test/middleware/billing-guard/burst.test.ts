@@ -74,7 +74,7 @@ describe('a burst of calls', () => {
     assert.equal((await tally(greedy)).admitted.length, 80)
   })
 
-  it('whose amounts no ledger can hold is refused, and hinders nobody', async () => {
+  it('whose amounts no ledger can hold is refused, and delays no other call', async () => {
     const { pool } = new PoolProcess(ledgerOf('90'))
     const [absurd, usual] = await Promise.all([
       pool.reserve({ account: 'acme', key: null, amount: 2n ** 80n }),

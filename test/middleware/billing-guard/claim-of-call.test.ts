@@ -113,7 +113,7 @@ describe('the money for a call', () => {
     assert.deepEqual(passed.map(String), ['Error: the pool is gone'])
   })
 
-  it('is asked for of nobody where the endpoint is never charged, or nobody can be', async (t) => {
+  it('is not asked for where the endpoint is never charged, or no account can be', async (t) => {
     const { catalog } = loadConfig(configWith())
     const operation = OPERATIONS.find(({ priceUnit }) => priceUnit === 'none')
     const free = await guarded(t, { catalog }, undefined, { principal: ACME, request: { operation } })
@@ -220,7 +220,7 @@ describe('the money for a call', () => {
     assert.equal(release.mock.callCount(), 1)
   })
 
-  it('is anybody’s where no pool is given: spending is recorded, and nobody refused', async () => {
+  it('is open to every caller where no pool is given: spending is recorded, and no call refused', async () => {
     const req = new IncomingMessage(new Socket()) as Request
     const call = openCall(req, new ServerResponse(req), { logger: recordingLogger() })
     const guard = billingGuard({ account: () => 'anybody', reserve: () => '1000000' })
@@ -242,7 +242,7 @@ describe('the answer of the app to the guard', () => {
         assert.deepEqual([claims, passed], [[], []])
       })
 
-  it('may be that there is nobody, or no key', async (t) => {
+  it('may have no account, or no key', async (t) => {
     const nobody = await guarded(t, { reserve, account: () => undefined })
     nobody.run()
     assert.match(String(nobody.passed[0]), /no account to charge/)

@@ -38,7 +38,7 @@ it('a bill that waits without its call says the same as with it', () => {
   assert.deepEqual([cost, bytes, entry], [null, 0, null])
 })
 
-it('the claim of a bill that waits ends as its charge does, and the answer is dropped that nobody was sent', () => {
+it('the claim of a bill that waits ends as its charge does, and an answer that was not sent is dropped', () => {
   for (const [outcome, state, dropped] of [
     ['confirmed', 'completed', false],
     ['fenced', 'lost', true],

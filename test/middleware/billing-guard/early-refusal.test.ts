@@ -108,7 +108,7 @@ it('a caller that waits for a 100 is refused at once, and nothing stays held', a
   assert.equal((await ledger.check()).leased, 0n)
 })
 
-it('the account and the key that the app names are asked, and nobody where there is none', async (t) => {
+it('the account and the key that the app names are asked, and none where it names none', async (t) => {
   const catalog = catalogOf('chat', { price: PRICED })
   const named = await early(t, { catalog, account: () => 'poor', key: () => 'spent' })
   for (const known of ['rich', undefined])

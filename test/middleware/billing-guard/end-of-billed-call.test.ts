@@ -14,7 +14,7 @@ describe('the end of a call whose money is held', () => {
     assert.deepEqual(log, ['release'])
   })
 
-  it('charges what was used, though nobody has settled it', () => {
+  it('charges what was used, although the handler has not settled it', () => {
     const { log, close, used, call } = billedCall()
     used()
     close(true)

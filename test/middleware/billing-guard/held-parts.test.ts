@@ -77,7 +77,7 @@ describe('a part of a call that goes on', () => {
     assert.deepEqual(await books(), [units(8), 0n])
   })
 
-  it('costs what nobody knows where its line has no cost, or there is no line', async () => {
+  it('has no known cost where its line has none, or there is no line', async () => {
     for (const line of ['line-0', undefined]) {
       const { held, bill, process, call } = await running({}, false)
       if (line === undefined) call.servedBy = null
@@ -112,7 +112,7 @@ describe('a part of a call that goes on', () => {
     ['hold', 'billing_unavailable'],
     ['deliver', undefined],
   ] as const)
-    it(`whose charge nobody confirms ends the call, or not: ${onStoreError}`, async () => {
+    it(`whose charge is not confirmed ends the call, or not: ${onStoreError}`, async () => {
       const { held, process, bill, books } = await running({ onStoreError })
       const part = await held()
       process.ledger.faults.set('settle', 'fails')

@@ -62,7 +62,7 @@ for (const { name, skip, ledger: open } of ENGINES)
     cleanUp.after(() => upstream.close())
 
     for (const account of [{}, { balance: '9000000000' }, { balance: '5', quota: '5' }])
-      it(`are charged by nobody, and the account goes on: ${JSON.stringify(account)}`, async (t) => {
+      it(`are charged by no ledger, and the account goes on: ${JSON.stringify(account)}`, async (t) => {
         const ledger = await open(t, account)
         const price = { outputPerMillion: DEAREST }
         const gateway = await billedGateway(t, {

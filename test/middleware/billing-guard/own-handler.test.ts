@@ -206,7 +206,7 @@ describe('billingGuard before a handler of one’s own', () => {
     })
   })
 
-  it('says so when there is nobody to charge', async () => {
+  it('says so when there is no account to charge', async () => {
     const app = await serve({ handler: (_req, res) => res.json({}) })
     assert.equal((await fetch(app.url)).status, 500)
     assert.equal(app.handled.length, 0)
@@ -214,7 +214,7 @@ describe('billingGuard before a handler of one’s own', () => {
 })
 
 describe('charge', () => {
-  it('refuses what is no amount, and a call that nobody guards', async () => {
+  it('refuses what is no amount, and a call without a guard', async () => {
     const app = await serve({
       handler(req, res) {
         const call = callOf(req)

@@ -14,7 +14,7 @@ const saying = (words: RegExp) => (error: unknown) => {
   return true
 }
 
-describe('a charge that nobody confirms', () => {
+describe('a charge that is not confirmed', () => {
   for (const later of [false, true]) {
     const unconfirmed = () => (later ? Promise.resolve('unconfirmed' as const) : 'unconfirmed')
     const settled = async (billed: BilledCall) => billed.settle(ENDING)
@@ -80,7 +80,7 @@ describe('a charge that nobody confirms', () => {
     }
   })
 
-  it('is nobody’s concern who has left', () => {
+  it('is no error for a caller that has left', () => {
     const { billed, log, used, close, call } = billedCall({ outcome: 'unconfirmed' })
     used()
     call.hold()

@@ -19,7 +19,7 @@ class HeldLedger extends SqlLedger {
 }
 
 describe('an answer that was kept back because its charge was not confirmed', () => {
-  it('is not in the call log either, as nobody pays for it, and its key runs again', async (t) => {
+  it('is not in the call log either, as it is not paid for, and its key runs again', async (t) => {
     const db = await open(t, await databaseUrl(t))
     const ledger = new HeldLedger(db)
     await ledger.setLimit(accountWallet('acme'), { limited: false })

@@ -104,7 +104,7 @@ describe('the call log', () => {
     assert.equal((await store.list({ limit: 10 })).entries.length, 3)
   })
 
-  it('shows a call to no other account, and to nobody without a key', async () => {
+  it('shows a call to no other account, and to no caller without a key', async () => {
     const { id } = await entryOf((await call('/v1/echo')).headers['x-request-id'])
     // In front of the look-up, whose path is in an entry of the other account's own.
     const list = await request(app).get('/v1/calls').set('x-api-key', 'sk-globex')
@@ -124,7 +124,7 @@ describe('the call log', () => {
     assert.equal(find.mock.callCount(), 0)
   })
 
-  it('is refused without a principal where nobody authenticates, whatever the store holds', async (t) => {
+  it('is refused without a principal where no middleware authenticates, whatever the store contains', async (t) => {
     const list = t.mock.method(store, 'list')
     const bare = express().use(callLogRoutes({ store }), errorEnvelope())
     await request(bare).get('/calls').expect(401)

@@ -126,7 +126,7 @@ describe('entries', () => {
     }
   })
 
-  it('of calls that used something are never shared, whoever made them and however they ended', (t) => {
+  it('of calls that used something are never shared, for any caller and any outcome', (t) => {
     const used = {
       usage: { input_tokens: 100 },
       routing: { attempts: [] },

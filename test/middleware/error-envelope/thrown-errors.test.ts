@@ -250,7 +250,7 @@ describe('the connection after a refusal', () => {
     assert.equal(received.match(/connection: close/gi)?.length, 1)
   })
 
-  it('is closed when much of the body, or nobody knows how much, is left: answered at once, read to its end', async () => {
+  it('is closed when much of the body, or an unknown part, is left: answered at once, read to its end', async () => {
     for (const [headers, rest] of [
       ['Content-Length: 100000\r\n', 'x'.repeat(100_000)],
       ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'],

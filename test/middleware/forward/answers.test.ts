@@ -194,7 +194,7 @@ describe('an answer that is passed on', () => {
     assert.equal(log.at(-1), 'complete')
   })
 
-  it('that broke off is a failure of the line, and leaves the response to whoever cuts it off', async (t) => {
+  it('that broke off is a failure of the line, and the response is left to be cut off', async (t) => {
     const { log, exchange, line, caller, answer, res } = relayed(t)
     const relaying = relayAnswer(exchange, answer, res)
     await turn()

@@ -194,7 +194,7 @@ describe('a connection to a line behind a proxy', () => {
     )
   })
 
-  it('is an error where there is no proxy, which nobody needs to hear', async () => {
+  it('is an error where there is no proxy, which needs no listener', async () => {
     const proxy = `http://127.0.0.1:${await closedPort()}`
     const agent = agentOf(lineAt('http://line.example/v1', { proxy })) as http.Agent
     const connect = agent.createConnection as unknown as (

@@ -357,7 +357,7 @@ describe('an answer that is no success', () => {
       })
   })
 
-  it('is nobody’s fault where it leads elsewhere, or forbids', () => {
+  it('counts against nothing where it leads elsewhere, or forbids', () => {
     for (const status of [300, 302, 399, 403])
       assert.deepEqual(failureOfRelayed(status, {}, undefined), {
         code: 'upstream_error',
@@ -367,7 +367,7 @@ describe('an answer that is no success', () => {
       })
   })
 
-  it('is else the line’s, whose words are not kept: they may quote what nobody has read', () => {
+  it('is else the line’s, whose text is not kept: it may quote what was not read', () => {
     for (const status of [400, 401, 500, 503]) {
       const failure = failureOfRelayed(status, {}, { error: { message: 'the prompt', code: 'x' } })
       assert.equal(failure.detail, `status ${status}`)

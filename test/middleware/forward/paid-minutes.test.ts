@@ -136,7 +136,7 @@ describe('an answer that is priced by the minute', () => {
     assert.deepEqual(log, ['released'])
   })
 
-  it('costs nothing where nobody holds money, and counts no minutes without a usage', async (t) => {
+  it('costs nothing where no guard holds money, and counts no minutes without a usage', async (t) => {
     const { log, call, passTo } = priced(t)
     Object.assign(call.billing ?? {}, { holdPart: async () => undefined })
     await passTo(61)

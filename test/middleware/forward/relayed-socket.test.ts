@@ -56,7 +56,7 @@ describe('a relayed socket', () => {
   })
 
   describe('the idle time of a WebSocket', () => {
-    it('is how long nobody has spoken', async (t) => {
+    it('is the time since the last message of either side', async (t) => {
       const { session, line, say, pass } = await relayed(t)
       await pass(700)
       assert.equal(session.idleMs, 700)
@@ -342,7 +342,7 @@ describe('the frame that a line has begun when its WebSocket is closed', () => {
   })
 })
 
-describe('a socket that nobody reads yet', () => {
+describe('a socket that is not read yet', () => {
   it('is closed when its caller ends it', async () => {
     for (const said of ['', 'words', 'w'.repeat(100_000)]) {
       const side = new Side(false)

@@ -70,7 +70,7 @@ describe('a request that a rule passes on', () => {
     assert.equal(upstream.requests.length, 0)
   })
 
-  it('is no request with an Idempotency-Key, because nobody reads what it would stand for', async (t) => {
+  it('is no request with an Idempotency-Key, because no parser reads its content', async (t) => {
     const upstream = await byteUpstream(t, (_req, res) => void res.end())
     const gateway = await forwardGateway(t, { lines: [upstream.url] })
     const headers = { 'idempotency-key': 'k1' }

@@ -346,7 +346,7 @@ describe('a handshake that is refused', () => {
     })
   }
 
-  it('by nobody listening at the path is not_found', async (t) => {
+  it('where nothing listens at the path is not_found', async (t) => {
     const upstream = await webSocketUpstream(t)
     const gateway = await realtime(t, upstream.url)
     const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/elsewhere`, {

@@ -191,7 +191,7 @@ describe('a store that fails', () => {
     assert.deepEqual(messages(), ['store is away', 'store is back'])
   })
 
-  it('is asked by nobody twice at a time: what is due sooner takes the place of what is due later', async (t) => {
+  it('is never asked twice at a time: an earlier due time replaces a later one', async (t) => {
     const { keeper, claim, pass, only } = keeperOf(t)
     await claim('a')
     const freed = await claim('b')
@@ -405,7 +405,7 @@ describe('the upkeep of claims', () => {
     assert.equal(logger.lines.filter(({ message }) => message.includes('not settled')).length, 0)
   })
 
-  it('has its end before the keeper asks again for what is not settled, so that nobody asks twice at a time', async (t) => {
+  it('ends before the keeper asks again for what is not settled, so that it never asks twice at a time', async (t) => {
     const { keeper, claim, pass, only } = keeperOf(t)
     const [freed, other] = [await claim('a'), await claim('b')]
     store.failing.add('release')

@@ -46,7 +46,7 @@ class PoisonedStore extends MemoryIdempotencyStore {
 }
 
 describe('claims whose completion was not confirmed', () => {
-  it('are settled each by itself: one that cannot be hinders neither the others nor new ones', async () => {
+  it('are settled each by itself: one that cannot be delays neither the others nor new ones', async () => {
     const store = new PoisonedStore()
     // Asked again every 100 ms.
     const { keeper, guard, claim, logger } = keeperOf(store, 400)

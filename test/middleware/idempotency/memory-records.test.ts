@@ -69,7 +69,7 @@ describe('a record in memory', () => {
     assert.equal(store.size, 0)
   })
 
-  it('that is completed stays so, whoever renews, releases or frees it', async () => {
+  it('that is completed stays so when it is renewed, released or freed', async () => {
     await claim('a')
     assert.equal(await store.complete(of('a'), 5000, 'one'), true)
     assert.deepEqual(await store.renew([of('a')], 9000), [false])

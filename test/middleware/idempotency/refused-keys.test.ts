@@ -139,7 +139,7 @@ describe('a request that needs no claim', () => {
   })
 })
 
-describe('a body that nobody has read', () => {
+describe('a body that has not been read', () => {
   it('is a mistake of the app, unless there is none', async (t) => {
     const { ask, runs } = await served(t, {}, [])
     for (const init of [{ body: 'x' }, { body: new Blob(['x']).stream(), duplex: 'half' as const }]) {

@@ -122,7 +122,7 @@ it('of several spent windows the one with the longest wait refuses, whatever the
   }
 })
 
-it('a spent window refuses nobody whose limit was raised', async (t) => {
+it('a spent window refuses no call whose limit was raised', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 })
   let rpm = 1
   const { ask } = await early(t, { levels: [level({ rpm: () => rpm })] })

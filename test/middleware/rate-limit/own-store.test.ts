@@ -90,7 +90,7 @@ class AnsweringStore extends OwnStore implements LimitStore {
   }
 }
 
-it('an error that a store throws at the end of a call costs nobody anything, and is logged', async (t) => {
+it('an error that a store throws at the end of a call affects no call, and is logged', async (t) => {
   const told = t.mock.method(console, 'error', () => {})
   const store = new AnsweringStore()
   const err = new Error('a fault in it')

@@ -46,7 +46,7 @@ test("a handler's own spans belong to the call, and the call to the span it bega
   assert.equal(call.attributes['http.response.status_code'], 200)
 })
 
-test('without a context manager a call has one span all the same, which is active for nobody', async (t) => {
+test('without a context manager a call has one span all the same, which is never active', async (t) => {
   exporter.reset()
   trace.setGlobalTracerProvider(tracers)
   t.after(() => trace.disable())

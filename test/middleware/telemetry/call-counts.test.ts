@@ -5,7 +5,7 @@ import { collectingMeter } from './collected.ts'
 import { endedCall, toldOf } from './ended-calls.ts'
 
 describe('the figures of a call beside its use', () => {
-  it('is what it was charged, what limited it, and what became of its key', async (t) => {
+  it('is its charge, the limit that refused it, and the outcome of its key', async (t) => {
     const { told, points, metrics, collect } = await toldOf(
       t,
       endedCall({ billing: { charged: 1_500_000_000n } }),

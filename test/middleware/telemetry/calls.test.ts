@@ -140,7 +140,7 @@ test('an attempt that a clock ended names the clock', async (t) => {
   assert.equal(scrape.sum('model_gateway_attempts_total', late), 1)
 })
 
-test('calls with an Idempotency-Key: what became of each', async (t) => {
+test('calls with an Idempotency-Key are counted by outcome', async (t) => {
   let fails = true
   const gateway = await observed(t, [(res) => (fails ? answerJson(res, 500, {}) : chatAnswer(res))])
   const keyed = { 'idempotency-key': 'k1' }

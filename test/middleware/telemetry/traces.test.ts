@@ -75,7 +75,7 @@ test('a call goes on from its caller, and its attempts and its settling from it'
   assert.ok(collector.metrics.has('gen_ai.server.request.duration'), 'metrics are sent there, too')
 })
 
-test('a failed call is an error, a refused one is not; nobody above them', async (t) => {
+test('a failed call is an error, a refused one is not, and neither has a parent', async (t) => {
   const collector = await startCollector(t)
   const upstream = await startUpstream((res) => answerJson(res, 500, {}))
   t.after(() => upstream.close())

@@ -48,7 +48,7 @@ test('a video is among the charges from when it is seen to be done, once', async
   assert.deepEqual(await charged(gateway), [['film', 0.4]])
 })
 
-test('so is one that nobody asks for, and none that failed', async (t) => {
+test('so is one that no caller asks for, and none that failed', async (t) => {
   const { upstream, gateway } = await start(t)
   await makeVideo(gateway)
   upstream.last.status = 'failed'

@@ -35,7 +35,7 @@ const turns = (...content: Json[]) => ({
 })
 
 describe('the request to a line of its own protocol', () => {
-  it('has nothing of what a translated line has left in the conversation', () => {
+  it('has no additions that a translated line left in the conversation', () => {
     const request = requestOf(messages, turns(FOREIGN, OWN))
     const { body, operation } = adapted(request, NATIVE) as CallRequest
     assert.equal(operation, messages)
@@ -44,13 +44,13 @@ describe('the request to a line of its own protocol', () => {
     assert.deepEqual(request.body.json, turns(FOREIGN, OWN), 'that of other lines has it still')
   })
 
-  it('is as the caller sent it where there is nothing of that', () => {
+  it('is as the caller sent it if there are no such additions', () => {
     const plain = requestOf(messages, turns(OWN))
     assert.equal(adapted(plain, NATIVE), plain)
   })
 })
 
-describe('a chat in the words of OpenRouter', () => {
+describe('a chat with members of OpenRouter', () => {
   const messages = [{ role: 'user', content: [{ ...OWN, cache_control: { type: 'ephemeral' } }] }]
   const json = { model: 'm', messages, reasoning: { effort: 'high' }, usage: { include: true } }
   const native = (provider: string, upstreamModel: string, line: Json = {}) =>
@@ -60,12 +60,12 @@ describe('a chat in the words of OpenRouter', () => {
       line: { provider, origin: 'https://a.test', ...line },
     }) as unknown as Candidate
 
-  it('is as it was on routers, which know them', () => {
+  it('is unchanged for routers, which know them', () => {
     const request = requestOf(chatCompletions, json)
     assert.equal(adapted(request, native('openrouter', 'openai/gpt-5.2')), request)
   })
 
-  it('is in the words of OpenAI on other lines, once for each model', () => {
+  it('has the members of OpenAI on other lines, translated once for each model', () => {
     const request = requestOf(chatCompletions, json)
     const adapter = new RequestAdapter(request)
     const made = formOf(adapter, native('openai', 'gpt-5.2'))
@@ -107,7 +107,7 @@ describe('the request to a line of another protocol', () => {
     assert.equal((short as CallRequest).body.json.max_tokens, 77)
   })
 
-  it('is refused for a member without a counterpart, or goes without it where the caller or the line says so', () => {
+  it('is refused for a member without a counterpart, or sent without it if the caller or the line allows that', () => {
     const json = { ...chat, logit_bias: { 5: 1 } }
     const request = requestOf(chatCompletions, json)
     const adapter = new RequestAdapter(request)

@@ -33,7 +33,7 @@ const events = fc.array(
 const cuts = fc.array(fc.nat(5000), { maxLength: 8 })
 
 describe('an event stream of AWS', () => {
-  it('becomes the same server-sent events however it is cut', async () => {
+  it('becomes the same server-sent events for any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(events, cuts, async (list, at) => {
         const bytes = Buffer.concat(list.map(awsChunk))
@@ -43,7 +43,7 @@ describe('an event stream of AWS', () => {
     )
   })
 
-  it('that is broken anywhere fails, and nothing wrong comes of it', async () => {
+  it('fails if it is damaged at any place, without a wrong event', async () => {
     const list = [
       { type: 'a', text: 'one' },
       { type: 'b', text: 'two' },
@@ -69,14 +69,14 @@ describe('an event stream of AWS', () => {
     )
   })
 
-  it('names events of the OpenAI-style by nothing, and leaves out what is about the account', async () => {
+  it('gives OpenAI-style events no name, and omits members about the account', async () => {
     const bytes = Buffer.from(awsChunk({ choices: [], 'amazon-bedrock-trace': { a: 1 } }))
     assert.equal((await decoded(bytes, [])).text, 'data: {"choices":[]}\n\n')
     const other = Buffer.from(awsMessage({ ':event-type': 'ping', ':message-type': 'event' }, {}))
     assert.deepEqual(await decoded(other, []), { text: '', end: 'ended' })
   })
 
-  it('is one server-sent event for each, whatever its type is', async () => {
+  it('becomes one server-sent event for each, of any type', async () => {
     for (const type of ['a\ndata: {}\n\n', 'a\rb', '', '\u2028']) {
       const data = `data: ${JSON.stringify({ type })}\n\n`
       assert.deepEqual(await decoded(Buffer.from(awsChunk({ type })), []), { text: data, end: 'ended' })

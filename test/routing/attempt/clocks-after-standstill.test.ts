@@ -49,7 +49,7 @@ for (const [stoodStillMs, more] of [
     assert.deepEqual(exchange.timeouts, ['total'])
   })
 
-test('an answer of which nothing came meanwhile has no more time, nor one that the process was there for', (t) => {
+test('an answer without any data after a standstill, or without a standstill, has no additional time', (t) => {
   stopTime(t)
   const silent = new Begun()
   silent.checkTimeouts(START + 4000, 3000)

@@ -27,7 +27,7 @@ async function readCut(encoding: string, bytes: Buffer, slow: boolean): Promise<
 }
 
 for (const [encoding, encode] of Object.entries(ENCODED)) {
-  test(`a slow reader gets all that came of a ${encoding} body that broke off`, async () => {
+  test(`a slow reader receives everything that arrived of an interrupted ${encoding} body`, async () => {
     const whole = encode(Buffer.from(randomBytes(150_000).toString('hex')))
     const cut = whole.subarray(0, whole.length - 1000)
     const fast = await readCut(encoding, cut, false)

@@ -81,7 +81,7 @@ describe('an encoded answer', async () => {
     })
   }
 
-  it('of an error is classified by what it says', async (t) => {
+  it('of an error is classified by its decoded text', async (t) => {
     const error = { error: { code: 'context_length_exceeded', message: 'too long' } }
     upstream.script = (res) =>
       void res
@@ -91,7 +91,7 @@ describe('an encoded answer', async () => {
     assert.equal((await exchange(gateway, OPENAI)).errorCode, 'context_too_long')
   })
 
-  it('of a stream that breaks off keeps what came before', async (t) => {
+  it('of an interrupted stream keeps the data before the interruption', async (t) => {
     const mode = MODES.find(({ stream, protocol }) => stream && protocol === 'openai')
     assert.ok(mode)
     const whole = eventsOf(mode, ['Bonjour']).join('')

@@ -12,7 +12,7 @@ const json = {
   input: [{ type: 'item_reference', id: 'msg_1' }],
 }
 
-describe('a member that names what an upstream keeps', () => {
+describe('a member that references a resource of an upstream', () => {
   const NAMING = [
     'container',
     'odd.name',

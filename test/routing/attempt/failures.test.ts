@@ -15,7 +15,7 @@ import {
 const errorOf = (message: string, members: object = {}) => Object.assign(new Error(message), members)
 
 describe('the failure of an attempt', () => {
-  it('by a clock counts against the line only while it is connected to', () => {
+  it('by a clock counts against the line only during the connect', () => {
     for (const [phase, fault, words] of [
       ['connect', 'line', 'connect'],
       ['first_byte', 'model', 'first-byte'],
@@ -31,7 +31,7 @@ describe('the failure of an attempt', () => {
       })
   })
 
-  it('after the first output is a broken answer, of which no other line is asked', () => {
+  it('after the first output is an interrupted answer, which is not retried on another line', () => {
     const late = timedOut('idle', 5)
     assert.deepEqual(brokenOff(late), { ...late, retryable: false })
     const error = { message: 'no', type: 'x' } as never
@@ -42,7 +42,7 @@ describe('the failure of an attempt', () => {
     assert.equal(brokenOff({ ...emptyAnswer(), detail: null }).detail, 'empty_completion')
   })
 
-  it('is the fault of nobody where the answer is empty, stopped or gone', () => {
+  it('counts against neither line nor model if the answer is empty, stopped or gone', () => {
     for (const [failure, code, retryable] of [
       [emptyAnswer(), 'empty_completion', true],
       [filteredAnswer(), 'content_filtered', false],
@@ -51,7 +51,7 @@ describe('the failure of an attempt', () => {
       assert.deepEqual([failure.code, failure.retryable, failure.fault], [code, retryable, null])
   })
 
-  it('by an answer that cannot be read quotes nothing of it', () => {
+  it('by an unreadable answer quotes none of it', () => {
     for (const text of ['{"secret":', 'secret', '[1,]']) {
       let error: unknown
       try {
@@ -67,7 +67,7 @@ describe('the failure of an attempt', () => {
 })
 
 describe('the failure of a connection', () => {
-  it('counts against the line where it could not be opened, else against the model', () => {
+  it('counts against the line if it could not be opened, and else against the model', () => {
     const error = errorOf('connect ECONNREFUSED 10.0.0.7:443', { code: 'ECONNREFUSED', syscall: 'connect' })
     for (const [connecting, fault] of [
       [true, 'line'],
@@ -79,7 +79,7 @@ describe('the failure of a connection', () => {
       })
   })
 
-  it('for lack of what this process has no more of is nobody’s fault', () => {
+  it('for lack of a resource of this process counts against none', () => {
     for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])
       for (const connecting of [true, false])
         assert.equal(connectionFailure(errorOf('x', { code, syscall: 'connect' }), connecting).fault, null)

@@ -60,7 +60,7 @@ function beginning(mode: Mode): string[] {
   return events.slice(0, events.findIndex((event) => event.includes(' upon')) + 1)
 }
 
-describe('a fault of an upstream behind its first output', async () => {
+describe('a fault of an upstream after its first output', async () => {
   const cleanUp = cleaningUp()
   const bad = await startUpstream()
   cleanUp.after(() => bad.close())

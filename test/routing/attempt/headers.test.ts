@@ -58,7 +58,7 @@ describe('headers', () => {
   })
 
   for (const mode of MODES) {
-    it(`of the caller stay behind, but for what the protocol needs (${modeName(mode)})`, async (t) => {
+    it(`of the caller are not sent, except those that the protocol needs (${modeName(mode)})`, async (t) => {
       const { protocol } = mode
       const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, protocol }] })
       upstream.script = (res) => answer(res, mode)
@@ -82,7 +82,7 @@ describe('headers', () => {
       })
     })
 
-    it(`of the upstream stay behind (${modeName(mode)})`, async (t) => {
+    it(`of the upstream are not sent (${modeName(mode)})`, async (t) => {
       const { protocol } = mode
       const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, protocol }] })
       upstream.script = (res) => {
@@ -106,7 +106,7 @@ describe('headers', () => {
     })
   }
 
-  it('anthropic-version and anthropic-beta pass', async (t) => {
+  it('anthropic-version and anthropic-beta are passed on', async (t) => {
     const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, protocol: 'anthropic' }] })
     upstream.script = (res) => answer(res, ANTHROPIC)
     const sent = { 'anthropic-version': '2024-01-01', 'anthropic-beta': 'one-2024,two-2025' }
@@ -116,7 +116,7 @@ describe('headers', () => {
     assert.equal(headers['anthropic-beta'], 'one-2024,two-2025')
   })
 
-  it('anthropic-beta of the line adds to that of the caller, each name once', async (t) => {
+  it('anthropic-beta of the line are added to those of the caller, each name once', async (t) => {
     const lines = [
       { url: upstream.url, protocol: 'anthropic', headers: { 'Anthropic-Beta': 'own-1, two-2025' } } as const,
     ]
@@ -147,7 +147,7 @@ describe('headers', () => {
     assert.equal(headers['user-agent'], 'operator/2.0')
   })
 
-  it('without a key of the line hold no credential at all', async (t) => {
+  it('contain no credential if the line has no key', async (t) => {
     upstream.script = (res) => answer(res, OPENAI)
     const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, apiKey: undefined }] })
     await exchange(gateway)

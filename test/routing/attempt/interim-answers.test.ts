@@ -87,14 +87,14 @@ describe('interim answers of a line', () => {
       for (const [i] of cuts.entries()) assert.deepEqual(await ask(), [status, body, i > 0])
     })
 
-  it('are a broken answer where the head of one does not end within 64 KiB', async (t) => {
+  it('make the answer malformed if the head of one does not end within 64 KiB', async (t) => {
     const long = (length: number) => `HTTP/1.1 103 Early Hints\r\nlink: ${'x'.repeat(length)}\r\n\r\n`
     const { ask } = await connected(t, [long(60_000), FINAL], [long(70_000), FINAL])
     assert.deepEqual(await ask(), [200, 'hello', false])
     await assert.rejects(ask())
   })
 
-  it('are not a change of the protocol, which nobody has asked for', async (t) => {
+  it('do not include a change of the protocol that was not requested', async (t) => {
     const { ask } = await connected(t, [
       'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
       FINAL,

@@ -210,7 +210,7 @@ describe('a request that may have reached the upstream is not sent again', () =>
             })
           }
 
-  it('not even over a fresh connection that dies before the request is written', async (t) => {
+  it('not even over a new connection that closes before the request is written', async (t) => {
     let served = false
     const server = await startRawServer((socket) => {
       if (served) socket.resetAndDestroy()
@@ -226,7 +226,7 @@ describe('a request that may have reached the upstream is not sent again', () =>
   })
 })
 
-describe('an interim answer that nobody asked for', () => {
+describe('an interim answer that was not requested', () => {
   const interim = (status: string) => `HTTP/1.1 ${status}\r\n\r\n`
   for (const heads of [
     ['100 Continue'],

@@ -178,7 +178,7 @@ describe('an answer', async () => {
   }
 
   for (const { what, mode, script, shows } of ANSWERS) {
-    it(`is one with ${what} (${modeName(mode)})`, async (t) => {
+    it(`has ${what} (${modeName(mode)})`, async (t) => {
       upstream.script = script
       const { protocol } = mode
       const gateway = await gatewayFor(t, {

@@ -68,9 +68,9 @@ const MESSAGE = {
   usage: { input_tokens: 7, output_tokens: 3 },
 }
 
-describe('a whole answer behind a byte order mark', () => {
+describe('a whole answer after a byte order mark', () => {
   for (const mode of MODES) {
-    it(`is one (${modeName(mode)})`, async (t) => {
+    it(`is accepted (${modeName(mode)})`, async (t) => {
       const json = mode.protocol === 'openai' ? chatAnswerOf('Hello') : JSON.stringify(MESSAGE)
       const upstream = await startUpstream(
         (res) => void res.writeHead(200, { 'content-type': 'application/json' }).end(MARK + json),

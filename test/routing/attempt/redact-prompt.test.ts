@@ -68,9 +68,9 @@ function longestRun(kept: string, whole: string): [words: number, letters: numbe
   return longest
 }
 
-describe('an upstream’s message without the prompt', () => {
+describe('an upstream’s message, redacted of the prompt,', () => {
   for (const [name, quoted] of Object.entries(QUOTINGS)) {
-    it(`has no run of its words: ${name}`, () => {
+    it(`contains no sequence of its words: ${name}`, () => {
       fc.assert(
         fc.property(prompt, around, (text, [before = '', after = '']) => {
           const kept = redactPrompt(`${before}${quoted(text)}${after}`, sentOf(text))
@@ -97,7 +97,7 @@ describe('an upstream’s message without the prompt', () => {
     })
   }
 
-  it('looks for it in everything that was sent: instructions, tools, and what is nested', () => {
+  it('is compared with the whole request: instructions, tools, and nested members', () => {
     const extra = { tools: [{ function: { name: 'pay_salary', parameters: { properties: { heron: {} } } } }] }
     const kept = redactPrompt(
       'Invalid tool pay_salary: heron, ostrich and penguin are not allowed',
@@ -106,19 +106,19 @@ describe('an upstream’s message without the prompt', () => {
     assert.equal(kept, 'Invalid tool … ostrich and … are not allowed')
   })
 
-  it('keeps the rest of the message as it is', () => {
+  it('is otherwise unchanged', () => {
     const message =
       "Unsupported value: 'temperature' does not support 0.3 with this model, only the default (1) value."
     assert.equal(redactPrompt(message, sentOf('a heron')), message.slice(0, -1))
   })
 
-  it('keeps the words of errors only where the request is not known, or large', () => {
+  it('contains only words of errors if the request is unknown, or large', () => {
     const message = 'Invalid request: ostrich'
     assert.equal(redactPrompt(message, undefined), 'Invalid request …')
     assert.equal(redactPrompt(message, sentOf('x'.repeat(300_000))), 'Invalid request …')
   })
 
-  it('costs little, whatever comes', () => {
+  it('costs little time for any text', () => {
     const large = sentOf('the request is invalid '.repeat(11_000))
     const texts = [
       'the request is invalid '.repeat(1e5),

@@ -58,9 +58,9 @@ const around = fc.constantFrom(
 
 const wordsOf = (text: string) => redactUpstreamText(text).split(' ')
 
-describe('the words that the trace keeps of an upstream’s text', () => {
+describe('the words that the trace records of an upstream’s text', () => {
   for (const [name, escaped] of Object.entries(ESCAPINGS)) {
-    it(`is nothing of a prompt that it quotes: ${name}`, () => {
+    it(`contain nothing of a quoted prompt: ${name}`, () => {
       fc.assert(
         fc.property(secret, around, (prompt, [before = '', after = '']) => {
           const allowed = new Set([
@@ -85,7 +85,7 @@ describe('the words that the trace keeps of an upstream’s text', () => {
     })
   }
 
-  it('is no phrase: words that hold a sentence together are left out', () => {
+  it('are not phrases: words that connect a sentence are omitted', () => {
     const phrases = ['I love you', 'my password is "open sesame"', 'tell me what it is that she said to him']
     for (const phrase of phrases)
       assert.doesNotMatch(redactUpstreamText(phrase), /\b(?:I|is|my|it|that|you|to)\b/)
@@ -120,7 +120,7 @@ describe('the words that the trace keeps of an upstream’s text', () => {
   for (const [text, kept] of ROWS)
     it(`${text || 'nothing'}: ${kept}`, () => assert.equal(redactUpstreamText(text), kept))
 
-  it('is short, whatever comes, and costs little', () => {
+  it('are short for any text, and cost little time', () => {
     const texts = [
       'error '.repeat(1e6),
       'x'.repeat(1e7),

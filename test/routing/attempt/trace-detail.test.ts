@@ -35,7 +35,7 @@ for (const mode of [OPENAI, ANTHROPIC]) {
   })
 }
 
-it('the trace says that a line cannot be reached, and not where it is', async (t) => {
+it('the trace records that a line cannot be reached, but not its address', async (t) => {
   const port = await closedPort()
   const gateway = await gatewayFor(t, {
     lines: [
@@ -51,7 +51,7 @@ it('the trace says that a line cannot be reached, and not where it is', async (t
   )
 })
 
-it('the trace names what a request was refused for, and quotes nothing of the prompt', async (t) => {
+it('the trace names the faulty member of a refused request, and quotes nothing of the prompt', async (t) => {
   const upstream = await startUpstream((res, { json }) => {
     const message = `Cannot read: "${json.messages[0]?.content}"`
     answerJson(res, 400, {
@@ -73,7 +73,7 @@ it('the trace names what a request was refused for, and quotes nothing of the pr
   assert.doesNotMatch(JSON.stringify(entry), /secret prompt/)
 })
 
-it('the trace quotes nothing of a request from a fault of the upstream either, and keeps what it says of the error', async (t) => {
+it('the trace quotes nothing of a request from a fault of the upstream, and keeps its words about the error', async (t) => {
   const prompt = 'What I tell nobody else. '
   const upstream = await startUpstream((res, { json }) => {
     const quoted = String(json.messages[0]?.content).slice(0, 60)

@@ -9,7 +9,7 @@ const sent = { raw: Buffer.from(JSON.stringify(json)), json }
 
 describe('the error of an upstream in the trace', () => {
   for (const { who, status = 400, headers = {}, body, told } of ROWS) {
-    it(`has what it said: ${who}`, () => {
+    it(`contains the upstream’s message: ${who}`, () => {
       const [type, code, param, message] = told
       assert.deepEqual(attemptError(failureOfStatus(status, headers, body), sent), {
         type,
@@ -20,13 +20,13 @@ describe('the error of an upstream in the trace', () => {
     })
   }
 
-  it('speaks of our account in the words of errors only', () => {
+  it('mentions our account only in the words of errors', () => {
     const message = 'Incorrect API key provided: sk-live-12345 of Acme Holding'
     const failure = failureOfStatus(401, {}, { error: { message, type: 'x' } })
     assert.equal(attemptError(failure, sent)?.message, 'Incorrect API key provided …')
   })
 
-  it('is there for one in place of an answer, and absent where nothing was said', () => {
+  it('is recorded for an error sent as an answer, and absent without a message', () => {
     const failure = failureOfError({ error: { code: 'invalid_prompt', message: 'Bad prompt' } })
     assert.deepEqual(attemptError(failure, sent), {
       type: null,
@@ -38,7 +38,7 @@ describe('the error of an upstream in the trace', () => {
       assert.equal(attemptError(failureOfStatus(400, {}, body), sent), undefined)
   })
 
-  it('is bounded', () => {
+  it('has a limited length', () => {
     const long = 'invalid_'.repeat(100_000)
     const told = attemptError(
       failureOfStatus(400, {}, { error: { type: long, code: long, param: long, message: long } }),

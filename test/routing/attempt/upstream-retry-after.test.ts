@@ -7,7 +7,7 @@ const NOW = Date.UTC(2026, 10, 24, 12)
 const google = (...details: unknown[]) => ({ error: { code: 429, details } })
 const delay = (retryDelay: unknown) => ({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
 
-describe('how long an upstream asks to wait', () => {
+describe('the wait that an upstream requests', () => {
   const rows: [
     what: string,
     headers: Record<string, string | string[]>,
@@ -49,8 +49,8 @@ describe('how long an upstream asks to wait', () => {
       7000,
     ],
     ['no wait', { 'retry-after': '0' }, undefined, 1000],
-    ['less than none', { 'retry-after': '-5' }, undefined, 1000],
-    ['what is no time', { 'retry-after': 'soon' }, undefined, 1000],
+    ['a negative number', { 'retry-after': '-5' }, undefined, 1000],
+    ['an invalid time', { 'retry-after': 'soon' }, undefined, 1000],
     ['several', { 'retry-after': ['3', '9'] }, undefined, 3000],
     ['an empty list', { 'retry-after': [] }, undefined, undefined],
     ['the info of Google', {}, google(delay('34.4s')), 34_400],
@@ -67,7 +67,7 @@ describe('how long an upstream asks to wait', () => {
     })
 
   for (const other of ['3', '3m', 's', '3.s', 'x3s', '3s ', { seconds: 3 }, null])
-    it(`is unknown by an info of another form: ${JSON.stringify(other)}`, () =>
+    it(`is unknown for another form of the info: ${JSON.stringify(other)}`, () =>
       assert.equal(retryAfterOf({}, google(delay(other))), undefined))
   for (const body of [
     null,
@@ -78,6 +78,6 @@ describe('how long an upstream asks to wait', () => {
     { error: { details: 'x' } },
     { details: [delay('3s')] },
   ])
-    it(`is unknown by another body: ${JSON.stringify(body)}`, () =>
+    it(`is unknown for another body: ${JSON.stringify(body)}`, () =>
       assert.equal(retryAfterOf({}, body), undefined))
 })

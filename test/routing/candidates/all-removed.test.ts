@@ -15,7 +15,7 @@ describe('a call whose lines are all removed', () => {
     return [code, retryAfterMs]
   }
 
-  it('is refused by the last filter that removed one, wherever that stands among them', () => {
+  it('is refused with the code of the last filter that removed one, at any position of that line', () => {
     assert.deepEqual(told([], gone('a', 'region'), gone('b', 'feature'), gone('c', 'disabled')), [
       'unsupported_feature',
       undefined,
@@ -30,7 +30,7 @@ describe('a call whose lines are all removed', () => {
     assert.deepEqual(told([open], gone('a', 'region')), ['region_denied', undefined])
   })
 
-  it('gets the shortest wait of the lines that this filter removed', () => {
+  it('returns the shortest wait of the lines that this filter removed', () => {
     const resting = [300, 200, 0].map((restMs, i) => candidate(`r${i}`, { state: { restMs } }))
     const open = [900, 700].map((retryAfterMs, i) =>
       candidate(`c${i}`, { state: { circuit: circuitThat('open', false, retryAfterMs) } }),
@@ -58,7 +58,7 @@ describe('a call whose lines are all removed', () => {
     ['protocol', /serves this endpoint/],
     ['price_ceiling', /cost more than "max_price"/],
   ] as const)
-    it(`gets the reason why no line is left: ${reason}`, () => {
+    it(`returns the reason why no line is left: ${reason}`, () => {
       const { code, message } = noCandidateError([], [gone('secret-line', reason)], '')
       assert.equal(code, 'no_candidate')
       assert.match(message, says)
@@ -66,7 +66,7 @@ describe('a call whose lines are all removed', () => {
       assert.doesNotMatch(message, /secret-line/)
     })
 
-  it('gets the members of its request that have no counterpart in another protocol', () => {
+  it('returns the members of its request that have no counterpart in another protocol', () => {
     const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], '', {
       param: 'top_k',
     } as never)

@@ -41,7 +41,7 @@ describe('the attempts of a call', () => {
     assert.equal((await exchange(gateway)).status, 200)
   })
 
-  it('are as many as maxAttempts allows', async (t) => {
+  it('are limited by maxAttempts', async (t) => {
     const failing = await startUpstream((res) => answerJson(res, 500, {}))
     t.after(() => failing.close())
     const lines = Array.from({ length: 6 }, () => ({ url: failing.url }))
@@ -53,7 +53,7 @@ describe('the attempts of a call', () => {
     }
   })
 
-  it('are not multiplied by an outage: retries are a fifth of the calls beyond ten a second', async (t) => {
+  it('are not multiplied by an outage: beyond ten a second, retries are at most a fifth of the calls', async (t) => {
     const failing = await startUpstream((res) => answerJson(res, 500, {}))
     t.after(() => failing.close())
     const circuit = { minimumCalls: 1_000_000 }

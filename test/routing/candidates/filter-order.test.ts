@@ -51,7 +51,7 @@ describe('a line that more than one filter removes', () => {
     contextWindow: 10,
   }
 
-  it('appears in the trace with the first of them', () => {
+  it('appears in the trace with the first of these filters', () => {
     const line = candidate('line', faults)
     const other = candidate('other', { line: { region: 'eu' } })
     const mend: [reason: string, () => void][] = [
@@ -79,7 +79,7 @@ describe('a line that more than one filter removes', () => {
     assert.equal(filterCandidates([other, line], call, { request: request(everything) }, []).length, 2)
   })
 
-  it('is judged by fewer of them where the request is passed on unread', () => {
+  it('passes fewer filters if the request is passed on unread', () => {
     const unread: FilteredRequest = { request: null }
     const removed = (given: Given) => {
       const eliminated: Elimination[] = []
@@ -99,7 +99,7 @@ describe('a line that more than one filter removes', () => {
 })
 
 describe('a filter', () => {
-  it('keeps a window that is just large enough, with the output asked for', () => {
+  it('keeps a window of exactly the needed size, including the requested output', () => {
     const needs = request({ windowTokens: 0, maxOutputTokens: 100 })
     assert.equal(removedBy({ contextWindow: 100 }, { request: needs }), undefined)
     assert.deepEqual(removedBy({ contextWindow: 99 }, { request: needs }), [
@@ -108,7 +108,7 @@ describe('a filter', () => {
     ])
   })
 
-  it('keeps a price that is just the most, unit by unit', () => {
+  it('keeps a price of exactly the maximum, for each unit', () => {
     const most = { prompt: 1n, completion: 2n, request: 3n, image: 4n }
     const asked = (maxPrice: object) => {
       const eliminated: Elimination[] = []
@@ -126,7 +126,7 @@ describe('a filter', () => {
     assert.equal(asked({ prompt: 0n, image: 0n }), 'exceeds max_price in prompt, image')
   })
 
-  it('compares the price in the tier of service that is asked for', () => {
+  it('compares the price of the requested service tier', () => {
     const price = { ...PRICE, tiers: [{ serviceTier: 'priority', inputPerMillion: 9n }] }
     const constraint = { maxPrice: { prompt: 8n } }
     const asking = (json: object) => ({ request: request({ constraint, body: { json } }) })
@@ -139,7 +139,7 @@ describe('a filter', () => {
     for (const [json, removed] of rows) assert.deepEqual(removedBy({ price }, asking(json)), removed)
   })
 
-  it('takes a line or its provider for named, and a region only where the line has one', () => {
+  it('accepts the name of a line or of its provider, and a region only if the line has one', () => {
     const asked = (constraint: object, line: object = {}) =>
       removedBy({ line }, { request: request({ constraint }) })?.[1]
     assert.equal(asked({ only: ['line', 'other'] }), undefined)
@@ -165,7 +165,7 @@ describe('a filter', () => {
     assert.equal(regions({}), 'region unset; the account allows ["eu"]')
   })
 
-  it('names the features that a line lacks, where it lists its features', () => {
+  it('returns the features that a line lacks, if it lists its features', () => {
     const features = new Set(['tools', 'stream'])
     const asked = (own: readonly string[] | undefined) =>
       removedBy({ line: { features: own && new Set(own) } }, { request: request({ features }) })
@@ -175,7 +175,7 @@ describe('a filter', () => {
     assert.deepEqual(asked([]), ['feature', 'lacks tools, stream'])
   })
 
-  it('says of a line that is not to be asked now for how long, and whether its probe is taken', () => {
+  it('returns the wait of a line that is unavailable, and whether its probe is taken', () => {
     assert.deepEqual(removedBy({ state: { restMs: 2 } }), [
       'resting',
       'rate-limited by the upstream for another 2 ms',
@@ -188,7 +188,7 @@ describe('a filter', () => {
     ])
   })
 
-  it('takes what the request cannot be put to for another protocol, or for what that cannot express', () => {
+  it('removes a line of another protocol for a request that cannot be translated, or has members without a counterpart', () => {
     const unfitOf = (code: 'no_candidate' | 'unsupported_feature', param?: string) => ({
       unfit: (line: { id: string }) => (line.id === 'line' ? new GatewayError(code, { param }) : undefined),
     })

@@ -140,7 +140,7 @@ describe('a filter', async () => {
     assert.equal(removed.requests.length, 0)
   })
 
-  it('"context_window" counts the output asked for, and decides the code when it removes the last line', async (t) => {
+  it('"context_window" includes the requested output, and determines the code when it removes the last line', async (t) => {
     const gateway = await gatewayFor(t, {
       lines: [
         { url: removed.url, contextWindow: 3000 },
@@ -159,7 +159,7 @@ describe('a filter', async () => {
     )
   })
 
-  it('that removes a line already removed is not asked: the first one in the order is traced', async (t) => {
+  it('is not evaluated for a line that is already removed: the trace has the first one in the order', async (t) => {
     const all = {
       url: removed.url,
       provider: 'elsewhere',
@@ -197,7 +197,7 @@ describe('a filter', async () => {
     )
   })
 
-  it('has nothing to remove where no line serves the model: no_candidate', async (t) => {
+  it('has nothing to remove if no line serves the model: no_candidate', async (t) => {
     const gateway = await gatewayFor(t, {
       lines: [{ url: removed.url, models: { other: 'x' } }],
       config: {

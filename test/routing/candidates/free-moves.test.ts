@@ -39,7 +39,7 @@ async function withoutRetries(t: TestContext, lines: number, last: object = {}) 
   return { upstreams, gateway, entryOf, clock, spend }
 }
 
-describe('a call whose model has no retry left', () => {
+describe('a call whose model has no retries left', () => {
   for (const [what, refuses] of [
     ['429', status(429)],
     ['503', status(503)],
@@ -47,7 +47,7 @@ describe('a call whose model has no retry left', () => {
     ['401', status(401)],
     ['404', status(404)],
   ] as const) {
-    it(`still moves from a line that refused cheaply with ${what}, as often as there are calls`, async (t) => {
+    it(`still moves from a line that refused at no cost with ${what}, for any number of calls`, async (t) => {
       const { upstreams, gateway, entryOf } = await withoutRetries(t, 2)
       const [first, second] = upstreams
       assert.ok(first && second)
@@ -72,7 +72,7 @@ describe('a call whose model has no retry left', () => {
     ['reset', (res) => void res.socket?.resetAndDestroy()],
     ['nonsense', (res) => void res.end('<html>')],
   ] as readonly (readonly [string, UpstreamScript])[]) {
-    it(`stays with a line that may have worked for it: ${what}`, async (t) => {
+    it(`stays with a line that may have processed it: ${what}`, async (t) => {
       const { upstreams, entryOf } = await withoutRetries(t, 2)
       const [first, second] = upstreams
       assert.ok(first && second)
@@ -104,7 +104,7 @@ describe('a call whose model has no retry left', () => {
     assert.equal(third.requests.length, before)
   })
 
-  it('does not move to a line that has answered nothing but 429 before its rest', async (t) => {
+  it('does not move to a line that has only answered 429 before its rest', async (t) => {
     const { upstreams, gateway, entryOf, clock, spend } = await withoutRetries(t, 2)
     const [first, second] = upstreams
     assert.ok(first && second)

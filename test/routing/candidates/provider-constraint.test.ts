@@ -171,7 +171,7 @@ describe('the provider constraint', () => {
     assert.equal(got.envelope().error.param, 'X-Gateway-Provider')
   })
 
-  it('null is no constraint', async (t) => {
+  it('may be null', async (t) => {
     const gateway = await started(t)
     const got = await exchange(gateway, OPENAI, { provider: null })
     const { routing } = await gateway.entry(got.requestId)
@@ -179,7 +179,7 @@ describe('the provider constraint', () => {
     assert.ok(upstream.requests.every(({ json }) => !('provider' in json)))
   })
 
-  it('of an Anthropic-style call is taken from the header, or from the body', async (t) => {
+  it('of an Anthropic-style call is read from the header, or from the body', async (t) => {
     const server = await startUpstream((res) => messageAnswer(res))
     t.after(() => server.close())
     const anthropic = await gatewayFor(t, {

@@ -23,7 +23,7 @@ function called(budget: RetryBudget, times: number): void {
 }
 
 describe('the retries of a model', () => {
-  it('are shared by its endpoints, also when the catalogue has changed, and by no other model', () => {
+  it('are shared by its endpoints, also after a change of the catalogue, and by no other model', () => {
     const line = {
       id: 'l',
       provider: 'p',
@@ -43,7 +43,7 @@ describe('the retries of a model', () => {
     assert.notEqual(table.of(catalog, other, chatCompletions).budget, budget)
   })
 
-  it('are ten in a second, whatever the load', (t) => {
+  it('are ten in a second, at any load', (t) => {
     const time = clock(t)
     const budget = new RetryBudget()
     assert.equal(taken(budget, 30), 10)
@@ -53,7 +53,7 @@ describe('the retries of a model', () => {
     assert.equal(taken(budget, 30), 10)
   })
 
-  it('are a fifth of the calls of ten seconds beyond that, to the last', (t) => {
+  it('are a fifth of the calls of ten seconds beyond that, exactly', (t) => {
     clock(t)
     const budget = new RetryBudget()
     called(budget, 99)
@@ -84,7 +84,7 @@ describe('the retries of a model', () => {
 })
 
 describe('counts over a rolling window', () => {
-  it('hold what happened in its spans, the present one included', (t) => {
+  it('contain the events of its spans, including the present one', (t) => {
     const time = clock(t)
     const counts = new RecentCounts(1000, 3)
     assert.deepEqual([counts.totals, counts.markedNow], [{ all: 0, marked: 0 }, 0])

@@ -198,7 +198,7 @@ describe('a strategy', () => {
     assert.deepEqual([...moved].sort(), ['a', 'c'], 'they are spread over those that are left')
   })
 
-  it('may be a function; its name is traced, and what it leaves out is not tried', async (t) => {
+  it('may be a function, whose name is traced; lines that it omits are not tried', async (t) => {
     const gateway = await over(
       t,
       [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
@@ -212,14 +212,14 @@ describe('a strategy', () => {
     assert.equal((await gateway.entry(got.requestId)).routing?.strategy, 'backwards')
   })
 
-  it('that leaves nothing gives no_candidate', async (t) => {
+  it('that returns no line results in no_candidate', async (t) => {
     const gateway = await over(t, [{ id: 'a' }], () => [])
     const got = await exchange(gateway)
     assert.equal(got.errorCode, 'no_candidate')
     assert.equal(upstream.requests.length, 0)
   })
 
-  it('that throws gives internal_error, and says nothing of why', async (t) => {
+  it('that throws results in internal_error, without the reason', async (t) => {
     const gateway = await over(t, [{ id: 'a' }], () => {
       throw new Error('a secret of the strategy')
     })

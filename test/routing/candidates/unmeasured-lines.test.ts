@@ -57,23 +57,23 @@ async function heldLines(t: TestContext, ids: readonly string[], strategy: 'late
   }
 }
 
-describe('a line that nobody has measured', () => {
+describe('a line without measurements', () => {
   for (const [name, extra, measure] of ORDERS) {
     const strategy = name.startsWith('the') ? 'latency' : 'priority'
 
-    it(`gets one call at a time beside a measured one: ${name}`, async (t) => {
+    it(`receives one call at a time beside a measured one: ${name}`, async (t) => {
       clockOf(t).stop()
       const lines = await heldLines(t, ['new', 'known', 'newer'], strategy)
       measure(lines.state('known'))
       assert.deepEqual(await lines.call(8, extra), ['new', 'newer', ...Array(6).fill('known')])
     })
 
-    it(`shares the calls with others where none is measured: ${name}`, async (t) => {
+    it(`shares the calls with others if none is measured: ${name}`, async (t) => {
       const lines = await heldLines(t, ['a', 'b', 'c'], strategy)
       assert.deepEqual(await lines.call(6, extra), ['a', 'b', 'c', 'a', 'b', 'c'])
     })
 
-    it(`is one of many once it is measured: ${name}`, async (t) => {
+    it(`is treated like others once it is measured: ${name}`, async (t) => {
       clockOf(t).stop()
       const lines = await heldLines(t, ['new', 'known'], strategy)
       measure(lines.state('known'))
@@ -84,7 +84,7 @@ describe('a line that nobody has measured', () => {
     })
   }
 
-  it('goes by throughput among those that are measured, and the unmeasured one comes last while it works', async (t) => {
+  it('is tried last while it is unmeasured and the measured ones, sorted by throughput, work', async (t) => {
     const lines = await heldLines(t, ['slow', 'new', 'fast'], 'priority')
     lines.state('slow').observeThroughput(10, 1000)
     lines.state('fast').observeThroughput(90, 1000)
@@ -110,7 +110,7 @@ describe('the first bytes of an answer', () => {
     ],
   ]
   for (const [what, mode, begin] of bodies) {
-    it(`count when they come, and not when it ends: ${what}`, async (t) => {
+    it(`are timed when they arrive, not at the end: ${what}`, async (t) => {
       const lines = await heldLines(t, ['new', 'known'], 'latency')
       lines.state('known').observeFirstByte(60_000)
       lines.upstream.script = (res, request, index) => {
@@ -126,7 +126,7 @@ describe('the first bytes of an answer', () => {
     })
   }
 
-  it('do not count where they are those of a refusal', async (t) => {
+  it('are not timed if the answer is a refusal', async (t) => {
     const lines = await heldLines(t, ['new', 'known'], 'latency')
     lines.state('known').observeFirstByte(20)
     lines.upstream.script = (res) => answerJson(res, 400, { error: { message: 'no' } })

@@ -83,7 +83,7 @@ async function traceOf(gateway: TestGateway, requestId: string) {
 
 describe('a line with client credentials', () => {
   for (const mode of MODES)
-    it(`is sent a token that was fetched once: ${modeName(mode)}`, async (t) => {
+    it(`is sent a token that was requested once: ${modeName(mode)}`, async (t) => {
       const at = await world(t, { protocol: mode.protocol })
       const answers = await Promise.all([1, 2, 3].map(() => exchange(at.gateway, mode)))
       answers.push(await exchange(at.gateway, mode))
@@ -104,7 +104,7 @@ describe('a line with client credentials', () => {
       ])
     })
 
-  it('renews the token before its end in the background, and nobody waits', async (t) => {
+  it('renews the token before its end in the background, and no call waits', async (t) => {
     const at = await world(t)
     const clock = clockOf(t)
     await exchange(at.gateway)
@@ -121,7 +121,7 @@ describe('a line with client credentials', () => {
     assert.equal((await exchange(at.gateway)).status, 200)
   })
 
-  it('gets one fresh token after a 401, and the refused calls go on with it', async (t) => {
+  it('requests one new token after a 401, and the refused calls continue with it', async (t) => {
     for (const mode of MODES) {
       const at = await world(t, { protocol: mode.protocol })
       await exchange(at.gateway, mode)
@@ -136,7 +136,7 @@ describe('a line with client credentials', () => {
     }
   })
 
-  it('fails as after any 401 if the fresh token is refused, too', async (t) => {
+  it('fails as after any 401 if the new token is refused as well', async (t) => {
     const at = await world(t, { spare: true })
     at.tokens.script = (res) => answerJson(res, 200, { access_token: 'bad', expires_in: 60 })
     const answer = await exchange(at.gateway)
@@ -147,7 +147,7 @@ describe('a line with client credentials', () => {
     assert.deepEqual([attempt?.outcome, attempt?.upstream_status], ['upstream_error', 401])
   })
 
-  it('fetches tokens for requests about tasks and files as well', async (t) => {
+  it('requests tokens for tasks and files as well', async (t) => {
     const at = await world(t)
     const [line] = at.gateway.config.catalog.lines
     assert.ok(line)
@@ -200,7 +200,7 @@ describe('a token endpoint that gives no token', () => {
     assert.deepEqual(codes, ['upstream_error', 'upstream_error', 'circuit_open'])
   })
 
-  it('because it is frozen costs its line the connect clock, and the others nothing', async (t) => {
+  it('because it does not answer costs the line its connect timeout, and other lines nothing', async (t) => {
     const at = await world(t, { spare: true, line: { timeouts: { connectMs: 300 } } })
     at.tokens.script = () => {}
     const began = performance.now()
@@ -219,7 +219,7 @@ describe('a token endpoint that gives no token', () => {
     )
   })
 
-  it('in time gives the token to later calls', async (t) => {
+  it('in time provides the token to later calls', async (t) => {
     const at = await world(t, { line: { timeouts: { connectMs: 200 } } })
     let answer = (): void => {}
     at.tokens.script = (res) => {

@@ -59,7 +59,7 @@ describe('a line that the app signs for', () => {
       ['at once', good],
       ['later', async (request) => good(request)],
     ] as [string, SignRequest][])
-      it(`gets what was signed ${how}: ${modeName(mode)}`, async (t) => {
+      it(`is sent what was signed ${how}: ${modeName(mode)}`, async (t) => {
         const { gateway, upstream } = await signing(t, sign, mode.protocol)
         const answer = await exchange(gateway, mode)
         assert.equal(answer.status, 200)
@@ -67,7 +67,7 @@ describe('a line that the app signs for', () => {
         assert.equal(upstream.requests.length, 1)
       })
 
-  it('is asked with method, address, headers and body', async (t) => {
+  it('passes method, address, headers and body to the function', async (t) => {
     const seen: Parameters<SignRequest>[0][] = []
     const { gateway, upstream } = await signing(t, (request) => {
       seen.push(request)

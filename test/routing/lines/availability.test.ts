@@ -70,7 +70,7 @@ async function scene(t: TestContext, url?: string) {
   }
 }
 
-describe('whether calls succeed on a line', () => {
+describe('the availability of a line', () => {
   const faults: readonly (readonly [name: string, script: UpstreamScript, body?: CallOptions])[] = [
     ['hangs', () => {}],
     ['answers 500', answers(500)],
@@ -79,7 +79,7 @@ describe('whether calls succeed on a line', () => {
     ['breaks off every stream', breaksOff, { stream: true }],
   ]
   for (const [name, script, body] of faults)
-    it(`is no while it ${name}, however its circuit stands, and yes after the next call that succeeds`, async (t) => {
+    it(`is "no" while it ${name}, in any state of its circuit, and "yes" after the next successful call`, async (t) => {
       const { upstream, availability, circuit, call } = await scene(t)
       assert.equal(availability(), 'unknown', 'before the first call')
       await call(2, body)
@@ -101,7 +101,7 @@ describe('whether calls succeed on a line', () => {
       assert.equal(availability(), 'up')
     })
 
-  it('is no while connections are refused', async (t) => {
+  it('is "no" while connections are refused', async (t) => {
     const { availability, call } = await scene(t, `http://127.0.0.1:${await closedPort()}`)
     await call(8)
     assert.equal(availability(), 'down')
@@ -111,14 +111,14 @@ describe('whether calls succeed on a line', () => {
     ['limits the gateway', answers(429)],
     ['refuses requests', answers(400)],
   ] as const)
-    it(`is never no while it ${name}`, async (t) => {
+    it(`is never "no" while it ${name}`, async (t) => {
       const { upstream, availability, call } = await scene(t)
       upstream.script = script
       await call(12)
       assert.equal(availability(), 'unknown')
     })
 
-  it('is never no while every third call succeeds', async (t) => {
+  it('is never "no" while every third call succeeds', async (t) => {
     const { upstream, availability, call } = await scene(t)
     let calls = 0
     upstream.script = (...args) => (calls++ % 3 === 2 ? serves : answers(500))(...args)
@@ -128,7 +128,7 @@ describe('whether calls succeed on a line', () => {
     }
   })
 
-  it('is no only once all models in use fail, and a model is in use for two minutes', async (t) => {
+  it('is "no" only if all models in use fail, where a model is in use for two minutes', async (t) => {
     const clock = clockOf(t)
     const { upstream, availability, call } = await scene(t)
     upstream.script = (res, request, ...rest) =>
@@ -145,7 +145,7 @@ describe('whether calls succeed on a line', () => {
     await until(() => availability() === 'unknown', 'a line that nobody uses')
   })
 
-  it('is not decided by the failures of one account while another uses the line', async (t) => {
+  it('is not determined by the failures of one account while another uses the line', async (t) => {
     const clock = clockOf(t)
     const { upstream, availability, call } = await scene(t)
     upstream.script = answers(500)
@@ -162,7 +162,7 @@ describe('whether calls succeed on a line', () => {
     assert.equal(availability(), 'down', 'nobody else has used it since')
   })
 
-  it('is not said of a line that is switched off', async (t) => {
+  it('is not reported for a line that is switched off', async (t) => {
     const { upstream, availability, call, switchOff } = await scene(t)
     upstream.script = answers(500)
     await call(8)
@@ -171,7 +171,7 @@ describe('whether calls succeed on a line', () => {
     assert.equal(availability(), 'unknown')
   })
 
-  it('is yes if calls succeed in any of several processes', () => {
+  it('is "yes" if calls succeed in any of several processes', () => {
     assert.equal(joinAvailability(['unknown', 'down', 'up']), 'up')
     assert.equal(joinAvailability(['unknown', 'down']), 'down')
     assert.equal(joinAvailability(['unknown']), 'unknown')

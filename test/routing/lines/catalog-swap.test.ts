@@ -50,8 +50,8 @@ async function other(t: TestContext): Promise<ScriptedUpstream> {
   return upstream
 }
 
-describe('a catalogue in the place of another', () => {
-  it('leaves the circuit of a line as it was, and its connections, whatever else of it changes', async (t) => {
+describe('a replacement of the catalogue', () => {
+  it('keeps the circuit of a line and its connections when other members of it change', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     assert.equal((await exchange(gateway)).status, 200)
     const [connection] = upstream.connections
@@ -70,7 +70,7 @@ describe('a catalogue in the place of another', () => {
     assert.equal(upstream.requests.length, 3)
   })
 
-  it('begins anew with a line that goes elsewhere, by another key, or with another circuit', async (t) => {
+  it('starts again with a line that has another address, key or circuit config', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     const elsewhere = await other(t)
     const changes: Partial<Line>[] = [
@@ -94,7 +94,7 @@ describe('a catalogue in the place of another', () => {
     assert.equal(elsewhere.requests.length, 1)
   })
 
-  it('ends the connections of a line that is gone behind its last running call, which ends whole', async (t) => {
+  it('closes the connections of a removed line after its last running call, which completes', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     const successor = await other(t)
     const go = Promise.withResolvers<void>()
@@ -117,7 +117,7 @@ describe('a catalogue in the place of another', () => {
     await until(() => upstream.connections.size === 0, 'the end of its connections')
   })
 
-  it('serves a call that had the former lines in mind, on a connection that ends with it', async (t) => {
+  it('serves a call that was routed by the former lines, on a connection that ends with it', async (t) => {
     const { gateway, upstream, line } = await swapping(t)
     assert.equal((await exchange(gateway)).status, 200)
     gateway.lines.adopt(createCatalog([], [{ ...line, id: 'other' }]))
@@ -126,7 +126,7 @@ describe('a catalogue in the place of another', () => {
     await until(() => upstream.connections.size === 0, 'the end of its connections')
   })
 
-  it('shares the circuit of a line with a call that had the former lines in mind, and is the first to need it', async (t) => {
+  it('shares the circuit of a line with a call that was routed by the former lines, and that needs it first', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     const next = { ...line, weight: 9 }
     gateway.lines.adopt(createCatalog([], [next]))
@@ -141,7 +141,7 @@ describe('a catalogue in the place of another', () => {
     assert.equal(upstream.requests.length, 1)
   })
 
-  it('leaves nothing of a line that is gone to a call that comes for it later', async (t) => {
+  it('gives no state of a removed line to a later call', async (t) => {
     const { gateway, line } = await swapping(t)
     const shared: string[] = []
     gateway.lines.share((state) => {
@@ -155,7 +155,7 @@ describe('a catalogue in the place of another', () => {
     assert.deepEqual(shared, [])
   })
 
-  it('leaves a line as an operator switched it', async (t) => {
+  it('keeps a line as an operator switched it', async (t) => {
     const { gateway, upstream, line, swap } = await swapping(t)
     gateway.lines.applySwitches(new Map([[line.id, false]]))
     for (const next of [
@@ -170,7 +170,7 @@ describe('a catalogue in the place of another', () => {
     assert.equal((await exchange(gateway)).status, 200)
   })
 
-  it('switches a line as the new config says', async (t) => {
+  it('switches a line as the new config states', async (t) => {
     const { gateway, line, swap } = await swapping(t)
     assert.equal((await exchange(gateway)).status, 200)
     swap({ ...line, enabled: false })

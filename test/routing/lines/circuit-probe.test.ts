@@ -35,7 +35,7 @@ describe('the probe of a half-open circuit', () => {
     assert.equal(stateOf(gateway), 'closed')
   })
 
-  it('is not opened again by the failures of before', async (t) => {
+  it('is not opened again by earlier failures', async (t) => {
     const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 4 })
     upstream.script = fails
     for (let i = 0; i < 4; i++) await exchange(gateway)
@@ -48,7 +48,7 @@ describe('the probe of a half-open circuit', () => {
     assert.equal(stateOf(gateway), 'closed', 'three of three calls, below the minimum')
   })
 
-  it('opens again when the probe fails, for the whole time', async (t) => {
+  it('is opened again when the probe fails, for the whole time', async (t) => {
     const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     await exchange(gateway)
@@ -61,7 +61,7 @@ describe('the probe of a half-open circuit', () => {
     assert.equal(stateOf(gateway), 'closed')
   })
 
-  it('opens again when the caller leaves during the probe, and is probed once more', async (t) => {
+  it('is opened again when the caller leaves during the probe, and is probed once more', async (t) => {
     const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     upstream.script = () => {}
@@ -77,7 +77,7 @@ describe('the probe of a half-open circuit', () => {
     assert.equal(stateOf(gateway), 'closed')
   })
 
-  it('takes a 429 of the probe for no verdict, and is not stuck half-open', async (t) => {
+  it('ignores a 429 of the probe, and is not stuck half-open', async (t) => {
     const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     upstream.script = (res) => answerJson(res, 429, {})
@@ -86,7 +86,7 @@ describe('the probe of a half-open circuit', () => {
     await halfOpen(gateway)
   })
 
-  it('does not hear of results that began before it opened', async (t) => {
+  it('ignores results of calls that began before it opened', async (t) => {
     const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 1 })
     const early = Promise.withResolvers<boolean>()
     upstream.script = async (res, request, index) => {
@@ -108,7 +108,7 @@ describe('the probe of a half-open circuit', () => {
     assert.equal(stateOf(gateway), 'closed')
   })
 
-  it('closes at the first output of a streamed probe, and counts its failure behind that', async (t) => {
+  it('closes at the first output of a streamed probe, and counts a failure after that', async (t) => {
     const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     const breakOff = Promise.withResolvers<void>()

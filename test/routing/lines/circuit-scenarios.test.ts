@@ -178,7 +178,7 @@ describe('a circuit of several accounts', () => {
       }
     })
 
-  it('returns the time until the first trial, and while that runs the time worth waiting for it', async (t) => {
+  it('returns the time until the first trial, and during the trial the recommended wait', async (t) => {
     const { circuit, take } = circuitOn(t)
     const waits = () => ['x', 'y', 'z'].map((account) => circuit.retryAfterMs(account))
     await take('x fails 3')
@@ -192,13 +192,13 @@ describe('a circuit of several accounts', () => {
     assert.deepEqual(waits(), [1000, 400, 1000])
   })
 
-  it('counts how often a breaker came into each state', async (t) => {
+  it('counts how often a breaker entered each state', async (t) => {
     const { circuit, take } = circuitOn(t)
     for (const step of ['x fails 3', '+1000', 'x fails', '+1000', 'x answers']) await take(step)
     assert.deepEqual(circuit.changes, { closed: 1, open: 2, half_open: 2 })
   })
 
-  it('is closed to no account by another one alone, whatever that does', async (t) => {
+  it('is not opened for an account by another one alone, with any results', async (t) => {
     let seed = 7
     const random = (below: number): number => {
       seed = (seed * 48_271) % 2_147_483_647

@@ -27,7 +27,7 @@ describe('the circuit of a line', () => {
     assert.equal(stateOf(gateway), 'open')
   })
 
-  it('opens at exactly the share, and not below it', async (t) => {
+  it('opens at exactly the threshold, and not below it', async (t) => {
     const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 5 })
     for (const good of [false, true, true, true, false]) {
       upstream.script = good ? (res) => chatAnswer(res) : fails
@@ -63,7 +63,7 @@ describe('the circuit of a line', () => {
     assert.equal(entry.outcome, 'refused')
   })
 
-  it('shows in the routing of the model', async (t) => {
+  it('is returned in the routing of the model', async (t) => {
     const { gateway } = await openCircuit(t)
     const response = await gateway.post('/v1/models/chat/routing', undefined, { method: 'GET' })
     assert.match(await response.text(), /"open"/)
@@ -83,7 +83,7 @@ describe('the circuit of a line', () => {
     assert.equal(stateOf(gateway), 'open')
   })
 
-  it('opens by answers that break off behind their first output', async (t) => {
+  it('is opened by answers that are interrupted after their first output', async (t) => {
     const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 5 })
     upstream.script = breaksOff
     for (let i = 0; i < 2; i++) await exchange(gateway, OPENAI_STREAM)
@@ -92,7 +92,7 @@ describe('the circuit of a line', () => {
     assert.equal(stateOf(gateway), 'open', 'they are half of the calls')
   })
 
-  it('counts one that breaks off after the window of its first output', async (t) => {
+  it('counts an interruption after the window of its first output', async (t) => {
     const { upstream, gateway } = await closedCircuit(t, {
       minimumCalls: 2,
       errorPercent: 100,
@@ -107,7 +107,7 @@ describe('the circuit of a line', () => {
     assert.equal(stateOf(gateway), 'open')
   })
 
-  it('of one line leaves the others alone', async (t) => {
+  it('of one line does not affect the others', async (t) => {
     const upstream = await startUpstream(fails)
     const other = await startUpstream()
     t.after(() => Promise.all([upstream.close(), other.close()]))

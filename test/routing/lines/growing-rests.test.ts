@@ -33,7 +33,7 @@ async function limitedLine(t: TestContext, headers: Record<string, string> = {})
   }
 }
 
-describe('a line that answers 429 and does not say for how long', () => {
+describe('a line that answers 429 without a wait', () => {
   it('rests for 2 s, then twice as long each time, up to 30 s, and is asked once after each rest', async (t) => {
     const { clock, limited, kept } = await limitedLine(t)
     for (const seconds of [2, 4, 8, 16, 30, 30, 30]) {
@@ -44,7 +44,7 @@ describe('a line that answers 429 and does not say for how long', () => {
     }
   })
 
-  it('begins with 2 s again once it has answered', async (t) => {
+  it('starts again with 2 s after an answer', async (t) => {
     const { clock, upstream, gateway, limited } = await limitedLine(t)
     for (const seconds of [2, 4, 8]) {
       assert.equal(await limited(), seconds)
@@ -57,7 +57,7 @@ describe('a line that answers 429 and does not say for how long', () => {
     assert.equal(await limited(), 2)
   })
 
-  it('begins with 2 s again where nobody has asked it for a while', async (t) => {
+  it('starts again with 2 s if it received no call for a while', async (t) => {
     const { clock, limited } = await limitedLine(t)
     assert.equal(await limited(), 2)
     clock.pass((2 + 29) * SECOND)
@@ -66,7 +66,7 @@ describe('a line that answers 429 and does not say for how long', () => {
     assert.equal(await limited(), 2)
   })
 
-  it('begins with 2 s again once its rest is lifted', async (t) => {
+  it('starts again with 2 s after its rest is lifted', async (t) => {
     const { clock, gateway, limited } = await limitedLine(t)
     assert.equal(await limited(), 2)
     clock.pass(2 * SECOND)
@@ -94,14 +94,14 @@ describe('a line that answers 429 and does not say for how long', () => {
   })
 })
 
-describe('a line that says for how long', () => {
+describe('a line that answers 429 with a wait', () => {
   for (const [said, seconds] of [
     ['7', 7],
     ['60', 60],
     ['61', 60],
     ['86400', 60],
   ] as const) {
-    it(`rests ${seconds} s where it says ${said}, however often`, async (t) => {
+    it(`rests ${seconds} s for ${said}, any number of times`, async (t) => {
       const { clock, limited, kept } = await limitedLine(t, { 'retry-after': said })
       for (let i = 0; i < 3; i++) {
         assert.equal(await limited(), seconds)

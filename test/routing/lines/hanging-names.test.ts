@@ -7,7 +7,7 @@ import { startUpstream } from '../../support/scripted-upstream.ts'
 
 const CALLS = 8
 
-it('a line whose server of names hangs keeps no other line from being looked up', async (t) => {
+it('a line whose name server hangs does not delay the look-up of another line', async (t) => {
   const dns = await startDnsServer(t)
   dns.names.set('hangs.example', 'hangs').set('answers.example', ['127.0.0.1'])
   const upstream = await startUpstream()

@@ -116,7 +116,7 @@ describe('the endpoints of a line', async () => {
       )
     })
 
-    it('comes behind one that has the endpoint, at equal priority', async (t) => {
+    it('is tried after a line that has the endpoint, at equal priority', async (t) => {
       const lines = [
         line({ id: 'chat-only', endpoints: ['chat/completions'], priority: 0, weight: 9 }),
         line({ id: 'messages', protocol: 'anthropic', priority: 0, weight: 8 }),
@@ -132,7 +132,7 @@ describe('the endpoints of a line', async () => {
       )
     })
 
-    it('takes over from one that has the endpoint, and is followed by one', async (t) => {
+    it('replaces a line that has the endpoint after a failure, and is replaced by one', async (t) => {
       upstream.script = (res, request, index) =>
         request.path === '/v1/responses' ? answerJson(res, 503, {}) : byPath(res, request, index)
       const lines = [line(), line({ endpoints: ['chat/completions'] })]
@@ -158,9 +158,9 @@ describe('the endpoints of a line', async () => {
       error: { message: 'The model upstream-chat-0 does not exist', code: 'model_not_found' },
     }
     const ROWS = [
-      ['is reported with what may be amiss', {}, UNKNOWN, true],
-      ['is reported as it is where it names a model', {}, NO_MODEL, false],
-      ['is reported as it is where the line lists them', { endpoints: ['responses'] }, UNKNOWN, false],
+      ['is reported with a possible cause', {}, UNKNOWN, true],
+      ['is reported unchanged if it names a model', {}, NO_MODEL, false],
+      ['is reported unchanged if the line lists them', { endpoints: ['responses'] }, UNKNOWN, false],
     ] as const
     for (const [name, extra, error, hinted] of ROWS) {
       it(name, async (t) => {
@@ -177,7 +177,7 @@ describe('the endpoints of a line', async () => {
   })
 
   describe('stored responses of lines that list their endpoints', () => {
-    it('are none where a chat was made of the request', async (t) => {
+    it('are not found if the request was translated to a chat', async (t) => {
       const gateway = await gatewayFor(t, { lines: [line({ endpoints: ['chat/completions'] })] })
       const got = await gateway.post('/v1/responses', RESPONSE_BODY)
       const { id, store } = (await got.json()) as { id: string; store: boolean }
@@ -192,7 +192,7 @@ describe('the endpoints of a line', async () => {
       assert.deepEqual(paths(upstream.requests), ['/v1/chat/completions'])
     })
 
-    it('are still asked for at the line that made them', async (t) => {
+    it('are still requested from the line that made them', async (t) => {
       const lines = [line({ endpoints: ['chat/completions'] }), line({ endpoints: ['responses'] })]
       const gateway = await gatewayFor(t, { lines, route: { strategy: (all) => all.toReversed() } })
       upstream.script = (res) => answerJson(res, 200, RESPONSE)

@@ -113,7 +113,7 @@ function otherForms(value: string): fc.Arbitrary<string> {
 }
 
 describe('notes that a process of another version left', () => {
-  it('are skipped, whatever they say, and all else is shared', async (t) => {
+  it('are skipped, with any content, and all others are shared', async (t) => {
     const real = await realNotes(t)
     assert.deepEqual([...new Set(real.map(({ id }) => id.split(' ')[0]))].sort(), ['open', 'rest'])
     const notes = fc
@@ -154,7 +154,7 @@ describe('notes that a process of another version left', () => {
     )
   })
 
-  it('leave each version with what its own processes found, and none of them in a quarrel', async (t) => {
+  it('leave each version with the findings of its own processes, without conflicts', async (t) => {
     const board = new MemoryLineStateStore()
     const handle = () => new MemoryLineStateStore(board)
     const [old, older] = [await processOn(t, handle()), await processOn(t, handle())]

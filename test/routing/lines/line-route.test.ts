@@ -101,7 +101,7 @@ describe('a line behind a proxy', () => {
     ],
     ['hangs', () => {}, 'upstream_timeout', /^(?:the proxy took too long|the connect clock ran out)/],
     [
-      'opens a tunnel that hangs',
+      'opens a tunnel that does not answer',
       (socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'),
       'upstream_timeout',
       /connect/,
@@ -139,7 +139,7 @@ describe('a line behind a proxy', () => {
 })
 
 describe('a line with certificates of its own', () => {
-  it('is trusted by its authority, and by no other', async (t) => {
+  it('trusts its own authority, and no other', async (t) => {
     const { authority, port } = await world(t)
     const url = `https://127.0.0.1:${port}`
     const trusting = await gatewayFor(t, { lines: [{ url, tls: { ca: `file:${authority.caFile}` } }] })
@@ -148,7 +148,7 @@ describe('a line with certificates of its own', () => {
     assert.equal((await exchange(other)).errorCode, 'all_candidates_failed')
   })
 
-  it('is shown the certificate of this gateway', async (t) => {
+  it('receives the certificate of this gateway', async (t) => {
     const { authority, port, clients } = await world(t, true)
     const { certFile: cert, keyFile: key } = authority.certify('this-gateway')
     const url = `https://127.0.0.1:${port}`
@@ -166,7 +166,7 @@ describe('a line with certificates of its own', () => {
 
 describe('a request that is passed on unread', () => {
   for (const through of [true, false])
-    it(`goes ${through ? 'through the proxy' : 'directly'}, with the certificates of the line`, async (t) => {
+    it(`is sent ${through ? 'through the proxy' : 'directly'}, with the certificates of the line`, async (t) => {
       const { authority, proxy, port, clients, received } = await world(t, true)
       const { certFile: cert, keyFile: key } = authority.certify('this-gateway')
       const url = through ? `https://${HOST}` : `https://127.0.0.1:${port}`
@@ -195,7 +195,7 @@ describe('a request that is passed on unread', () => {
 
   const silences: [what: string, said: string][] = [
     ['hangs', ''],
-    ['opens a tunnel that hangs', 'HTTP/1.1 200 OK\r\n\r\n'],
+    ['opens a tunnel that does not answer', 'HTTP/1.1 200 OK\r\n\r\n'],
   ]
   for (const [what, said] of silences)
     it(`costs its own attempt if the proxy ${what}, and another line gets the whole body`, async (t) => {

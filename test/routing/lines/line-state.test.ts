@@ -38,7 +38,7 @@ describe('the state of a line', () => {
     assertNear(state.expectedFirstByteMs, state.firstByteMs ?? 0)
   })
 
-  it('has an average of the tokens in a second, of which a fifth is the last', (t) => {
+  it('has an average of tokens per second, of which the last answer contributes a fifth', (t) => {
     const { state } = stateOn(t)
     for (const [tokens, ms] of [
       [0, 100],
@@ -64,7 +64,7 @@ describe('the state of a line', () => {
     assert.notEqual(stateOf(1000), stateOf(1001), 'the others are not in use any more')
   })
 
-  it('keeps a model that has the same name at the upstream, and begins anew with one that has another or is back', (t) => {
+  it('keeps a model with the same name at the upstream, and starts again with one that has another name or returns', (t) => {
     const { state } = stateOn(t)
     const before = ['m', 'n', 'o'].map((id) => state.modelState(id))
     for (const model of before) model.rest(15_000)
@@ -82,7 +82,7 @@ describe('the state of a line', () => {
     )
   })
 
-  it('ends the rests of all models, and no other', (t) => {
+  it('ends the rests of all its models, and no others', (t) => {
     const { state } = stateOn(t)
     const models = ['m', 'n'].map((id) => state.modelState(id))
     for (const model of models) model.rest(15_000)
@@ -96,7 +96,7 @@ describe('the state of a line', () => {
     )
   })
 
-  it('of a model that the line no longer serves shares nothing with other processes, and receives nothing', async (t) => {
+  it('of a model that the line no longer serves is not shared with other processes', async (t) => {
     const [one, other] = processes(t, { resetMs: 20_000 })
     await exchangeAll(one, other)
     one.fails('x', 1)

@@ -24,7 +24,7 @@ const restMs = () => lines.status(line).rest_ms
 const noLifts = async () => new Map<string, number>()
 
 describe('the switches of lines', () => {
-  it('are asked for again and again, and hold for lines made later', async () => {
+  it('are read repeatedly, and apply to lines created later', async () => {
     lines = new LineRegistry()
     const kept = new Map([['l', false]])
     switches = new LineSwitches({ store: { all: async () => kept, lifts: noLifts }, lines, pollMs: 1 })
@@ -58,7 +58,7 @@ describe('the switches of lines', () => {
     await eventually(() => logger.lines.at(-1)?.message === 'store is back', 'the end of the outage')
   })
 
-  it('are read one time after the other: no older answer comes last', async () => {
+  it('are read one at a time, so that no older result arrives last', async () => {
     lines = new LineRegistry()
     const answers: ((switches: Map<string, boolean>) => void)[] = []
     const all = () => new Promise<Map<string, boolean>>((resolve) => answers.push(resolve))
@@ -76,7 +76,7 @@ describe('the switches of lines', () => {
     assert.equal(answers.length, 2)
   })
 
-  it('lift rests once for each time that the store reports, and of no other line', async () => {
+  it('lift rests once for each report of the store, and of no other line', async () => {
     lines = new LineRegistry()
     const lifts = new Map([['other', 1]])
     switches = new LineSwitches({

@@ -5,7 +5,7 @@ import { exchange, gatewayFor } from '../../support/exchange.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 
 describe('a line that answered 429', () => {
-  it('is left alone for as long as it asked, and served again afterwards', async (t) => {
+  it('receives no calls for the wait that it requested, and is used again after that', async (t) => {
     const limited = await startUpstream((res) => answerJson(res, 429, {}, { 'retry-after-ms': '2000' }))
     const other = await startUpstream()
     t.after(() => Promise.all([limited.close(), other.close()]))
@@ -29,7 +29,7 @@ describe('a line that answered 429', () => {
     assert.equal(limited.requests.length, 2)
   })
 
-  it('rests for two seconds when it did not say how long', async (t) => {
+  it('rests for two seconds if it requested no wait', async (t) => {
     const limited = await startUpstream((res) => answerJson(res, 429, {}))
     t.after(() => limited.close())
     const gateway = await gatewayFor(t, { lines: [{ url: limited.url }] })

@@ -9,14 +9,14 @@ import { exchangeAll, processes, processOn, RESET_MS } from '../support/line-pro
 /** A reset time so long that no process learns anything from a timer of the circuit. */
 const LONG = { resetMs: 20_000 }
 
-describe('a circuit of several processes', () => {
+describe('a circuit shared by several processes', () => {
   const failures: [name: string, accounts: string[], admitted: string][] = [
     ['to one account, in one process', ['x'], 'y'],
     ['to one account, in two at once', ['x', 'x'], 'y'],
     ['to two accounts, in one each', ['x', 'y'], ''],
   ]
   for (const [name, accounts, admitted] of failures)
-    it(`that opens ${name}, is open to them in all`, async (t) => {
+    it(`that opens ${name}, is open to them in all processes`, async (t) => {
       const all = processes(t, LONG)
       for (const [i, account] of accounts.entries()) all[i]?.fails(account)
       await exchangeAll(...all)
@@ -26,13 +26,13 @@ describe('a circuit of several processes', () => {
       )
     })
 
-  it('is open in the others at once', async (t) => {
+  it('is open in the other processes at once', async (t) => {
     const [one, other] = processes(t, LONG)
     one.fails('x')
     await until(() => other.admits() === 'y', 'the other process knows', 1000)
   })
 
-  it('of all models of a line is shared apart from that of a model', async (t) => {
+  it('of all models of a line is shared separately from that of a model', async (t) => {
     const [one, other] = processes(t, LONG)
     for (const account of ['x', 'x', 'x', 'x', 'y', 'y', 'y', 'y']) one.state.circuit.fail(account)
     await exchangeAll(one, other)
@@ -40,7 +40,7 @@ describe('a circuit of several processes', () => {
     assert.equal(other.admits(), 'xy')
   })
 
-  it('stays closed where the line has served since the first failure in another process', async (t) => {
+  it('stays closed if the line has served a call since the first failure in another process', async (t) => {
     const [one, other, third] = processes(t, LONG)
     one.fails('x', 2)
     one.fails('y', 2)
@@ -68,7 +68,7 @@ describe('a circuit of several processes', () => {
     assert.equal(late.admits(), 'y')
   })
 
-  it('is known to a process that starts later, for what is left of its time', async (t) => {
+  it('is known to a process that starts later, for the rest of its time', async (t) => {
     const store = new MemoryLineStateStore()
     const one = processOn(t, new MemoryLineStateStore(store), LONG)
     one.fails('x')
@@ -82,7 +82,7 @@ describe('a circuit of several processes', () => {
     assert.ok(here && there && Math.abs(here - there) < 500, `${here} and ${there} ms`)
   })
 
-  it('is tried once by each when its time is over, and a failing trial holds in all again', async (t) => {
+  it('is tried once by each process after its time, and a failed trial applies in all again', async (t) => {
     const [one, other] = processes(t)
     other.fails('x', 1)
     one.fails('x')
@@ -100,7 +100,7 @@ describe('a circuit of several processes', () => {
     assert.equal(one.circuit.state, 'closed')
   })
 
-  it('goes by what a process finds itself while the store is away', async (t) => {
+  it('depends only on the results of each process while the store is away', async (t) => {
     const away: LineStateStore = { exchange: () => Promise.reject(new Error('away')), watch: () => () => {} }
     const one = processOn(t, away, LONG)
     await one.sharing.refresh().catch(() => {})

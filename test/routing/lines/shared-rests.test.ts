@@ -11,8 +11,8 @@ function stoppedClock(t: TestContext): (ms: number) => void {
   }
 }
 
-describe('a rest of several processes', () => {
-  it('holds in all, with what is left of it, and goes on from the longest', async (t) => {
+describe('a rest shared by several processes', () => {
+  it('applies in all of them for its remaining time, and the longest counts', async (t) => {
     const pass = stoppedClock(t)
     const all = processes(t)
     const [one, other, third] = all
@@ -31,7 +31,7 @@ describe('a rest of several processes', () => {
     assert.deepEqual(rests(), [25_000, 25_000, 25_000])
   })
 
-  it('of which the upstream said no length grows in all', async (t) => {
+  it('without a requested wait grows in all of them', async (t) => {
     const [one, other] = processes(t)
     one.model.rest(undefined)
     await exchangeAll(one, other)
@@ -39,7 +39,7 @@ describe('a rest of several processes', () => {
     assert.ok(other.model.restMs > 0)
   })
 
-  it('that is lifted in one process after the other does not come back', async (t) => {
+  it('that is lifted in one process after the other does not return', async (t) => {
     const all = processes(t)
     const [one, other, third] = all
     const rests = () => all.map(({ model }) => model.restMs > 0)

@@ -36,7 +36,7 @@ describe('a tunnel through a proxy', () => {
     ['[::1]', '[::1]:443'],
   ]
   for (const [hostname, path] of hosts)
-    it(`is asked for to the host and its port: ${hostname}`, async (t) => {
+    it(`is requested for the host and its port: ${hostname}`, async (t) => {
       const proxy = await proxyOf(t, opens)
       const socket = await openTunnel({ hostname, port: 443 }, { proxy: proxy.at(), timeoutMs: 5000 })
       socket.destroy()
@@ -51,7 +51,7 @@ describe('a tunnel through a proxy', () => {
     ['ann%40corp:p%3Aq@', 'ann@corp:p:q'],
   ]
   for (const [given, sent] of credentials)
-    it(`is asked for with the credentials of the proxy: ${given}`, async (t) => {
+    it(`is requested with the credentials of the proxy: ${given}`, async (t) => {
       const proxy = await proxyOf(t, opens)
       const socket = await openTunnel(END, { proxy: proxy.at(given), timeoutMs: 5000 })
       socket.destroy()
@@ -61,7 +61,7 @@ describe('a tunnel through a proxy', () => {
       )
     })
 
-  it('is open if the proxy answered in time, and this process stood still until it was over', async (t) => {
+  it('is open if the proxy answered in time, even if this process stood still until the limit', async (t) => {
     const proxy = await proxyOf(t, (socket) => {
       opens(socket)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1600)
@@ -84,7 +84,7 @@ describe('a tunnel through a proxy', () => {
   })
 
   for (const status of [300, 304, 403, 407, 502])
-    it(`is not there where the proxy answers ${status}`, async (t) => {
+    it(`fails if the proxy answers ${status}`, async (t) => {
       const proxy = await proxyOf(t, (socket) => void socket.end(`HTTP/1.1 ${status} No\r\n\r\n`))
       await assert.rejects(openTunnel(END, { proxy: proxy.at(), timeoutMs: 5000 }), (error) => {
         assert.ok(error instanceof UnsentError && !error.late)
@@ -93,7 +93,7 @@ describe('a tunnel through a proxy', () => {
       })
     })
 
-  it('is there for any answer of success', async (t) => {
+  it('is open for any 2xx answer', async (t) => {
     for (const status of [201, 299]) {
       const proxy = await proxyOf(t, (socket) => void socket.write(`HTTP/1.1 ${status} Yes\r\n\r\n`))
       const socket = await openTunnel(END, { proxy: proxy.at(), timeoutMs: 5000 })
@@ -101,7 +101,7 @@ describe('a tunnel through a proxy', () => {
     }
   })
 
-  it('is given up where the proxy takes too long, or cannot be reached', async (t) => {
+  it('fails if the proxy takes too long, or cannot be reached', async (t) => {
     const silent = await proxyOf(t, () => {})
     await assert.rejects(openTunnel(END, { proxy: silent.at(), timeoutMs: 20 }), (error) => {
       assert.ok(error instanceof UnsentError && error.late)

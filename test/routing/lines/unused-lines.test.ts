@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { LineRegistry } from '../../../lib/middleware/route/index.ts'
 import { lineOf } from '../support/line-processes.ts'
 
-it('the figures of a line that was not used are none, and looking at them makes no state', async (t) => {
+it('the figures of an unused line are zero, and reading them creates no state', async (t) => {
   const lines = new LineRegistry()
   t.after(() => lines.close())
   const line = lineOf()

@@ -31,7 +31,7 @@ describe('a key that does not hold what the limits keep there', { skip: WITHOUT_
 
   for (const [what, write] of Object.entries(OTHERS))
     for (const kind of ['rpm', 'concurrency'] as const)
-      it(`${what} in place of ${kind} fails its own subject and nobody else, and is logged once`, async () => {
+      it(`${what} in place of ${kind} fails its own subject and no other, and is logged once`, async () => {
         const logger = recordingLogger()
         const store = new RedisLimitStore({ redis, logger, timeoutMs: 5000 })
         const mine = limit(kind, what, 5)

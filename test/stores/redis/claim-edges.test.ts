@@ -47,7 +47,7 @@ describe('a record of an Idempotency-Key in Redis', { skip: WITHOUT_REDIS }, () 
     }
   })
 
-  it('is its owner’s to claim again while it runs, and nobody’s once it is completed', async () => {
+  it('can be claimed again by its owner while it runs, and by none once it is completed', async () => {
     const [own, done] = [await stands({ ...RUNNING, owner: 'me' }), await stands(COMPLETED)]
     assert.equal(await claim(own), undefined)
     assert.deepEqual(await record(own), CLAIMED)

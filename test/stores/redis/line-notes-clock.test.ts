@@ -15,7 +15,7 @@ async function started(t: TestContext) {
   return { redis: server.client(), store: another(), another }
 }
 
-it('notes from before the clock of Redis was set back stand for nobody, and keep no other from its place', {
+it('notes from before the clock of Redis was set back have no effect, and keep no other from its place', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
   const { redis, store: running, another } = await started(t)
@@ -42,7 +42,7 @@ it('notes from before the clock of Redis was set back stand for nobody, and keep
   for (const { leftMs } of standing.values()) assert.ok(leftMs > 2000 && leftMs <= 3000, `${leftMs} ms`)
 })
 
-it('a note in the form of another version, or of none, stands for nobody', {
+it('a note in the form of another version, or in no known form, has no effect', {
   skip: WITHOUT_REDIS,
 }, async (t) => {
   const { redis, store } = await started(t)

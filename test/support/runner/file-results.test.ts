@@ -30,7 +30,7 @@ describe('the result of a file', () => {
       ['has failed', { ...NONE, tests: 1, fail: 1 }, 'failed'],
       ['was cancelled', { ...NONE, tests: 1, cancelled: 1 }, 'failed'],
     ] as const)
-      it(`is its own, and one before it that ${what} keeps its own: a file ${name}`, () => {
+      it(`is its own, and an earlier file that ${what} keeps its result: a file ${name}`, () => {
         assert.deepEqual(resultsWith(second, end), [undefined, failure, last])
       })
 })

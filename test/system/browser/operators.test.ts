@@ -146,7 +146,7 @@ describe('the work of operators in the console', { skip: WITHOUT_CHROMIUM }, () 
     await close()
   })
 
-  it('a secret that is being made is shown, whoever presses Escape meanwhile', async () => {
+  it('a secret that is being made is shown, even if Escape is pressed meanwhile', async () => {
     await suite.admin('POST', '/keys', { id: 'key_slow', account: 'demo' })
     const { page, go, close } = await suite.signedIn('admin')
     await go('/keys/key_slow')

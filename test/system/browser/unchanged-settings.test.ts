@@ -18,7 +18,7 @@ describe('the settings of a key in the console', { skip: WITHOUT_CHROMIUM }, () 
     return { note, tags, expires_at, allow_models }
   }
 
-  it('stay as they are where nobody has changed them', async () => {
+  it('stay as they are where they were not changed', async () => {
     await suite.admin('POST', '/keys', { id: 'key_kept', account: 'demo', ...SETTINGS })
     const { page, go, close } = await suite.signedIn('admin')
     await go('/keys/key_kept')

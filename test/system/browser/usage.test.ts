@@ -34,7 +34,7 @@ describe('usage in the console', { skip: WITHOUT_CHROMIUM }, () => {
     return secret
   }
 
-  it('is on the overview, from the books and never from a page of calls', async () => {
+  it('is on the overview, from usage and never from a page of calls', async () => {
     await suite.called('chat-small', { user: 'ada' })
     await suite.called('chat-small', { user: 'ada' })
     const secret = await tenant('beside')

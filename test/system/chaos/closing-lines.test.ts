@@ -6,7 +6,7 @@ import { chatChunk, startUpstream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
 
 describe('lines that are closed while calls run', () => {
-  it('end those calls with an error, and reject nothing that nobody handles', async () => {
+  it('end those calls with an error, and leave no rejection unhandled', async () => {
     const unhandled: unknown[] = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)

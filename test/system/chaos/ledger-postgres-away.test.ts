@@ -80,7 +80,7 @@ async function goThrough(t: TestContext, { leave, comeBack }: (typeof OUTAGES)[n
 
 describe('a gateway under load whose Postgres is away for seconds', { skip: WITHOUT_POSTGRES }, () => {
   for (const outage of OUTAGES) {
-    it(`${outage.name}: nobody waits, no charge is lost or doubled`, { timeout: 90_000 }, (t) =>
+    it(`${outage.name}: no caller waits, and no charge is lost or doubled`, { timeout: 90_000 }, (t) =>
       goThrough(t, outage),
     )
   }

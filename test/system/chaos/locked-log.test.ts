@@ -17,7 +17,7 @@ const CALLS = 20
 /** The lock modes of maintenance: of `create index`, which lets readers through, and of `vacuum full`, which does not. */
 const MODES = ['share', 'access exclusive'] as const
 
-describe('tables of the call log that somebody has locked', {
+describe('tables of the call log that another connection has locked', {
   skip: WITHOUT_POSTGRES,
   timeout: 240_000,
 }, () => {

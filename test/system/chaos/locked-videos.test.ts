@@ -62,7 +62,7 @@ function watchLimits(t: TestContext): () => number {
   return () => (isBusy ? BUSY_TIMES : 1)
 }
 
-describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES }, () => {
+describe('an account whose rows another connection has locked', { skip: WITHOUT_POSTGRES }, () => {
   let postgres: PostgresServer
   const cleanUp = cleaningUp()
   before(async () => {

@@ -52,7 +52,7 @@ async function rejection(asked: Promise<unknown>): Promise<Error> {
 }
 
 describe('a Postgres that', { skip: WITHOUT_POSTGRES }, () => {
-  it('is frozen holds nobody up, and no connection whose answer is owed is used again', async (t) => {
+  it('is frozen holds up no call, and no connection whose answer is owed is used again', async (t) => {
     const db = await open(t, { poolSize: 3 })
     const before = await connectionOf(db)
     server.freeze()

@@ -67,7 +67,7 @@ for (const workers of [undefined, '2']) {
       assert.equal((await post(admin, chat(DEMO_MODEL, 'Hello!'))).status, 404)
     })
 
-    it('serves what the console shows to the holder of a key, and to nobody else', async () => {
+    it('serves what the console shows to the holder of a key, and to no other caller', async () => {
       const called = await post(gateway.url, chat(DEMO_MODEL, 'Hello!'))
       await called.arrayBuffer()
       for (const path of ['/v1/calls', '/v1/account', '/v1/models', '/v1/tickets']) {

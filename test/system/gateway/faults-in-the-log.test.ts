@@ -132,7 +132,7 @@ describe('a fault is found in the log, and the page on troubleshooting names the
     assertNamed('a line is down', 'invalid_api_key')
   })
 
-  it('nobody that the gateway trusts has signed the certificate of a provider', async (t) => {
+  it('the certificate of a provider is signed by no authority that the gateway trusts', async (t) => {
     const { reason } = await downLine(t, async ({ certify }) =>
       line(await startSecure(t, certify('provider', ['127.0.0.1']))),
     )

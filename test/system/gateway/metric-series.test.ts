@@ -68,7 +68,7 @@ for (const [name, env] of [
   ['two workers', { WORKERS: '2' }],
 ] as const) {
   describe(`the series of ${name} with ten models and ten lines`, () => {
-    it('are under a thousand, whoever asks for what', async (t) => {
+    it('are under a thousand, for any callers and requests', async (t) => {
       const { send, scrape } = await start(t, env)
       const round = async (r: number) => {
         for (let account = 0; account < ACCOUNTS; account++) {

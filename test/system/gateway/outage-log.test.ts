@@ -137,7 +137,7 @@ describe('in the log of a gateway that is used in every way', {
       assert.ok(Number(back?.forMs) > 0)
     })
 
-  it('a table that somebody has locked is the outage of its user alone', async (t) => {
+  it('a table that another connection has locked is the outage of its user alone', async (t) => {
     postgres ??= await startPostgres()
     const url = await postgres.createDatabase()
     const gateway = await gatewayOn(t, { DATABASE_URL: url })

@@ -5,7 +5,7 @@ import { chat, post } from '../../support/gateway-process.ts'
 import { untilAsync } from '../../support/until.ts'
 import { startFileGateway } from './file-gateway.ts'
 
-it('a worker that dies with a question on its way takes nobody with it', { timeout: 180_000 }, async (t) => {
+it('a worker that dies with a question on its way affects no other', { timeout: 180_000 }, async (t) => {
   const { gateway, config, write } = await startFileGateway(t, { WORKERS: '1' })
   const worker = Number(gateway.logged.find(({ pid }) => pid !== gateway.pid)?.pid)
   await write({

@@ -33,7 +33,7 @@ async function assertLogHolds(requestId: string): Promise<void> {
   assert.equal(gateway.stderr, '')
 }
 
-describe('nobody writes into the log but the gateway', () => {
+describe('only the gateway writes into the log', () => {
   it('by the name of a model', async () => {
     const response = await post(gateway.url, chat(`chat${EVIL}`), headers)
     assert.equal(response.status, 404)

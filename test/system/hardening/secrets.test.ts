@@ -159,7 +159,7 @@ describe('a whole run of successes and failures', async () => {
     assert.ok(found.length > 50, `${found.length} entries of the call log`)
   })
 
-  it('and leave no secret and nobody’s words in answers, logs or files', async () => {
+  it('and leave no secret and no prompt in answers, logs or files', async () => {
     gateway.kill('SIGTERM')
     assert.equal((await gateway.exited).code, 0)
     const places = new Map([

@@ -83,7 +83,7 @@ describe('a slow caller', () => {
     assert.equal(served(), 0)
   })
 
-  it('and a hundred of them keep nobody else from being served', async (t) => {
+  it('and a hundred of them keep no other caller from being served', async (t) => {
     const { port } = await serve(t)
     const slow = Array.from({ length: 100 }, () => rawClient(port, 'GET / HTTP/1.1\r\nx-slow: '))
     const answer = await fetch(`http://127.0.0.1:${port}/`)

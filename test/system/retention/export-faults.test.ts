@@ -103,7 +103,7 @@ function retentionOf(
 for (const { name, url, skip } of BACKENDS) {
   describe(`an export in ${name}`, { skip }, () => {
     for (const moment of MOMENTS) {
-      it(`that another process takes over at ${moment} has each row once, whoever goes on`, async (t) => {
+      it(`that another process takes over at ${moment} has each row once, in whichever process it goes on`, async (t) => {
         const folder = await temporaryFolder()
         t.after(() => folder.remove())
         const db = await open(t, await url(t))

@@ -135,7 +135,7 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
       }
     })
 
-    it('walk through no table, whatever they look for', async () => {
+    it('scan no table, whatever they search for', async () => {
       for (const { name: what, query } of SEARCHES) {
         asked.length = 0
         await store.list({ ...query(), limit: 50 })

@@ -42,7 +42,7 @@ describe('the fault of a body', () => {
     ],
     ['neither of two kinds', { model: 'm', content: 7 }, 'content', 'content: must be a string or a list.'],
     [
-      'the kind that fits best, as far as it fits',
+      'the kind that fits best, up to its first fault',
       { model: 'm', content: [{ type: 'a' }, { type: 7 }] },
       'content[1].type',
       'content[1].type: must be a string.',
@@ -57,7 +57,7 @@ describe('the fault of a body', () => {
   for (const [what, body, param, message] of rows)
     it(`is of ${what}`, () => assert.deepEqual(fault(body), [param, message]))
 
-  it('stands behind what the body stands in', () => {
+  it('starts with the path of the body', () => {
     assert.deepEqual(fault({ model: 7 }, ['a', 0]), ['a[0].model', 'a[0].model: must be a string.'])
     assert.deepEqual(fault(7, ['header'])[0], 'header')
     assert.deepEqual(fault(7, [3])[0], '[3]')
@@ -74,7 +74,7 @@ describe('a list that is checked item by item', () => {
   const faultOf = (value: unknown, of: z.ZodType = list) => valueFault(of, value, ['list'])?.message
   const item = { a: 1, b: 2 }
 
-  it('has as many items as it may', () => {
+  it('has a maximum number of items', () => {
     for (const value of [[item], [item, item, item]]) assert.equal(faultOf(value), undefined)
     assert.equal(faultOf([]), 'list: must not be empty.')
     assert.equal(faultOf([item, item, item, item]), 'list: must not have more than 3 items.')
@@ -85,14 +85,14 @@ describe('a list that is checked item by item', () => {
     assert.equal(faultOf([item, { a: 'x', b: 'y' }, 7]), 'list[1].a: must be a number.')
   })
 
-  it('is not checked behind its first invalid item', () => {
+  it('is not checked after its first invalid item', () => {
     let checked = 0
     const counting = listOf(z.custom(() => checked++ < 0))
     assert.match(faultOf(Array(1000).fill('x'), counting) ?? '', /^list\[0\]: /)
     assert.ok(checked < 10, `${checked} checks`)
   })
 
-  it('is declared so in the schema of an endpoint', () => {
+  it('is declared as a list in the schema of an endpoint', () => {
     const told = (given: z.ZodType) => {
       const { $schema: _, ...json } = z.toJSONSchema(given, { io: 'input', unrepresentable: 'any' })
       return json
@@ -134,5 +134,5 @@ describe('a member whose name reads like one that is checked', () => {
     { ...sound, [`${'_'.repeat(60)}model`]: 1 },
   ]
   for (const body of accepted)
-    it(`is not there in ${JSON.stringify(body)}`, () => assert.equal(bodyFault(schema, body), undefined))
+    it(`is not found in ${JSON.stringify(body)}`, () => assert.equal(bodyFault(schema, body), undefined))
 })

@@ -13,8 +13,8 @@ type Json = Record<string, unknown>
 
 const constraint = (provider: unknown) => constraintOf({ provider, source: 'provider' })
 
-describe('the demands on the lines', () => {
-  it('are those of the body, else of the header', () => {
+describe('the provider constraint', () => {
+  it('is that of the body, or else of the header', () => {
     const header = '{"only":["a"]}'
     const ofHeader = { provider: { only: ['a'] }, source: 'X-Gateway-Provider' }
     assert.deepEqual(givenConstraint({}, header), { provider: {}, source: 'provider' })
@@ -26,7 +26,7 @@ describe('the demands on the lines', () => {
     }
   })
 
-  it('are all that was said, with prices in billionths', () => {
+  it('contains all given members, with prices in billionths', () => {
     const max_price = { prompt: 0.15, completion: '12.5', request: 0, image: 5e12 }
     const said = {
       only: ['a'],
@@ -52,7 +52,7 @@ describe('the demands on the lines', () => {
     })
   })
 
-  it('are none where nothing was said: other lines may serve', () => {
+  it('is absent if nothing is given: other lines may serve', () => {
     const nothing = { only: undefined, ignore: undefined, order: undefined, sort: undefined }
     const rest = { allowFallbacks: true, maxPrice: undefined, regions: undefined }
     assert.deepEqual(constraint({}), { ...nothing, ...rest })
@@ -64,7 +64,7 @@ describe('the demands on the lines', () => {
     })
   })
 
-  it('are within their bounds', () => {
+  it('is within its bounds', () => {
     const names = (count: number, name = 'a') => Array.from({ length: count }, () => name)
     const lists = {
       fit: [[], names(100), ['x'.repeat(200)]],
@@ -126,7 +126,7 @@ describe('the demands on the lines', () => {
       return { only: [...only, ...Array(10).fill('y'.repeat(full)), 'y'.repeat(rest - 10 * full)] }
     }
 
-    it('are refused by the name that they came under', () => {
+    it('is refused with the name of its source', () => {
       assert.throws(() => constraint({ onyl: [] }), refused('provider.onyl', /not a known member/))
       const header = { provider: { sort: 'x' }, source: 'X-Gateway-Provider' } as const
       assert.throws(
@@ -135,7 +135,7 @@ describe('the demands on the lines', () => {
       )
     })
 
-    it('are refused in a header that is no JSON', () => {
+    it('is refused in a header that is not JSON', () => {
       for (const header of ['', '{', 'only=a', ['{}', '{}']])
         assert.throws(
           () => givenConstraint(undefined, header),
@@ -143,7 +143,7 @@ describe('the demands on the lines', () => {
         )
     })
 
-    it('are refused beyond 4096 bytes', () => {
+    it('is refused beyond 4096 bytes', () => {
       for (const char of ['x', 'é']) {
         const longest = ofBytes(4096, char)
         assert.equal(Buffer.byteLength(JSON.stringify(longest)), 4096)
@@ -173,7 +173,7 @@ describe('the user that a body names', () => {
   for (const [name, person] of rows)
     it(`is the same in each session: ${textOf(name)}`, () => assert.equal(personOf(textOf(name)), person))
 
-  it('is as it is written where it names no device or no session', () => {
+  it('is returned unchanged if it names no device or session', () => {
     for (const name of [
       '{',
       '{}',

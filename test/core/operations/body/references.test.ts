@@ -106,7 +106,7 @@ describe('a resource that a member of a body names', () => {
       { messages: [{ role: 'user', id: 'msg_1', content: [FILE] }] },
       [['file', 'f', 'messages[0].content[0].file_id']],
     ],
-    ['what names nothing in any message', { role: FILE, text: FILE, type: FILE }, []],
+    ['unrelated members of any message', { role: FILE, text: FILE, type: FILE }, []],
   ])
 
   it('is found at any depth, once, with its place', () => {
@@ -117,7 +117,7 @@ describe('a resource that a member of a body names', () => {
     assert.equal(found?.place(), 'a.'.repeat(100))
   })
 
-  it('is nothing of the bytes of a file', () => {
+  it('is not searched for in the bytes of a file', () => {
     assert.deepEqual(named({ image: new FormFile('a_id', 'image/png', Buffer.from('{"file_id":"f"}')) }), [])
   })
 
@@ -130,7 +130,7 @@ describe('a resource that a member of a body names', () => {
   })
 })
 
-describe('a name that the caller defines names nothing', () => {
+describe('a name that the caller defines is not a reference:', () => {
   const DATA = [
     'annotations',
     'arguments',
@@ -173,13 +173,13 @@ describe('the resource that an item of a list names by its id', () => {
   const item = (members: Json): Named[] => named({ input: [members] })
   const AS_ITEM: Named[] = [['item', 'a', 'input[0]']]
 
-  it('is the thing of its type', () => {
+  it('is the resource of its type', () => {
     assert.deepEqual(item({ type: 'item_reference', id: 'a' }), AS_ITEM)
     assert.deepEqual(named({ list: [{ type: 'file_id', id: 'a' }] }), [['file', 'a', 'list[0]']])
     assert.deepEqual(item({ type: 'item_reference', id: 7 }), [])
   })
 
-  it('is nothing where the item is a whole call', () => {
+  it('is nothing if the item is a whole call', () => {
     const kinds = [
       'apply_patch',
       'computer',
@@ -195,7 +195,7 @@ describe('the resource that an item of a list names by its id', () => {
       assert.deepEqual(item({ type, id: 'a' }), [], type)
   })
 
-  it('is an item where a tool of the upstream made it', () => {
+  it('is an item if a tool of the upstream made it', () => {
     for (const kind of ['image_generation', 'web_search', 'file_search', 'code_interpreter', 'unknown'])
       assert.deepEqual(item({ type: `${kind}_call`, id: 'a' }), AS_ITEM, kind)
     assert.deepEqual(item({ type: 'web_search_call', id: 'ws_resp_1' }), [])
@@ -204,7 +204,7 @@ describe('the resource that an item of a list names by its id', () => {
     ])
   })
 
-  it('is an item where reasoning says nothing itself', () => {
+  it('is an item if reasoning has no content of its own', () => {
     const text = [{ type: 'x' }, { type: 'x', text: 'Hm' }]
     for (const whole of [{ encrypted_content: 'x' }, { content: text }, { summary: text }])
       assert.deepEqual(item({ type: 'reasoning', id: 'a', ...whole }), [], JSON.stringify(whole))
@@ -212,7 +212,7 @@ describe('the resource that an item of a list names by its id', () => {
       assert.deepEqual(item({ type: 'reasoning', id: 'a', ...bare }), AS_ITEM, JSON.stringify(bare))
   })
 
-  it('is an item where the rest of a message is left out', () => {
+  it('is an item if the rest of a message is missing', () => {
     for (const bare of [{}, { role: 'user' }, { content: 'Hi' }, { type: null, role: null, content: 'Hi' }])
       assert.deepEqual(item({ id: 'a', ...bare }), AS_ITEM, JSON.stringify(bare))
     assert.deepEqual(named({ items: [{ id: 'a' }] }), [['item', 'a', 'items[0]']])
@@ -224,10 +224,10 @@ describe('the resource that an item of a list names by its id', () => {
   })
 })
 
-describe('a body that names too much', () => {
+describe('a body with too many references', () => {
   const ids = (count: number) => Array.from({ length: count }, (_, i) => `file-${i}`)
 
-  it('is refused beyond a thousand things', () => {
+  it('is refused beyond a thousand references', () => {
     assert.equal(named({ file_ids: ids(1000) }).length, 1000)
     assert.throws(
       () => referencesIn({ file_ids: ids(1001) }),
@@ -235,7 +235,7 @@ describe('a body that names too much', () => {
     )
   })
 
-  it('leaves nothing behind for the next one', () => {
+  it('does not affect the next body', () => {
     assert.throws(() => referencesIn({ a: [FILE], file_ids: ids(1001) }))
     assert.deepEqual(named({ thread: 't' }), [['thread', 't', 'thread']])
   })
@@ -341,7 +341,7 @@ const camel = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => 
 /** A name as callers write it for one upstream or another. */
 const formsOf = (name: string) => [name, camel(name), name.toUpperCase(), name.replaceAll('_', '-')]
 
-describe('the kind of thing that a member names', () => {
+describe('the kind of a member name', () => {
   for (const kind of KINDS)
     it(`is ${kind} by its ending, in any form`, () => {
       for (const base of [kind, `previous_${kind}`])
@@ -349,13 +349,13 @@ describe('the kind of thing that a member names', () => {
           for (const name of formsOf(`${base}_${ending}`)) assert.equal(kindOfMember(name), kind, name)
     })
 
-  it('is none for ids that link parts of one request, or are of the caller', () => {
+  it('is none for ids that link parts of one request, or belong to the caller', () => {
     for (const base of [...HARMLESS, 'stop_token'])
       for (const name of [...formsOf(`${base}_id`), ...formsOf(`${base}_ids`)])
         assert.equal(kindOfMember(name), undefined, name)
   })
 
-  it('is what stands before the ending where nobody knows it', () => {
+  it('is the text before the ending if the kind is unknown', () => {
     const rows: [name: string, kind: string][] = [
       ['mystery_id', 'mystery'],
       ['profile_id', 'profile'],
@@ -399,14 +399,14 @@ describe('the kind of thing that a member names', () => {
   })
 })
 
-describe('the kind of thing that an object with an id is', () => {
+describe('the kind of an object with an id', () => {
   it('is recognised by the name of its member', () => {
     for (const kind of KINDS.filter((name) => name !== 'message'))
       for (const name of formsOf(kind)) assert.equal(kindOfHolder(name), kind, name)
     assert.deepEqual(['audio', 'inputFile', 'input_message'].map(kindOfHolder), ['audio', 'file', 'message'])
   })
 
-  it('is none where such an object has an id of its own', () => {
+  it('is none if such an object has an id of its own', () => {
     for (const name of ['function', 'message', 'model', 'provider', 'tool', 'user', 'USER'])
       assert.equal(kindOfHolder(name), undefined, name)
   })
@@ -433,7 +433,7 @@ describe('the kind of thing that an object with an id is', () => {
   })
 })
 
-describe('the kind of thing that a field of a form names', () => {
+describe('the kind of a form field', () => {
   const rows: [field: string, kind: string | undefined][] = [
     ['file_id', 'file'],
     ['file_ids[]', 'file'],

@@ -12,7 +12,7 @@ const edited = (text: string, edits: Edits) => editMembers(Buffer.from(text), ed
 const escaped = (name: string) =>
   [...name].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
 
-describe('a body with other members', () => {
+describe('a body with changed members', () => {
   const THREE = '{"a":1,"b":2,"c":3}'
   const WIDE = ' {\t"a" : 1 ,\n"b" : [ 2 , {"a":0} ] ,\r"c" : "}" } '
   const rows: [body: string, edits: Edits, after: string][] = [
@@ -48,13 +48,13 @@ describe('a body with other members', () => {
   for (const [body, edits, after] of rows)
     it(`${JSON.stringify(edits)} of ${body}`, () => assert.equal(edited(body, edits), after))
 
-  it('is the same bytes where nothing changes', () => {
+  it('is the same bytes if nothing changes', () => {
     const raw = Buffer.from(THREE)
     for (const edits of [{}, { d: null }, { a: '1' }, { a: '1', b: '2', c: '3' }])
       assert.equal(editMembers(raw, edits), raw)
   })
 
-  it('is changed by the name that is meant, however it is written', () => {
+  it('is changed by the decoded name of a member, in any spelling', () => {
     for (const name of ['a', 'model', 'é', 'a"b', '', '日本']) {
       for (const written of [JSON.stringify(name), `"${escaped(name)}"`])
         assert.equal(edited(`{${written}:1}`, { [name]: '2' }), `{${written}:2}`, written)
@@ -65,7 +65,7 @@ describe('a body with other members', () => {
 })
 
 describe('the text of a member', () => {
-  it('is what stands behind its name, to the end of the value', () => {
+  it('is everything after its name, to the end of the value', () => {
     const values = [
       '1',
       '-1.5e3',
@@ -83,13 +83,13 @@ describe('the text of a member', () => {
         assert.equal(memberText(Buffer.from(text), 'a'), value, text)
   })
 
-  it('is the last where it stands twice, and none where it does not stand', () => {
+  it('is the last of two, and absent if the member is absent', () => {
     assert.equal(memberText(Buffer.from('{"a":1,"a":2,"b":3}'), 'a'), '2')
     for (const text of ['{}', '{"b":{"a":1}}', '{"b":"a"}'])
       assert.equal(memberText(Buffer.from(text), 'a'), undefined, text)
   })
 
-  it('is compared as it is written', () => {
+  it('is compared in its written form', () => {
     const reads = (value: string, text: string) => {
       const [member] = membersOf(Buffer.from(`{"a":${value},"b":0}`))
       return member?.reads(text)
@@ -107,7 +107,7 @@ describe('the text of a member', () => {
 })
 
 describe('the body for a line', () => {
-  it('is what the caller sent, where the line has the same name of the model', () => {
+  it('is the caller’s body if the line has the same name for the model', () => {
     const raw = Buffer.from('{"model":"m"}')
     assert.equal(renamedBody(raw, { model: 'm' }, 'm'), raw)
     const rows: [body: string, model: string, after: string][] = [
@@ -121,7 +121,7 @@ describe('the body for a line', () => {
       assert.equal(renamedBody(Buffer.from(body), JSON.parse(body), model).toString(), after)
   })
 
-  it('asks for the usage of a stream, beside what the caller asks for', () => {
+  it('requests the usage of a stream, in addition to the members of the caller', () => {
     const metered = (members: string) => {
       const body = `{"model":"m"${members}}`
       return meteredBody(Buffer.from(body), JSON.parse(body), { model: 'm' }).toString().slice(12, -1)
@@ -216,7 +216,7 @@ describe('a form', () => {
     ])
   })
 
-  it('has another boundary each time', () => {
+  it('has a different boundary each time', () => {
     assert.notEqual(multipartBody({}).type, multipartBody({}).type)
   })
 })
@@ -224,7 +224,7 @@ describe('a form', () => {
 describe('the form for a line', () => {
   const json = { model: 'm', provider: { only: ['a'] }, prompt: 'A cat', n: '2' }
 
-  it('has the line’s name of the model, and nothing that is the gateway’s', () => {
+  it('has the line’s name for the model, and no members of the gateway', () => {
     assert.deepEqual(partsOf(renamedForm(json, 'other')), [
       field('model', 'other'),
       field('prompt', 'A cat'),

@@ -28,7 +28,7 @@ describe('a chat completion', () => {
   for (const [what, message] of output)
     it(`with ${what} holds output`, () => assert.equal(substanceOf(answer(message)), 'output'))
 
-  it('with nothing of that is empty', () => {
+  it('with only empty parts has no output', () => {
     const nothing = [
       {},
       null,
@@ -41,7 +41,7 @@ describe('a chat completion', () => {
     assert.equal(substanceOf({ choices: [null, 1, 'x'] }), 'empty')
   })
 
-  it('with output in one of several choices holds output', () => {
+  it('with output in one of several choices has output', () => {
     assert.equal(substanceOf(answer({ content: '' }, { content: 'Hi' })), 'output')
   })
 
@@ -57,13 +57,13 @@ describe('a chat completion', () => {
     assert.equal(substanceOf(stopped('Once upon')), 'output')
   })
 
-  it('is no answer without choices', () => {
+  it('is invalid without choices', () => {
     for (const json of [null, 7, 'x', [], {}, { choices: {} }, { error: { message: 'no' } }]) {
       assert.throws(() => chatCompletions.readAnswer(json), SyntaxError)
     }
   })
 
-  it('reports its usage: cached input under either name, a zero as a zero, nonsense as not reported', () => {
+  it('reports its usage: cached input under either name, a zero as a zero, an invalid count as not reported', () => {
     const full = { prompt_tokens: 339, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 320 } }
     assert.deepEqual(usageOf(full), {
       inputTokens: 339,
@@ -146,7 +146,7 @@ describe('the choices of a chat', () => {
   for (const [choices, substance] of rows)
     it(`are ${substance}: ${JSON.stringify(choices)}`, () => assert.equal(read(choices).substance, substance))
 
-  it('are explained by what was asked for, or by the usage', () => {
+  it('are explained by the request or by the usage', () => {
     assert.equal(read([empty], {}, { stop: 'x' }).substance, 'no_output')
     const usage = { completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 5 } }
     assert.equal(read([empty], { usage }).substance, 'no_output')
@@ -158,7 +158,7 @@ describe('the choices of a chat', () => {
     )
   })
 
-  it('have an error where one broke off, the first that is reported', () => {
+  it('have an error if one broke off, the first that is reported', () => {
     const broken = (error?: unknown) => ({ ...said, finish_reason: 'error', error })
     assert.deepEqual(read([broken({ code: 'a' }), broken({ code: 'b' })]).error, { code: 'a' })
     for (const reason of ['error', 'network_error', 'insufficient_system_resource', 'abort', 'interrupted'])
@@ -168,7 +168,7 @@ describe('the choices of a chat', () => {
     assert.equal(read([{ ...said, error: { code: 'a' } }]).error, undefined)
   })
 
-  it('are counted by all that is said in them', () => {
+  it('are counted by all their text', () => {
     const fn = { name: 'weather', arguments: '{"city":"Oslo"}' }
     const rows: [output: Json, text: string][] = [
       [{ content: 'Hello there', refusal: 'no' }, 'Hello thereno'],

@@ -23,7 +23,7 @@ function chunksOf({ answerForm }: Operation, answer: Json): Json[] {
 }
 const wholeOf = ({ answerForm }: Operation, chunks: Json[]) => answerForm?.fromStream(chunks)
 
-describe('a chat that came whole for a stream', () => {
+describe('a whole chat completion, sent as a stream,', () => {
   const head = { id: 'c', object: 'chat.completion', created: 5, model: 'm' }
   const chunk = { ...head, object: 'chat.completion.chunk' }
 
@@ -48,7 +48,7 @@ describe('a chat that came whole for a stream', () => {
     ])
   })
 
-  it('has the first place, no end and no usage where none is given', () => {
+  it('has index 0, no finish reason and no usage if none is given', () => {
     const bare = [
       { ...chunk, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null }] },
       { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: null }] },
@@ -59,7 +59,7 @@ describe('a chat that came whole for a stream', () => {
   })
 })
 
-describe('a chat that came as a stream for a whole', () => {
+describe('a streamed chat completion, sent as a whole,', () => {
   const head = { id: 'c', object: 'chat.completion.chunk', model: 'm' }
   const of = (delta: Json, more: Json = {}) => ({ ...head, choices: [{ index: 0, delta, ...more }] })
   const whole = (...choices: Json[]) => ({ id: 'c', object: 'chat.completion', model: 'm', choices })
@@ -69,7 +69,7 @@ describe('a chat that came as a stream for a whole', () => {
     message,
   })
 
-  it('has the texts of each choice, put together', () => {
+  it('has the texts of each choice, joined', () => {
     const chunks = [
       of({ role: 'assistant', content: '' }),
       of({ content: 'He' }, { finish_reason: null }),
@@ -86,7 +86,7 @@ describe('a chat that came as a stream for a whole', () => {
     )
   })
 
-  it('has its calls without the index that orders them', () => {
+  it('has its calls without their index', () => {
     const call = (index: number, args: string) => ({
       index,
       id: `call_${index}`,
@@ -106,7 +106,7 @@ describe('a chat that came as a stream for a whole', () => {
     )
   })
 
-  it('has the members of the first chunk that has them, and the last usage', () => {
+  it('has the members of the first chunk that contains them, and the last usage', () => {
     const chunks = [
       { id: 'first', choices: [], usage: { prompt_tokens: 1 } },
       { id: 'later', service_tier: 'flex', choices: [], usage: USAGE },
@@ -121,7 +121,7 @@ describe('a chat that came as a stream for a whole', () => {
     })
   })
 
-  it('has a message without a delta, too', () => {
+  it('may have a message instead of a delta', () => {
     const chunks = [{ ...head, choices: [{ finish_reason: 'stop' }, null] }]
     assert.deepEqual(
       wholeOf(chatCompletions, chunks),
@@ -131,7 +131,7 @@ describe('a chat that came as a stream for a whole', () => {
   })
 })
 
-describe('a completion in the form that was not asked for', () => {
+describe('a text completion in the other form', () => {
   const head = { id: 'c', object: 'text_completion', model: 'm' }
 
   it('has each text in a chunk, then its end', () => {
@@ -148,7 +148,7 @@ describe('a completion in the form that was not asked for', () => {
     ])
   })
 
-  it('has the texts put together again', () => {
+  it('has the texts joined again', () => {
     const chunks = ['Hel', 'lo'].map((text) => ({ ...head, choices: [{ index: 0, text }] }))
     const end = { ...head, choices: [{ index: 0, text: '', finish_reason: 'length' }], usage: USAGE }
     assert.deepEqual(wholeOf(completions, [...chunks, end]), {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { chatCompletions, OPERATIONS } from '../../../../lib/core/operations/index.ts'
 
-describe('a chat with parts of Anthropic’s', () => {
+describe('a chat with Anthropic-style parts', () => {
   type Json = Record<string, unknown>
 
   const PER_REQUEST = 3
@@ -17,7 +17,7 @@ describe('a chat with parts of Anthropic’s', () => {
   }
   const image = { type: 'image_url', image_url: { url: 'https://a.test' } }
 
-  describe('a part of a chat that holds a tool of Anthropic’s', () => {
+  describe('a part of a chat with an Anthropic-style tool', () => {
     const rows: [what: string, part: Json, tokens: number, images: number][] = [
       ['its use', { type: 'tool_use', input: { a: 1 } }, 7, 0],
       ['a result as a text', { type: 'tool_result', content: 'done' }, 4, 0],
@@ -34,7 +34,7 @@ describe('a chat with parts of Anthropic’s', () => {
       ['another part with an input', { type: 'other', input: 'done' }, PER_FILE, 0],
     ]
     for (const [what, part, tokens, images] of rows)
-      it(`is counted by what it holds: ${what}`, () => {
+      it(`is counted by its content: ${what}`, () => {
         const facts = factsOf({ messages: [{ role: 'user', content: [part] }] })
         assert.deepEqual(
           [facts.estimatedInputTokens - PER_REQUEST - PER_MESSAGE, facts.images],
@@ -44,7 +44,7 @@ describe('a chat with parts of Anthropic’s', () => {
       })
   })
 
-  describe('a part of a chat that says what was thought', () => {
+  describe('a part of a chat with thinking', () => {
     const rows: [whose: string, part: Json, tokens: number][] = [
       ['Mistral’s', { type: 'thinking', thinking: [{ text: 'ab' }] }, '[{"text":"ab"}]'.length],
       ['Anthropic’s', { type: 'thinking', thinking: 'abc', signature: 's' }, 3],
@@ -58,7 +58,7 @@ describe('a chat with parts of Anthropic’s', () => {
   })
 
   describe('a chat that searches the web', () => {
-    it('holds as many searches as it may come to', () => {
+    it('is counted with its largest number of searches', () => {
       const most = (members: Json) => factsOf(members).webSearches
       const tools = [{ type: 'web_search_20250305', max_uses: 3 }, { type: 'function' }]
       assert.deepEqual([most({}), most({ web_search_options: {} }), most({ tools })], [0, 10, 3])
@@ -67,7 +67,7 @@ describe('a chat with parts of Anthropic’s', () => {
       assert.equal(most({ functions: [{ name: 'f' }], web_search_options: {} }), 10)
     })
 
-    it('is counted by what the system says beside its messages', () => {
+    it('is counted by the system prompt beside its messages', () => {
       const counted = factsOf({ system: [{ type: 'text' }] }).estimatedInputTokens
       assert.equal(counted, PER_REQUEST + '[{"type":"text"}]'.length)
     })
@@ -83,7 +83,7 @@ describe('the reasoning of a chat', () => {
     return chat?.facts(body, Buffer.from(JSON.stringify(body)), (text) => text.length).featureParams
   }
 
-  it('a chat asks for reasoning in the words of OpenRouter and LiteLLM, too', () => {
+  it('a chat may ask for reasoning with the members of OpenRouter and LiteLLM', () => {
     const asked = (members: Json) => featuresOf(members)?.get('reasoning')
     const on: [string, Json][] = [
       ['reasoning', { reasoning: { effort: 'high' } }],

@@ -49,7 +49,7 @@ describe('a chat completion stream', () => {
     })
   }
 
-  it('is finished once every choice asked for has its finish reason', () => {
+  it('is finished when every requested choice has its finish reason', () => {
     const of = (index: number, finish_reason: string | null) => ({
       choices: [{ index, delta: {}, finish_reason }],
     })
@@ -58,7 +58,7 @@ describe('a chat completion stream', () => {
     assert.equal(read(events, { answers: 1 }).finished, 1)
   })
 
-  it('withholds the usage chunk from a caller that did not ask for it, and reads it either way', () => {
+  it('hides the usage chunk from a caller that did not ask for it, and reads it in both cases', () => {
     for (const include_usage of [false, true]) {
       const { reader, readings } = read([chunk({ content: 'Hi' }), chunk({}, 'stop'), USAGE], {
         include_usage,
@@ -71,7 +71,7 @@ describe('a chat completion stream', () => {
     }
   })
 
-  it('relays a chunk that carries choices beside its usage, and takes the last report', () => {
+  it('relays a chunk with choices beside its usage, and uses the last report', () => {
     const running = (tokens: number) => ({ usage: { prompt_tokens: 9, completion_tokens: tokens } })
     const { reader, readings } = read([
       chunk({ content: 'a' }, null, running(1)),
@@ -85,7 +85,7 @@ describe('a chat completion stream', () => {
     assert.equal(read([chunk({ content: 'a' }, null, { usage: null })]).reader.usage.outputTokens, undefined)
   })
 
-  it('amounts to nothing, a filtered answer or a refusal where that is so', () => {
+  it('is empty, filtered or a refusal, depending on its finish reason and its text', () => {
     const substance = (...events: object[]) => read(events).reader.substance
     assert.equal(substance(chunk({ role: 'assistant' }), chunk({}, 'stop')), 'empty')
     assert.equal(substance(chunk({}, 'content_filter')), 'filtered')
@@ -99,7 +99,7 @@ describe('a chat completion stream', () => {
     assert.deepEqual([readings[0]?.error, readings[0]?.output], [error, false])
   })
 
-  it('passes over empty data and odd choices, and throws at what is no JSON object', () => {
+  it('ignores empty data and unknown choices, and throws for data that is not a JSON object', () => {
     const { output } = read(['', { choices: [null] }, { choices: {} }, { choices: [{ delta: null }] }, {}])
     assert.equal(output, -1)
     for (const data of ['{', 'null', '7', '"x"']) assert.throws(() => read([data]), SyntaxError)
@@ -112,7 +112,7 @@ describe('the chunks of a chat', () => {
   const text = chunk({ delta: { content: 'Hi' } })
   const over = (finish_reason: string, index = 0) => ({ choices: [{ index, delta: {}, finish_reason }] })
 
-  it('end where each choice that has begun is finished, or with the last event', () => {
+  it('end when each started choice is finished, or with the last event', () => {
     const whole = (...events: (Json | string)[]) => readAll(events, { answers: 3 }).reader.whole
     const other = { choices: [{ index: 1, delta: { content: 'Ho' } }] }
     assert.deepEqual(
@@ -134,7 +134,7 @@ describe('the chunks of a chat', () => {
     )
   })
 
-  it('come to what the last finish says, where nothing else was said', () => {
+  it('are judged by the last finish reason, the request and the usage if they have no text', () => {
     const substance = (events: Json[], json: Json = {}) => readAll(events, { json }).reader.substance
     assert.equal(substance([over('length')]), 'no_output')
     assert.equal(substance([over('length'), over('stop')]), 'empty')
@@ -147,7 +147,7 @@ describe('the chunks of a chat', () => {
     assert.equal(substance([over('content_filter'), over('length')]), 'filtered')
   })
 
-  it('are an error by their name, their kind, a member or a choice', () => {
+  it('are an error by their name, their type, a member or a choice', () => {
     const errorOf = (event: Json, name?: string) => {
       const { reader, readings } = readAll([event], { name })
       assert.equal(readings[0]?.output, false)
@@ -166,7 +166,7 @@ describe('the chunks of a chat', () => {
     assert.equal(readAll([{ ...text, error: null }], { name: 'message' }).readings[0]?.error, undefined)
   })
 
-  it('return the one member with a text, where they contain nothing else', () => {
+  it('return the one member with a text if they contain nothing else', () => {
     const member = (event: Json) => readAll([event]).readings[0]?.textMember
     assert.equal(member(text), 'content')
     assert.equal(member(chunk({ delta: { reasoning: 'a' }, finish_reason: null })), 'reasoning')
@@ -184,14 +184,14 @@ describe('the chunks of a chat', () => {
     for (const other of others) assert.equal(member(other), undefined, JSON.stringify(other))
   })
 
-  it('are counted one by one where only their text differs', () => {
+  it('are counted one by one if only their text differs', () => {
     const { reader } = readAll([text])
     reader.countText(' there')
     reader.countText('\\n')
     assert.deepEqual([reader.estimatedOutput, reader.unreportedOutput], [3, 3])
   })
 
-  it('show no empty usage that only the gateway asked for', () => {
+  it('contain no empty usage that only the gateway asked for', () => {
     const shown = (events: string, include_usage = false) =>
       readAll([], { json: { stream_options: { include_usage } } }).reader.shown?.(events)
     const rows: [events: string, seen: string][] = [
@@ -239,12 +239,12 @@ describe('usage that is reported along a chat', () => {
       chunk({ delta: {}, finish_reason: 'stop' }),
     ]).reader.usage
 
-  it('has all its parts, which a report of nothing leaves as they are', () => {
+  it('has all its parts, which an empty report does not change', () => {
     assert.deepEqual(usageOf(first), reported)
     assert.deepEqual(usageOf(first, {}, { prompt_tokens: 0, completion_tokens: 0 }), reported)
   })
 
-  it('is that of the last report, for the input and the output each', () => {
+  it('is that of the last report, separately for input and output', () => {
     const input = { inputTokens: 20, cachedInputTokens: undefined, cacheWriteTokens: undefined }
     assert.deepEqual(usageOf(first, { prompt_tokens: 20 }), {
       ...reported,
@@ -260,7 +260,7 @@ describe('usage that is reported along a chat', () => {
     })
   })
 
-  it('covers the output so far only where it stands', () => {
+  it('covers only the output before it', () => {
     const zero = { prompt_tokens: 9, completion_tokens: 0 }
     const { reader } = readAll([
       chunk({ delta: { content: 'a' } }, { usage: { completion_tokens: 5 } }),

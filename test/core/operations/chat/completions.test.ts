@@ -15,7 +15,7 @@ const readerOf = (json: object) =>
 const event = (data: string) => ({ event: undefined, data })
 
 describe('a stream of texts', () => {
-  it('is finished when every text of every prompt is', () => {
+  it('is finished when every text of every prompt is finished', () => {
     const reader = readerOf({ prompt: ['a', 'b'], n: 2, best_of: 2 })
     for (let index = 0; index < 4; index++) {
       assert.equal(reader.read(event(chunk(index, 'word'))).output, true)
@@ -25,7 +25,7 @@ describe('a stream of texts', () => {
     assert.deepEqual([reader.whole, reader.substance, reader.estimatedOutput], [true, 'output', 4])
   })
 
-  it('has one text for each prompt where no number is asked for', () => {
+  it('has one text for each prompt if no number is requested', () => {
     const reader = readerOf({ prompt: ['a', 'b'] })
     const finished = [0, 1].map((index) => reader.read(event(chunk(index, '', 'stop'))).finished)
     assert.deepEqual(finished, [false, true])
@@ -38,7 +38,7 @@ describe('a stream of texts', () => {
       assert.equal(reader.read(event(other)).textMember, undefined)
   })
 
-  it('keeps the usage chunk from a caller that did not ask for it', () => {
+  it('hides the usage chunk from a caller that did not ask for it', () => {
     const usage = JSON.stringify(completionAnswer('', { choices: [] }))
     for (const [json, relay] of [
       [{}, false],
@@ -56,18 +56,18 @@ describe('a whole answer of texts', () => {
   const substanceOf = (choices: readonly object[]) =>
     completions.readAnswer(completionAnswer('', { choices })).substance
 
-  it('is output where one of them says something', () => {
+  it('has output if one of them is not empty', () => {
     assert.equal(substanceOf([{ text: '' }, { text: 'word' }]), 'output')
     assert.equal(substanceOf([{ text: '', reasoning_content: 'thinks' }]), 'output')
   })
 
-  it('is empty, or filtered, where none does', () => {
+  it('is empty, or filtered, if all are empty', () => {
     assert.equal(substanceOf([{ text: '', finish_reason: 'stop' }]), 'empty')
     assert.equal(substanceOf([]), 'empty')
     assert.equal(substanceOf([{ text: '', finish_reason: 'content_filter' }]), 'filtered')
   })
 
-  it('is none without choices', () => {
+  it('is invalid without choices', () => {
     assert.throws(() => completions.readAnswer({ text: 'word' }), SyntaxError)
   })
 })

@@ -19,7 +19,7 @@ function reading(asked: number) {
 }
 
 describe('the stream of an image', () => {
-  it('is whole once each image that has begun is done, and over with the last that was asked for', () => {
+  it('is whole when each started image is done, and over with the last requested one', () => {
     const { reader, read } = reading(2)
     const seen = [PARTIAL, PARTIAL, DONE, PARTIAL, DONE].map((event) => {
       const { output, finished, last } = read(event)
@@ -34,7 +34,7 @@ describe('the stream of an image', () => {
     ])
   })
 
-  it('has output with its first image, and is empty before', () => {
+  it('has output with its first image, and is empty before that', () => {
     const { reader, read } = reading(1)
     for (const event of [
       '',
@@ -48,7 +48,7 @@ describe('the stream of an image', () => {
     assert.equal(reader.substance, 'output')
   })
 
-  it('is known by the name of the event where its data has no type', () => {
+  it('is recognised by the name of the event if its data has no type', () => {
     const { reader, read } = reading(1)
     assert.equal(read({ b64_json: 'AAAA' }, 'image_edit.completed').last, true)
     assert.equal(reader.whole, true)
@@ -61,7 +61,7 @@ describe('the stream of an image', () => {
       assert.equal(reader.whole, false)
     })
 
-  it('has the tokens that all images report, and the input of the one that reports most', () => {
+  it('has the tokens reported by all images, and the input of the image that reports most', () => {
     const { reader, read } = reading(2)
     read({ ...DONE, ...usageOf(7, 100) })
     read({ ...DONE, ...usageOf(5, 30) })
@@ -70,7 +70,7 @@ describe('the stream of an image', () => {
     assert.equal(reader.estimatedOutput, 130)
   })
 
-  it('has no reported tokens where an image came without, or is not done; they are estimated then', () => {
+  it('has estimated tokens if an image reported none, or is not done', () => {
     const { reader, read } = reading(3)
     read({ ...DONE, ...usageOf(7, 100) })
     read(PARTIAL)
@@ -109,7 +109,7 @@ describe('the stream of an image', () => {
       usage: { generated_images: count, output_tokens: count * 16224, total_tokens: count * 16224 },
     })
 
-    it('is over with the usage of all images, whatever number was asked for and whether one failed', () => {
+    it('is over with the usage of all images, for any requested number and with or without a failed image', () => {
       const { reader, read } = reading(1)
       const seen = [made(0), failed, made(2)].map((event) => {
         const { output, last, error } = read(event)
@@ -127,7 +127,7 @@ describe('the stream of an image', () => {
       assert.deepEqual([images, outputTokens], [2, 2 * 16224])
     })
 
-    it('contains the reason where no image was made; else it is empty', () => {
+    it('contains the reason if no image was made, and is empty without a reason', () => {
       const { reader, read } = reading(1)
       read(failed)
       assert.deepEqual(read(end(0)).error, error)
@@ -136,7 +136,7 @@ describe('the stream of an image', () => {
     })
   })
 
-  it('that is no stream of objects is broken', () => {
+  it('is malformed if it is not a stream of objects', () => {
     for (const data of ['[]', '"a"', '1', 'null', '{'])
       assert.throws(() => reading(1).read(data), SyntaxError, data)
   })

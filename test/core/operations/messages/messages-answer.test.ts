@@ -23,7 +23,7 @@ describe('an Anthropic-style message', () => {
     assert.equal(substanceOf({ type: 'server_tool_use', name: 'web_search' }), 'output')
   })
 
-  it('is empty without blocks, or with empty ones only', () => {
+  it('is empty without blocks, or with only empty blocks', () => {
     assert.equal(substanceOf(), 'empty')
     assert.equal(substanceOf({ type: 'text', text: '' }, { type: 'thinking', thinking: '' }), 'empty')
     assert.equal(substanceOf(null, 7, 'x'), 'empty')
@@ -34,13 +34,13 @@ describe('an Anthropic-style message', () => {
     assert.equal(messages.readAnswer(answer([{ type: 'text', text: 'No.' }], 'refusal')).substance, 'refusal')
   })
 
-  it('is no answer without content', () => {
+  it('is invalid without content', () => {
     for (const json of [null, 7, [], {}, { content: 'x' }, { type: 'error', error: {} }]) {
       assert.throws(() => messages.readAnswer(json), SyntaxError)
     }
   })
 
-  it('counts what was read from and written to the cache as input', () => {
+  it('counts tokens read from and written to the cache as input', () => {
     const usage = {
       input_tokens: 10,
       cache_read_input_tokens: 300,
@@ -75,7 +75,7 @@ describe('an Anthropic-style message', () => {
     assert.ok(estimate({ type: 'tool_use', name: 'weather', input }) >= 6)
   })
 
-  it('survives a tool input of a depth that cannot be written out', () => {
+  it('accepts a tool input that is nested too deep to be serialised', () => {
     const depth = 100_000
     const input = JSON.parse('{"a":'.repeat(depth) + 1 + '}'.repeat(depth))
     assert.ok(messages.readAnswer(answer([{ type: 'tool_use', name: 'f', input }])).estimateOutput() >= 1)
@@ -117,7 +117,7 @@ describe('the cost of a message beside its answer', () => {
     }
   })
 
-  it('is added once to a stream, however often it is reported', () => {
+  it('is added once in a stream, for any number of reports', () => {
     const reader = readAll(messages.streamReader({ json: { stream: true }, answers: 1 }), [
       { type: 'message_start', message: { usage: { input_tokens: 1, iterations: iterations.slice(0, 1) } } },
       { type: 'message_delta', delta: {}, usage },

@@ -32,7 +32,7 @@ const delta = (type: string, members: Json, index = 0) => ({
 })
 const end = (index = 0) => ({ type: 'content_block_stop', index })
 
-describe('a message that came whole for a stream', () => {
+describe('a whole message, sent as a stream,', () => {
   const cited = { type: 'char_location', cited_text: 'x' }
   const rows: [what: string, block: Json, events: Json[]][] = [
     [
@@ -91,7 +91,7 @@ describe('a message that came whole for a stream', () => {
     ],
   ]
   for (const [what, block, blockEvents] of rows)
-    it(`has ${what}, and is the same again where it is read as a whole`, () => {
+    it(`has ${what}, and is the same when it is read as a whole again`, () => {
       const message = { ...HEAD, content: [block], stop_reason: 'end_turn', stop_sequence: 'x', usage: USAGE }
       const events = eventsOf(message)
       assert.deepEqual(events, [
@@ -119,7 +119,7 @@ describe('a message that came whole for a stream', () => {
     assert.deepEqual(wholeOf(...events)?.content, [{ ...block, input: { a: 1 } }])
   })
 
-  it('has its blocks by their number, and no reason of its end where none is given', () => {
+  it('has its blocks by their number, and no stop reason if none is given', () => {
     const events = eventsOf({ ...HEAD, content: [{ type: 'a' }, null, { type: 'b' }] })
     assert.deepEqual(
       events.map(({ type, index }) => [type, index]),
@@ -140,8 +140,8 @@ describe('a message that came whole for a stream', () => {
   })
 })
 
-describe('a message that came as a stream for a whole', () => {
-  it('has its blocks by their number, and their pieces put together', () => {
+describe('a streamed message, sent as a whole,', () => {
+  it('has its blocks by their number, and their pieces joined', () => {
     const text = { type: 'text', text: 'A' }
     assert.deepEqual(
       wholeOf(
@@ -170,7 +170,7 @@ describe('a message that came as a stream for a whole', () => {
     assert.deepEqual(text, { type: 'text', text: 'A' })
   })
 
-  it('has the input of a tool from all its pieces, as far as it can be read', () => {
+  it('has the input of a tool from all its pieces, as far as it can be parsed', () => {
     const tool = begin({ type: 'tool_use', input: { old: 1 } })
     const input = (...pieces: unknown[]) =>
       wholeOf(tool, ...pieces.map((partial_json) => delta('input_json_delta', { partial_json })))?.content

@@ -60,7 +60,7 @@ describe('an Anthropic-style message stream', () => {
     assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [75, 6, 53])
   })
 
-  it('lets the end correct what was reported at the start, whose output is provisional', () => {
+  it('lets the end correct the usage of the start, whose output is provisional', () => {
     const corrected = { ...end('end_turn'), usage: { input_tokens: 80, output_tokens: 0 } }
     const { usage } = read(start, corrected).reader
     assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [86, 6, 0])
@@ -85,7 +85,7 @@ describe('an Anthropic-style message stream', () => {
     assert.notEqual(read({ type: 'error' }).readings[0]?.error, undefined)
   })
 
-  it('passes over empty data and events it does not know, and throws at what is no JSON object', () => {
+  it('ignores empty data and unknown events, and throws for data that is not a JSON object', () => {
     const { output } = read(
       '',
       { type: 'news' },
@@ -128,7 +128,7 @@ describe('a stream of a message', () => {
   }
 
   describe('a message without output', () => {
-    it('is explained by its end, its request or its usage', () => {
+    it('is explained by its stop reason, its request or its usage', () => {
       assert.equal(substanceOf('end_turn'), 'empty')
       assert.equal(substanceOf('max_tokens'), 'no_output')
       assert.equal(substanceOf('refusal'), 'refusal')
@@ -138,14 +138,14 @@ describe('a stream of a message', () => {
       assert.equal(substanceOf('end_turn', { usage }), 'no_output')
     })
 
-    it('is explained only once it has ended', () => {
+    it('is explained only after it has ended', () => {
       const json = { max_tokens: 0 }
       assert.equal(read([start()], json).reader.substance, 'empty')
       assert.equal(read([start(), stop], json).reader.substance, 'no_output')
       assert.equal(read([start(), end(null)], json).reader.substance, 'empty')
     })
 
-    it('is output with signed thinking, though that says nothing', () => {
+    it('is output if it has signed thinking, even without text', () => {
       const thinking = { type: 'thinking', thinking: '', signature: 's' }
       assert.equal(messages.readAnswer({ content: [thinking] }).substance, 'output')
       for (const events of [[begin(thinking)], [delta({ type: 'signature_delta', signature: 's' })]]) {
@@ -158,7 +158,7 @@ describe('a stream of a message', () => {
   })
 
   describe('the events of a message', () => {
-    it('are finished with the reason of the end, or the last event', () => {
+    it('are finished with the stop reason, or the last event', () => {
       const told = (...events: Json[]) =>
         read(events).readings.map(({ finished, last }) => [finished, last].map(Number).join(''))
       assert.deepEqual(told(start(), end(null), end('end_turn'), { type: 'ping' }, stop), [
@@ -177,12 +177,12 @@ describe('a stream of a message', () => {
       assert.deepEqual([finished, last, json], [true, false, undefined])
     })
 
-    it('are a refusal by the last reason that is given', () => {
+    it('are a refusal by the last given stop reason', () => {
       assert.equal(read([end('refusal'), end(null)]).reader.substance, 'refusal')
       assert.equal(read([end('refusal'), end('max_tokens')]).reader.substance, 'no_output')
     })
 
-    it('return the one member with a text, where they contain nothing else', () => {
+    it('return the one member with a text if they contain nothing else', () => {
       const member = (members: unknown) => read([delta(members)]).readings[0]?.textMember
       for (const name of ['text', 'thinking', 'partial_json'])
         assert.equal(member({ type: 'x', [name]: 'a' }), name)
@@ -197,7 +197,7 @@ describe('a stream of a message', () => {
       assert.equal(read([begin({ type: 'text', text: 'a' })]).readings[0]?.textMember, undefined)
     })
 
-    it('are counted by every piece, and one by one where only their text differs', () => {
+    it('are counted by every piece, and one by one if only their text differs', () => {
       const { reader, readings } = read([
         begin({ type: 'text', text: 'one' }),
         begin({ type: 'tool_use', name: 'two', input: {} }),
@@ -219,7 +219,7 @@ describe('a stream of a message', () => {
       assert.deepEqual([reader.estimatedOutput, reader.unreportedOutput], [counted + 2, counted + 2])
     })
 
-    it('report an error with or without words', () => {
+    it('report an error with or without a message', () => {
       const errorOf = (event: Json) => read([event]).readings[0]?.error
       assert.deepEqual(errorOf({ type: 'error', error: { type: 'x' } }), { type: 'x' })
       assert.deepEqual(errorOf({ type: 'error', message: 'x' }), {})
@@ -234,7 +234,7 @@ describe('a stream of a message', () => {
       return read([start(first), ...others.map((usage) => end('end_turn', usage))]).reader.usage
     }
 
-    it('has the tier of service where it is not the usual one; the fast mode is one', () => {
+    it('has the service tier if it is not the default; the fast mode is one', () => {
       const rows: [usage: Json, tier: string | undefined][] = [
         [{ service_tier: 'priority' }, 'priority'],
         [{ service_tier: 'batch', speed: 'standard' }, 'batch'],
@@ -296,7 +296,7 @@ describe('a stream of a message', () => {
       assert.deepEqual([whole({}).webSearches, streamed({}, { output_tokens: 1 }).webSearches], [0, 0])
     })
 
-    it('has what is reported only of a step beside the answer', () => {
+    it('includes steps that are reported outside the answer', () => {
       const step = {
         type: 'compaction',
         input_tokens: 5,

@@ -34,14 +34,14 @@ describe('the input of a chat, a text or a message', () => {
   const turn = (members: Json) => chat({ messages: [{ role: 'assistant', ...members }] })
 
   describe('the input counted for a chat', () => {
-    it('are its texts, each message, and the request', () => {
+    it('is that of its texts, each message, and the request', () => {
       const { read, constant, messages } = said('one', [{ type: 'text', text: 'two' }], null, [])
       assert.deepEqual(read, ['one', 'two'])
       assert.equal(constant, PER_REQUEST + 4 * PER_MESSAGE)
       assert.equal(messages, 4)
     })
 
-    it('are members of a message beyond its content, and not its role or the id of a call', () => {
+    it('includes members of a message besides its content, but not its role or the id of a call', () => {
       const { read } = turn({ content: 'a', name: 'Ann', reasoning_content: 'why', tool_call_id: 'call_1' })
       assert.deepEqual(read, ['Ann', 'why', 'a'])
       assert.deepEqual(turn({ function_call: { name: 'f', arguments: '{}' } }).read, [
@@ -49,7 +49,7 @@ describe('the input of a chat, a text or a message', () => {
       ])
     })
 
-    it('are parts: an image, a refusal, and anything else as a file', () => {
+    it('includes parts: an image, a refusal, and anything else as a file', () => {
       const parts = [
         { type: 'image_url', image_url: { url: 'https://a.test' }, text: 'not read' },
         { type: 'refusal', refusal: 'no' },
@@ -64,7 +64,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual([...(featureParams ?? [])], [['vision', 'messages[1].content[0]']])
     })
 
-    it('are names and arguments of calls, where there are any', () => {
+    it('includes names and arguments of calls, if there are any', () => {
       const calls = [
         { type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
         { type: 'function', function: { name: 7, arguments: {} } },
@@ -76,7 +76,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual(turn({ tool_calls: null }).read, [])
     })
 
-    it('are the tools, a prediction and a schema as they are written', () => {
+    it('includes the tools, a prediction and a schema as they are written', () => {
       const tools = [{ type: 'function' }]
       const functions = [{ name: 'f' }]
       const prediction = { type: 'content', content: 'x' }
@@ -90,7 +90,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual(chat({ response_format: { type: 'json_object' }, metadata: { a: 'b' } }).read, ['Hi'])
     })
 
-    it('are its tools by number, and functions only without them', () => {
+    it('includes its tools by number, and functions only without tools', () => {
       const counts = (members: Json) => {
         const { tools, featureParams } = chat(members)
         return [tools, featureParams?.get('tools')]
@@ -105,7 +105,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual(counts({}), [0, undefined])
     })
 
-    it('asks for features by name, and for none by what means nothing', () => {
+    it('requests features by name, and none for members without a meaning', () => {
       const asked = (members: Json) => [...(chat(members).featureParams ?? [])]
       assert.deepEqual(asked({ stream: true }), [['stream', 'stream']])
       assert.deepEqual(asked({ response_format: { type: 'json_object' } }), [['json', 'response_format']])
@@ -117,7 +117,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual([...(chat({ stream: true }).features ?? [])], ['stream'])
     })
 
-    it('is the larger of two limits of its output', () => {
+    it('allows the larger of two output limits', () => {
       const most = (members: Json) => chat(members).maxOutputTokens
       assert.equal(most({ max_tokens: 9, max_completion_tokens: 7 }), 9)
       assert.equal(most({ max_tokens: 5, max_completion_tokens: 7 }), 7)
@@ -130,7 +130,7 @@ describe('the input of a chat, a text or a message', () => {
   describe('the input counted for a text to be completed', () => {
     const completion = (members: Json) => factsOf('/v1/completions', { model: 'm', ...members })
 
-    it('is each text, with the suffix each time', () => {
+    it('is that of each text, with the suffix each time', () => {
       const { read, estimatedInputTokens, windowTokens, answers } = completion({
         prompt: ['one', 'two'],
         suffix: 'end',
@@ -143,14 +143,14 @@ describe('the input of a chat, a text or a message', () => {
       assert.equal(completion({ prompt: 'one', suffix: '' }).estimatedInputTokens, PER_REQUEST + PER_TEXT)
     })
 
-    it('are tokens as they are, of one text or of several', () => {
+    it('counts given tokens exactly, of one text or of several', () => {
       const one = completion({ prompt: [1, 2, 3] })
       assert.deepEqual([one.read, one.estimatedInputTokens, one.windowTokens, one.answers], [[], 6, 6, 1])
       const several = completion({ prompt: [[1, 2, 3], [4], [5, 6]] })
       assert.deepEqual([several.estimatedInputTokens, several.windowTokens, several.answers], [9, 6, 3])
     })
 
-    it('are all texts that are written, of which the best come back', () => {
+    it('covers all generated texts, also those that are not returned', () => {
       assert.equal(completion({ prompt: 'a', n: 2, best_of: 5 }).answers, 5)
       assert.equal(completion({ prompt: 'a', n: 2, best_of: 1 }).answers, 2)
       assert.equal(completion({ prompt: 'a' }).answers, 1)
@@ -170,7 +170,7 @@ describe('the input of a chat, a text or a message', () => {
       })
     const blocks = (...content: unknown[]) => message({ messages: [{ role: 'user', content }] })
 
-    it('are the system, texts, thinking and the input of tools', () => {
+    it('is that of the system prompt, texts, thinking and the input of tools', () => {
       const { read, constant, messages } = message({
         system: 'Be brief.',
         messages: [
@@ -191,7 +191,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.deepEqual(message({ system: [{ type: 'text', text: 'a' }] }).read, ['a', 'Hi'])
     })
 
-    it('are results of tools, with what they hold, but no result inside', () => {
+    it('includes results of tools with their content, but no nested results', () => {
       const image = { type: 'image', source: {} }
       const { read, constant, images, featureParams } = blocks(
         { type: 'tool_result', content: 'one' },
@@ -209,7 +209,7 @@ describe('the input of a chat, a text or a message', () => {
       assert.equal(featureParams?.get('vision'), 'messages[0].content[1].content[1]')
     })
 
-    it('are the tools and the schema as they are written', () => {
+    it('includes the tools and the schema as they are written', () => {
       const tools = [{ name: 'f' }]
       const output_config = { format: { type: 'json_schema' } }
       const { read, tools: count, featureParams } = message({ tools, output_config, stream: true })
@@ -256,7 +256,7 @@ describe('the input of the other endpoints', () => {
     const response = (members: Json) => factsOf('/v1/responses', { model: 'm', ...members })
     const items = (...input: Json[]) => response({ input })
 
-    it('are instructions and input, each a message', () => {
+    it('is that of instructions and input, each as a message', () => {
       const { read, constant, messages } = response({ instructions: 'Be brief.', input: 'Hi' })
       assert.deepEqual(read, ['Be brief.', 'Hi'])
       assert.deepEqual([constant, messages], [PER_REQUEST + 2 * PER_MESSAGE, 2])
@@ -264,7 +264,7 @@ describe('the input of the other endpoints', () => {
       assert.deepEqual([listed.read, listed.messages], [['a'], 1])
     })
 
-    it('are items, of which those without a type are messages', () => {
+    it('includes items, of which those without a type are messages', () => {
       const { read, constant, messages } = items(
         { role: 'user', content: 'one' },
         { type: null, role: 'user', content: 'two' },
@@ -275,7 +275,7 @@ describe('the input of the other endpoints', () => {
       assert.deepEqual([constant, messages], [PER_REQUEST + 4 * PER_MESSAGE, 3])
     })
 
-    it('are parts of items: texts, refusals, images, and anything else as a file', () => {
+    it('includes parts of items: texts, refusals, images, and anything else as a file', () => {
       const parts = [
         { type: 'input_text', text: 'one' },
         { type: 'refusal', refusal: 'no' },
@@ -298,7 +298,7 @@ describe('the input of the other endpoints', () => {
       assert.equal(screen.featureParams?.get('vision'), 'input[0].output')
     })
 
-    it('is sealed reasoning by its length, five characters a token', () => {
+    it('includes sealed reasoning by its length, with five characters for each token', () => {
       const sealed = (encrypted_content: unknown) => {
         const { constant, read } = items({ type: 'reasoning', summary: [], encrypted_content })
         assert.deepEqual(read, [])
@@ -307,7 +307,7 @@ describe('the input of the other endpoints', () => {
       assert.deepEqual(['', 'a', 'abcde', 'abcdef', null, 7].map(sealed), [0, 1, 1, 2, 0, 0])
     })
 
-    it('are the tools, a prediction and a schema as they are written', () => {
+    it('includes the tools, a prediction and a schema as they are written', () => {
       const tools = [{ type: 'function' }, { type: 'web_search' }]
       const prediction = { type: 'content' }
       const text = { format: { type: 'json_schema' } }
@@ -323,7 +323,7 @@ describe('the input of the other endpoints', () => {
       assert.equal(response({ input: 'Hi' }).tools, 0)
     })
 
-    it('asks for features by name', () => {
+    it('requests features by name', () => {
       const asked = (members: Json) =>
         Object.fromEntries(response({ input: 'Hi', ...members }).featureParams ?? [])
       assert.deepEqual(asked({ reasoning: { effort: 'none', summary: 'auto' } }), { reasoning: 'reasoning' })
@@ -340,7 +340,7 @@ describe('the input of the other endpoints', () => {
       )
     })
 
-    it('is one answer, streamed or not, of so much output at most', () => {
+    it('has one answer, streamed or not, with its maximum output', () => {
       const { model, stream, answers, maxOutputTokens } = response({
         input: 'Hi',
         stream: true,
@@ -359,7 +359,7 @@ describe('the input of the other endpoints', () => {
     const embedding = (input: unknown, members: Json = {}) =>
       factsOf('/v1/embeddings', { model: 'm', input, ...members }, ({ length }) => length)
 
-    it('is each text, of which the longest must fit', () => {
+    it('is that of each text, of which the longest must fit', () => {
       const of = (input: unknown) => {
         const { estimatedInputTokens, windowTokens } = embedding(input)
         return [estimatedInputTokens, windowTokens]
@@ -370,7 +370,7 @@ describe('the input of the other endpoints', () => {
       assert.deepEqual(of([[7], [7, 8, 9], [7, 8]]), [6, 3])
     })
 
-    it('is one answer without output', () => {
+    it('has one answer without output', () => {
       const { model, stream, answers, messages, tools, images, maxOutputTokens, features } = embedding('a')
       assert.deepEqual([model, stream, answers, messages, tools, images], ['m', false, 1, 0, 0, 0])
       assert.deepEqual([maxOutputTokens, features?.size ?? 0], [undefined, 0])
@@ -391,11 +391,11 @@ describe('the input of the other endpoints', () => {
       assert.deepEqual([estimatedInputTokens, windowTokens], [30 + 50 + 40, 50])
     })
 
-    it('is all of a document without a text', () => {
+    it('includes the whole document if it has no text', () => {
       assert.deepEqual(rerank('1', [{ title: 'a', text: 7 }]).read, ['1', '{"title":"a","text":7}'])
     })
 
-    it('is a search for each hundred documents, long ones as several', () => {
+    it('is one search for each hundred documents, with long ones counted several times', () => {
       const units = (query: string, document: string, count: number) =>
         rerank(
           query,
@@ -411,7 +411,7 @@ describe('the input of the other endpoints', () => {
     const images = (members: Json) =>
       factsOf('/v1/images/generations', { model: 'm', prompt: 'A cat', ...members })
 
-    it('are as many as are asked for, and the prompt', () => {
+    it('is the requested number of images, and the prompt', () => {
       const { read, estimatedInputTokens, units, answers, messages, tools, stream } = images({ n: 3 })
       assert.deepEqual([read, estimatedInputTokens, units, answers], [['A cat'], PER_TEXT, 3, 3])
       assert.deepEqual([messages, tools, images({}).images, stream], [0, 0, 0, false])
@@ -421,7 +421,7 @@ describe('the input of the other endpoints', () => {
   })
 
   describe('a count of tokens', () => {
-    it('is of the input of a message, needs no window and has no answer', () => {
+    it('is that of a message, needs no window and has no answer', () => {
       const facts = factsOf('/v1/messages/count_tokens', {
         model: 'm',
         messages: [{ role: 'user', content: 'Hi' }],

@@ -14,21 +14,21 @@ import {
 } from '../../../../lib/core/operations/metering/output-tokens.ts'
 
 describe('the tokens of a text delta', () => {
-  it('are none of nothing, and one of a few plain characters', () => {
+  it('are zero for an empty delta, and one for a few plain characters', () => {
     assert.equal(countText(''), 0)
     for (const text of ['a', '1234', "'ll", 'a1b2c3d4', '[]{}()<>', '\x7f'.repeat(8)])
       assert.equal(countText(text), 1, text)
     assert.ok(estimateTokens('a1b2c3d4') > 1, 'though it is estimated at more')
   })
 
-  it('are estimated of a longer delta, or of another script', () => {
+  it('are estimated for a longer delta, or for another script', () => {
     for (const text of ['a1b2c3d4e', 'a1b2c3d\x80', '\x80a1b2c3d', 'Привет, мир!', '你好你好', '→←→'])
       assert.equal(countText(text), estimateTokens(text), text)
     assert.equal(countText('→←→'), 3)
     assert.equal(countText('a1b2c3d4e'), 9)
   })
 
-  it('are those of the text that its JSON stands for', () => {
+  it('are those of the decoded text of its JSON', () => {
     const raw = (text: string) => Buffer.from(text).toString('latin1')
     assert.equal(countRawText('word'), 1)
     assert.equal(countRawText('a1b2c3d4e'), 9)
@@ -44,7 +44,7 @@ describe('the tokens of a text delta', () => {
 describe('the one member of a delta that holds text', () => {
   const KNOWN = new Set(['content', 'reasoning'])
 
-  it('is the only one that says something', () => {
+  it('is the only member that is not empty', () => {
     assert.equal(soleTextMember({ content: 'a' }, KNOWN), 'content')
     assert.equal(
       soleTextMember({ role: 'assistant', type: 'text', reasoning: 'a', content: null }, KNOWN),
@@ -53,7 +53,7 @@ describe('the one member of a delta that holds text', () => {
     assert.equal(soleTextMember({ content: 'a', reasoning: '', refusal: null }, KNOWN), 'content')
   })
 
-  it('is none where there is nothing, more, or anything else', () => {
+  it('is none if there is no such member, several, or one of another type', () => {
     const others = [
       {},
       { content: '' },
@@ -98,7 +98,7 @@ describe('a spoken answer', () => {
     ['neither', [{ transcript: 7, data: 7 }], 0],
   ]
   for (const [what, pieces, tokens] of rows) {
-    it(`is counted along a stream, by its words or its sound, whichever are more: ${what}`, () => {
+    it(`is counted along a stream by its words or its sound, the larger of both: ${what}`, () => {
       const { reader } = read(chatReader(), ...pieces.map((audio) => chunk({ audio })))
       assert.deepEqual([reader.estimatedAudio, reader.estimatedOutput], [tokens, tokens])
       assert.equal(reader.unreportedOutput, tokens)
@@ -113,14 +113,14 @@ describe('a spoken answer', () => {
       })
   }
 
-  it('is none of other answers', () => {
+  it('is not found in other answers', () => {
     assert.equal(chatOf({ content: WORDS }).estimateAudio?.(), 0)
     assert.equal(chatCompletions.readAnswer({ choices: [null, 'x'] }).estimateAudio?.(), 0)
     assert.equal(read(chatReader(), chunk({ content: WORDS })).reader.estimatedAudio, 0)
     assert.equal(read(responses.streamReader({ json: {}, answers: 1 })).reader.estimatedAudio, 0)
   })
 
-  it('comes with the events of a response, too', () => {
+  it('is also found in the events of a response', () => {
     const delta = (type: string, text: string) => ({ type, output_index: 0, delta: text })
     const { reader, output } = read(
       responses.streamReader({ json: {}, answers: 1 }),
@@ -145,7 +145,7 @@ describe('a spoken answer', () => {
 describe('images that a chat model makes', () => {
   const image = { type: 'image_url', image_url: { url: 'data:' } }
 
-  it('are counted each, in a list of their own and among the parts', () => {
+  it('are counted each, in a separate list and among the parts', () => {
     const rows: [output: object, images: number, words: number][] = [
       [{ images: [image] }, 1, 0],
       [{ images: [image, image], content: WORDS }, 2, 4],
@@ -175,7 +175,7 @@ describe('an image that a tool of a response makes', () => {
   })
   const done = (item: object, output_index = 0) => ({ type: 'response.output_item.done', output_index, item })
 
-  it('is counted by its quality where it has a result', () => {
+  it('is counted by its quality if it has a result', () => {
     const tokens = (item: object) => responses.readAnswer({ output: [item] }).estimateOutput()
     assert.equal(tokens(drawn), LOW)
     assert.equal(tokens({ ...drawn, size: '1536x1024' }), LOW * 1.5)
@@ -184,7 +184,7 @@ describe('an image that a tool of a response makes', () => {
     assert.equal(tokens({ ...drawn, type: 'other_call' }), 0)
   })
 
-  it('is counted from its first coarse form on, once, and each coarse form a little', () => {
+  it('is counted once from its first partial image on, with a small count for each partial image', () => {
     const reader = responses.streamReader({ json: {}, answers: 1 })
     const counted = [coarse(0), coarse(0), done(drawn), coarse(1), done(drawn, 1)].map((event) => {
       const { output } = reader.read({ event: undefined, data: JSON.stringify(event) })
@@ -197,14 +197,14 @@ describe('an image that a tool of a response makes', () => {
     assert.equal(reader.substance, 'output')
   })
 
-  it('is nothing without the coarse form', () => {
+  it('is not counted without a partial image', () => {
     const { reader, output } = read(responses.streamReader({ json: {}, answers: 1 }), coarse(0, null))
     assert.deepEqual([output, reader.estimatedOutput, reader.substance], [[false], 0, 'empty'])
   })
 })
 
 describe('reasoning that is sealed', () => {
-  it('is counted by its length, or by what can be read of it where that is more', () => {
+  it('is counted by its length, or by its readable text if that is more', () => {
     const tokens = (members: object) =>
       responses.readAnswer({ output: [{ type: 'reasoning', summary: [], ...members }] }).estimateOutput()
     assert.equal(tokens({ encrypted_content: 'A'.repeat(50) }), 10)
@@ -214,7 +214,7 @@ describe('reasoning that is sealed', () => {
     assert.equal(tokens({ encrypted_content: 7 }), 0)
   })
 
-  it('is counted of a message, too, in an answer and along a stream', () => {
+  it('is counted for a message as well, in an answer and along a stream', () => {
     const block = { type: 'redacted_thinking', data: 'A'.repeat(50) }
     const text = { type: 'text', text: WORDS, data: 'A'.repeat(50) }
     assert.equal(messages.readAnswer({ content: [block, text] }).estimateOutput(), 10 + estimateTokens(WORDS))

@@ -16,7 +16,7 @@ describe('the usage that a line reports', () => {
   const NO_COUNTS = [-1, -0.5, 12.5, 1e300, 2 ** 53, Number.NaN, Infinity, '12', '', null, true, [7], {}]
 
   describe('a reported count', () => {
-    it('is a whole number from 0 that is exact; anything else was not reported', () => {
+    it('is an exact whole number from 0; anything else counts as not reported', () => {
       for (const odd of NO_COUNTS) {
         const details = { cached_tokens: odd, cache_write_tokens: odd }
         const ofChat = chat({ prompt_tokens: odd, completion_tokens: odd, prompt_tokens_details: details })
@@ -46,14 +46,14 @@ describe('the usage that a line reports', () => {
         completion_tokens_details: { reasoning_tokens: reasoning },
       }).outputTokens
 
-    it('is part of the output where the total says so, or says nothing', () => {
+    it('is part of the output if the total confirms that or is missing', () => {
       assert.equal(usage(78, 64, 110), 78)
       assert.equal(usage(78, 64), 78)
       assert.equal(usage(78, 0, 110), 78)
       assert.equal(usage(78, 64, '174'), 78)
     })
 
-    it('is added to the output where the total, or a part greater than the whole, says that it stands beside', () => {
+    it('is added to the output if the total, or a part larger than the whole, shows that it is separate', () => {
       assert.equal(usage(9, 310, 351), 319)
       assert.equal(usage(1499, 200, 1731), 1699)
       assert.equal(usage(9, 310), 319)
@@ -65,7 +65,7 @@ describe('the usage that a line reports', () => {
       assert.equal(usage(64, 64, 96), 64)
     })
 
-    it('adds nothing where it is no count, nor does a total beside details that do not explain it', () => {
+    it('adds nothing if it is not a count, or if the total has another explanation in the details', () => {
       for (const odd of NO_COUNTS) assert.equal(usage(78, odd, 9999), 78)
       const counts = { prompt_tokens: 32, completion_tokens: 78, total_tokens: 9999 }
       assert.equal(chat({ ...counts, prompt_tokens_details: { cached_tokens: 9 } }).outputTokens, 78)
@@ -77,7 +77,7 @@ describe('the usage that a line reports', () => {
     const output = (output_tokens: unknown, reasoning_tokens: unknown) =>
       of({ output_tokens, output_tokens_details: { reasoning_tokens } }).outputTokens
 
-    it('has the input with its cached part, and the output with what was thought', () => {
+    it('has the input with its cached part, and the output with its reasoning', () => {
       const input_tokens_details = { cached_tokens: 20, cache_write_tokens: 5 }
       assert.deepEqual(of({ input_tokens: 30, input_tokens_details, output_tokens: 9 }), {
         inputTokens: 30,
@@ -92,11 +92,11 @@ describe('the usage that a line reports', () => {
       assert.deepEqual([output(9, 4), output(9, 9), output(9, 0), output(9, undefined)], [9, 9, 9, 9])
     })
 
-    it('has reasoning added where the part is greater than the whole', () => {
+    it('has reasoning added if the part is larger than the whole', () => {
       assert.deepEqual([output(9, 10), output(0, 60)], [19, 60])
     })
 
-    it('is unknown where it is no count, or none was sent', () => {
+    it('is unknown if it is not a count, or is missing', () => {
       for (const odd of NO_COUNTS)
         assert.deepEqual([output(odd, 4), output(9, odd)], [undefined, 9], String(odd))
       for (const none of [undefined, null, 7, 'usage']) assert.deepEqual(of(none), { webSearches: 0 })
@@ -116,7 +116,7 @@ describe('the usage that a line reports', () => {
     const read = (...events: object[]) =>
       readAll(chatCompletions.streamReader({ json: { stream: true }, answers: 1 }), events)
 
-    it('runs on from chunk to chunk; what came behind the last report is known', () => {
+    it('accumulates from chunk to chunk, and the output after the last report is known', () => {
       const reader = read(
         event('Once', counts(9, 1)),
         event(' upon', counts(9, 2)),
@@ -126,7 +126,7 @@ describe('the usage that a line reports', () => {
       assert.deepEqual([reader.usage.outputTokens, reader.unreportedOutput], [2, 2])
     })
 
-    it('is taken back by no zeros, nulls or empty reports that come later', () => {
+    it('is not reset by later zeros, nulls or empty reports', () => {
       const reader = read(
         event('Once', counts(9, 1, 4)),
         event('', null, 'stop'),
@@ -139,7 +139,7 @@ describe('the usage that a line reports', () => {
       )
     })
 
-    it('is zero where nothing else was reported', () => {
+    it('is zero if nothing else was reported', () => {
       const { usage } = read(event('Once'), event('', counts(0, 3), 'stop'))
       assert.deepEqual([usage.inputTokens, usage.outputTokens], [0, 3])
     })
@@ -149,7 +149,7 @@ describe('the usage that a line reports', () => {
       assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [7, undefined, 2])
     })
 
-    it('is not a zero before the finish reason, and is one with it', () => {
+    it('is not zero before the finish reason, but may be with it', () => {
       const begun = read(event('Once', counts(0, 0)), event(' upon', counts(9, 0)))
       assert.deepEqual([begun.usage.inputTokens, begun.usage.outputTokens], [9, undefined])
       assert.equal(begun.unreportedOutput, 2)
@@ -196,7 +196,7 @@ describe('the usage that a line reports', () => {
       })
     })
 
-    it('keeps the input when the end says zero, or nothing', () => {
+    it('keeps the input if the end reports zero, or nothing', () => {
       const zeros = { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
       for (const end of [
         { ...zeros, output_tokens: 9 },
@@ -210,7 +210,7 @@ describe('the usage that a line reports', () => {
       }
     })
 
-    it('is not zero as long as a stream has begun with zeros, and is where its end counts nothing either', () => {
+    it('is unknown while a stream has only zeros, and zero if its end reports no output either', () => {
       const zeros = { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
       assert.equal(read(start(zeros)).usage.inputTokens, undefined)
       assert.equal(read(start(zeros), delta({ output_tokens: 9 })).usage.inputTokens, undefined)
@@ -230,12 +230,12 @@ describe('the usage that a line reports', () => {
       assert.equal(read(start({ input_tokens: 90 }), delta(whole)).usage.inputTokens, 90)
     })
 
-    it('corrects what was read from the cache, though the end reports nothing else of the input', () => {
+    it('corrects the tokens read from the cache, even if the end reports no other input', () => {
       const { usage } = read(start(START), delta({ cache_read_input_tokens: 65, output_tokens: 9 }))
       assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.cacheWriteTokens], [105, 65, 10])
     })
 
-    it('takes the output from the end only: until then it is provisional', () => {
+    it('takes the output only from the end: it is provisional before that', () => {
       const begun = read(start({ ...START, output_tokens: 4 }), text('Once'), text(' upon'))
       assert.deepEqual([begun.usage.outputTokens, begun.unreportedOutput], [undefined, 2])
       const over = read(
@@ -273,7 +273,7 @@ describe('usage in other places', () => {
     outputTokens,
   ]
 
-  it('is read from the choice that holds it, in a stream and in a whole answer', () => {
+  it('is read from its choice, in a stream and in a whole answer', () => {
     const choices = [{ index: 0, delta: {}, finish_reason: 'stop', usage }]
     const events = [{ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] }, { choices }]
     const reader = readAll(chatCompletions.streamReader({ json: { stream: true }, answers: 1 }), events)
@@ -295,7 +295,7 @@ describe('usage in other places', () => {
     assert.equal(written({ ...qwen, cache_write_tokens: 7 }), 7)
   })
 
-  it('has output in its total only, where a model thinks and the thoughts have no count', () => {
+  it('has output only in its total if the reasoning of a model is not counted', () => {
     const google = { completion_tokens: 3, prompt_tokens: 9, total_tokens: 105 }
     assert.deepEqual(counted(chat(google)), [9, undefined, 96])
     const choices = [{ index: 0, delta: { content: ', ' } }]
@@ -314,7 +314,7 @@ describe('usage in other places', () => {
     )
   })
 
-  it('counts the images that a tool of a response has made beside the response', () => {
+  it('includes the images that a tool of a response has made', () => {
     const drawn = (imageGen: unknown) => ({
       status: 'completed',
       output: [{ id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'aGk=' }],

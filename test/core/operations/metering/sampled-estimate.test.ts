@@ -51,7 +51,7 @@ describe('the estimate of a long request', () => {
       })
   }
 
-  it('is near it wherever the costly part is, so that no place of it is cheap', () => {
+  it('is near it for any position of the costly part, so that no part is cheap', () => {
     const cheap = ' '.repeat(300_000)
     const costly = (pages[0] ?? '').repeat(20).slice(0, 60_000)
     for (const at of [0, 512, 100_000, 299_488]) {
@@ -60,7 +60,7 @@ describe('the estimate of a long request', () => {
     }
   })
 
-  it('finds costly characters in any pattern that a caller might choose', () => {
+  it('finds costly characters in any pattern', () => {
     // Were the samples at known places, a pattern of the same length would hide all of these.
     for (const period of [512, 1024, 2578, 4096]) {
       const unit = `${'\ue000'.repeat(period / 2)}${' '.repeat(period / 2)}`
@@ -69,7 +69,7 @@ describe('the estimate of a long request', () => {
     }
   })
 
-  it('is whole tokens, and reads everything of a short request', () => {
+  it('is a whole number of tokens, and covers all of a short request', () => {
     const long = estimatorFor(1_000_000)
     assert.ok(['a', 'b '.repeat(10_000), ''].every((text) => Number.isInteger(long(text))))
     assert.equal(estimatorFor(60_000), estimateTokens)

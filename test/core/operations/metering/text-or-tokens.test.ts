@@ -143,7 +143,7 @@ for (const { path, schema } of OPERATIONS) {
   const accepts = (members: Json) => !bodyFault(schema, { ...sound, ...members })
 
   describe(`the body of ${path}`, () => {
-    it('names a model, and may have members that nobody knows', () => {
+    it('names a model, and may have unknown members', () => {
       assert.equal(accepts({ further: [1] }), true)
       for (const model of ['', undefined, null, 7]) assert.equal(accepts({ model }), false)
     })
@@ -166,7 +166,7 @@ describe('texts, or tokens in their place,', () => {
       assert.deepEqual(faults(given), [], JSON.stringify(given))
   })
 
-  it('are nothing else, and the first fault is reported with its place', () => {
+  it('have no other form, and the first fault is reported with its place', () => {
     const token = 'must be a token: a whole number from 0 up'
     const rows: [given: unknown, place: string, message: string][] = [
       [7, '', 'must be a string, a list of strings, a list of tokens, or a list of such lists'],
@@ -186,7 +186,7 @@ describe('texts, or tokens in their place,', () => {
       assert.deepEqual(faults(given), [[place, message]], JSON.stringify(given))
   })
 
-  it('are declared so in the schema of an endpoint', () => {
+  it('are declared in the schema of an endpoint', () => {
     const { anyOf } = z.toJSONSchema(textOrTokens, { io: 'input', unrepresentable: 'any' })
     const tokens = { type: 'array', items: { type: 'integer', minimum: 0 } }
     assert.deepEqual(anyOf, [

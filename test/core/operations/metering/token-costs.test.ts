@@ -89,7 +89,7 @@ describe('a word costs one token while it is short, and more per letter from whe
       assertCosts(costs.map(([length, cost]) => [lead + letters.slice(0, length), cost] as const)))
   }
 
-  it('one with a capital at its start is a word like others, with two it is one in capitals', () => {
+  it('with one capital at its start costs the same, with two it costs as one in capitals', () => {
     assertCosts([
       ['Abcdefgh', 1.27],
       ['ABcdefgh', 2.2],
@@ -99,7 +99,7 @@ describe('a word costs one token while it is short, and more per letter from whe
     ])
   })
 
-  it('one with letters beyond ASCII costs more for each of its letters', () => {
+  it('with letters beyond ASCII costs more for each of its letters', () => {
     assertCosts([
       ['é', 1.09],
       ['né', 1.18],
@@ -108,7 +108,7 @@ describe('a word costs one token while it is short, and more per letter from whe
     ])
   })
 
-  it('one longer than any real one costs by what it seems to be', () => {
+  it('longer than any real word costs by its apparent kind', () => {
     assertCosts([
       // One letter, 24 times repeated.
       ['b'.repeat(25), 1 + 24 / 8],
@@ -122,7 +122,7 @@ describe('a word costs one token while it is short, and more per letter from whe
     ])
   })
 
-  it('one of 100 letters counts as readable from 28 to 55 vowels', () => {
+  it('of 100 letters counts as readable from 28 to 55 vowels', () => {
     const word = (vowels: number) =>
       Array.from({ length: 100 }, (_, i) =>
         i < 2 * vowels && i % 2 === 0 ? 'aeiou'[(i / 2) % 5] : 'bcdfg'[i % 5],
@@ -138,7 +138,7 @@ describe('a word costs one token while it is short, and more per letter from whe
   })
 })
 
-describe('the cost of text that is no word of Latin letters', () => {
+describe('the cost of text that is not a word of Latin letters', () => {
   it('digits: a token for each three, and one for a blank in front', () => {
     assertCosts([
       ['1', 1],

@@ -43,7 +43,7 @@ function randomText(alphabet: string, length: number): string {
 const LOWER = 'abcdefghijklmnopqrstuvwxyz'
 const BASE64 = `${LOWER.toUpperCase()}${LOWER}0123456789+/`
 
-describe('the token estimate of a text is near what o200k counts', () => {
+describe('the token estimate of a text is close to the count of o200k', () => {
   for (const name of ['english', 'typescript', 'python', 'chinese', 'json', 'numbers'])
     it(`${name}: within 10 %`, () => assertWithin(sample(name), 0.1))
   for (const name of ['german', 'japanese', 'korean', 'russian', 'emoji'])
@@ -58,7 +58,7 @@ describe('the token estimate of a text is near what o200k counts', () => {
     })
 })
 
-describe('the token estimate of text without words is not absurdly off', () => {
+describe('the token estimate of text without words is roughly right', () => {
   const cases: [name: string, text: string, tolerance: number][] = [
     ['base64', randomText(BASE64, 4000), 0.15],
     ['hexadecimal', randomText('0123456789abcdef', 4000), 0.25],
@@ -77,7 +77,7 @@ describe('the token estimate of text without words is not absurdly off', () => {
 })
 
 describe('the token estimate of a stream, summed over its deltas', () => {
-  it('counts one for a delta of one token', () => {
+  it('counts one for each delta of one token', () => {
     for (const delta of [' hello', '\n', 'the', " don't", '你好', '```', '  ', '.', 'ization'])
       assert.equal(estimateTokens(delta), 1, JSON.stringify(delta))
     assert.equal(estimateTokens("'m doing well"), 3)
@@ -127,12 +127,12 @@ describe('the token estimate of any string', () => {
     )
   })
 
-  it('takes halves of surrogate pairs', () => {
+  it('accepts halves of surrogate pairs', () => {
     for (const text of ['\ud83d', '\ude00', '\ude00\ud83d', 'a\ud83db', '\ud83d\ud83d\ude00\ude00'])
       assert.ok(estimateTokens(text) >= 1)
   })
 
-  it('is the same every time, whatever was estimated in between', () => {
+  it('is the same every time, with any estimates in between', () => {
     fc.assert(
       fc.property(anyString, anyString, (text, other) => {
         const first = estimateTokens(text)
@@ -165,7 +165,7 @@ it('a chat adds four tokens for each message and three for the request', () => {
   assert.equal(TOKENS_PER_REQUEST, 3)
 })
 
-it('a request needs of a window what is certain of its input, and all of its output', () => {
+it('a request needs a context window for the certain part of its input, and all of its output', () => {
   assert.deepEqual([windowNeeded(100, 7), windowNeeded(101, undefined), windowNeeded(0, 0)], [92, 86, 0])
 })
 
@@ -199,17 +199,17 @@ describe('the estimate of a text', () => {
 })
 
 describe('the text that a model reads of a JSON value', () => {
-  it('is a text as it is, and an object or an array as it is written', () => {
+  it('is the text itself, or the JSON of an object or an array', () => {
     assert.equal(jsonText('a "b"'), 'a "b"')
     assert.equal(jsonText({ a: [1, 'b'] }), '{"a":[1,"b"]}')
     assert.equal(jsonText([true]), '[true]')
   })
 
-  it('is nothing of other values', () => {
+  it('is empty for other values', () => {
     for (const value of [undefined, null, 7, true]) assert.equal(jsonText(value), '')
   })
 
-  it('counts like a file where it is nested too deep to be written', () => {
+  it('counts like a file if it is nested too deep to be serialised', () => {
     let nested: unknown = 1
     for (let i = 0; i < 200_000; i++) nested = [nested]
     assert.equal(estimateTokens(jsonText(nested)), 4001)

@@ -9,7 +9,7 @@ import {
 } from '../../../../lib/core/operations/metering/web-searches.ts'
 
 describe('the web searches that a request may come to', () => {
-  it('are as many as its tools say, else as all its tools may be called, else ten', () => {
+  it('are limited by its tools, else by the limit of all tool calls, else ten', () => {
     const search = { type: 'web_search_20260209', name: 'web_search' }
     const rows: [tools: unknown, limit: unknown, most: number][] = [
       [undefined, undefined, 0],
@@ -27,7 +27,7 @@ describe('the web searches that a request may come to', () => {
       assert.equal(mostWebSearches(tools, limit), most, JSON.stringify([tools, limit]))
   })
 
-  it('are asked for by a member of a chat, or by a tool', () => {
+  it('are requested by a member of a chat, or by a tool', () => {
     assert.deepEqual(
       [
         mostChatSearches({}),
@@ -40,7 +40,7 @@ describe('the web searches that a request may come to', () => {
     )
   })
 
-  it('are none where the member says no, with a function beside it or without', () => {
+  it('are none if the member disables them, with or without a function beside it', () => {
     const of = (more: object): number | undefined => {
       const body = { messages: [{ role: 'user', content: 'hello' }], web_search_options: false, ...more }
       return chatCompletions.facts(body, Buffer.from(JSON.stringify(body)), () => 1).webSearches
@@ -51,7 +51,7 @@ describe('the web searches that a request may come to', () => {
 })
 
 describe('the web searches of an answer that reports no number', () => {
-  it('are one where the model searches in any case, and none where it was given a tool', () => {
+  it('are one if the model always searches, and none if it was given a tool', () => {
     const messages = [{ role: 'user', content: 'the news' }]
     const tool = { type: 'web_search', web_search: { enable: true } }
     assert.deepEqual(
@@ -68,7 +68,7 @@ describe('the web searches of an answer that reports no number', () => {
 })
 
 describe('a web search among the items of a response', () => {
-  it('is charged, but neither one that failed nor a page that is opened', () => {
+  it('is charged, but not a failed one or an opened page', () => {
     const item = { type: 'web_search_call', status: 'completed' }
     assert.equal(isChargedSearch(item), true)
     assert.equal(isChargedSearch({ ...item, action: { type: 'search', query: 'news' } }), true)

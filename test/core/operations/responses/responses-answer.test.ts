@@ -36,7 +36,7 @@ describe('a whole response', () => {
     ['nothing at all', [], {}, 'empty'],
     ['nothing but reasoning tokens', [], { usage: USAGE }, 'no_output'],
     ['an empty message', [messageItem('')], { usage: null }, 'empty'],
-    ['what is no item', [null, 'x', 7] as unknown as object[], { usage: null }, 'empty'],
+    ['an item of unknown form', [null, 'x', 7] as unknown as object[], { usage: null }, 'empty'],
   ] as const) {
     it(`${name}: ${substance}`, () => assert.equal(read(output, extra).substance, substance))
   }
@@ -58,7 +58,7 @@ describe('a whole response', () => {
     assert.equal(read([messageItem('Hello')], { usage: beside }).usage.outputTokens, 12)
   })
 
-  it('is counted where nothing credible is reported', () => {
+  it('is estimated if the report is not plausible', () => {
     for (const usage of [null, undefined, {}, { output_tokens: '3' }, { output_tokens: -1 }]) {
       const reading = read([messageItem('Hello there')], { usage })
       assert.equal(reading.usage.outputTokens, undefined)
@@ -66,7 +66,7 @@ describe('a whole response', () => {
     }
   })
 
-  it('has an error where it failed, with or without words for it', () => {
+  it('has an error if it failed, with or without a message', () => {
     const error = { code: 'server_error', message: 'boom' }
     assert.equal(read([], { status: 'failed', error }).error, error)
     assert.ok(read([], { status: 'failed', error: null }).error)
@@ -74,7 +74,7 @@ describe('a whole response', () => {
     assert.equal(read([messageItem('Hello')]).error, undefined)
   })
 
-  it('has the id under which it is kept, where it is', () => {
+  it('has its id if it is stored', () => {
     assert.equal(responseIn(read([]).kept), 'resp_1')
     for (const extra of [{ store: false }, { id: '' }, { id: 7 }, { id: undefined }])
       assert.equal(responseIn(read([], extra).kept), undefined)
@@ -85,7 +85,7 @@ describe('a whole response', () => {
     )
   })
 
-  it('is none where it has no output', () => {
+  it('is invalid without output', () => {
     for (const json of [null, 'text', [], {}, { output: 'text' }, { choices: [] }])
       assert.throws(() => responses.readAnswer(json), SyntaxError)
   })

@@ -47,7 +47,7 @@ function events(response: object): Event[] {
     })
 }
 
-describe('a response that came whole for a stream', () => {
+describe('a whole response, sent as a stream,', () => {
   it('has the events of each item in their order', () => {
     const item = (...types: string[]) => ['output_item.added', ...types, 'output_item.done']
     const part = (kind: string) => [
@@ -70,7 +70,7 @@ describe('a response that came whole for a stream', () => {
     )
   })
 
-  it('begins without what is still to come', () => {
+  it('begins without its later content', () => {
     const all = events({ ...RESPONSE, usage: { input_tokens: 1 }, incomplete_details: { reason: 'x' } })
     const begun = { ...RESPONSE, status: 'in_progress', output: [], usage: null, incomplete_details: null }
     assert.deepEqual([all[0]?.response, all[1]?.response], [begun, begun])
@@ -85,7 +85,7 @@ describe('a response that came whole for a stream', () => {
     assert.equal(events({ ...RESPONSE, status: 'incomplete' }).at(-1)?.type, 'response.incomplete')
   })
 
-  it('names the place of each piece', () => {
+  it('contains the place of each piece', () => {
     const places = events(RESPONSE)
       .filter(({ delta }) => delta !== undefined)
       .map((event) => [event.output_index, event.item_id, event.summary_index ?? event.content_index])
@@ -99,7 +99,7 @@ describe('a response that came whole for a stream', () => {
     assert.deepEqual(done, ['I look it up.', 'Sunny.', 'No more.', '{"city":"Oslo"}'])
   })
 
-  it('has its texts in deltas, and numbers from 0 on', () => {
+  it('has its texts in deltas, and sequence numbers from 0 on', () => {
     const all = events(RESPONSE)
     assert.deepEqual(
       all.flatMap(({ delta }) => delta ?? []),
@@ -111,7 +111,7 @@ describe('a response that came whole for a stream', () => {
     )
   })
 
-  it('is the same response again where it is read as a whole', () => {
+  it('is the same response when it is read as a whole again', () => {
     const all = events(RESPONSE).map((event) => ({ ...event }))
     assert.deepEqual(responses.answerForm?.fromStream(all), RESPONSE)
     // Some upstreams leave the items out of the last event.

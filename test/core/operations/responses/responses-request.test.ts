@@ -55,7 +55,7 @@ describe('a request for a response', () => {
     })
   }
 
-  it('may say that it wants none of them', () => {
+  it('may set them to null', () => {
     factsOf({ input: 'hi', background: false, conversation: null, prompt: null })
   })
 
@@ -87,7 +87,7 @@ describe('a request for a response', () => {
     }
   })
 
-  it('counts images and files by what they may come to', () => {
+  it('counts images and files by their largest cost', () => {
     const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(10_000)}` }
     const file = { type: 'input_file', filename: 'a.pdf', file_data: 'A'.repeat(10_000) }
     const facts = factsOf({ input: [message([image, image, file])] })
@@ -112,7 +112,7 @@ describe('a request for a response', () => {
     })
   }
 
-  it('asks for nothing with what means nothing', () => {
+  it('requests no feature for members without a meaning', () => {
     const body = {
       tools: [],
       text: { format: { type: 'text' } },
@@ -122,12 +122,12 @@ describe('a request for a response', () => {
     assert.deepEqual([...factsOf({ input: 'hi', ...body }).features], [])
   })
 
-  it('needs no window where the upstream makes its input fit', () => {
+  it('needs no window if the upstream truncates its input', () => {
     assert.equal(factsOf({ input: 'hi', truncation: 'auto' }).windowTokens, 0)
     assert.equal(factsOf({ input: 'hi' }).windowTokens, undefined)
   })
 
-  it('goes upstream as it was written, under the line’s name of the model and without what is the gateway’s', () => {
+  it('is sent upstream as it was written, with the line’s name for the model and without members of the gateway', () => {
     const raw = Buffer.from('{ "model":"chat", "input" : "hi\\u00e9", "provider": {}, "custom": 1.0 }')
     const json = JSON.parse(raw.toString())
     assert.equal(

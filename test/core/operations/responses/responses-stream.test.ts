@@ -41,7 +41,7 @@ describe('the stream of a response', () => {
     arguments: '',
   }
 
-  it('begins with its first text: what stands around it is no output', () => {
+  it('begins with its first text, not with the events around it', () => {
     const { readings } = readAll(responseEvents(['Hello']))
     assert.deepEqual(
       readings.map(({ output }) => output),
@@ -70,13 +70,13 @@ describe('the stream of a response', () => {
     assert.equal(reader.unreportedOutput, 0)
   })
 
-  it('contains the id under which it is stored from its first event on, and none where it is not stored', () => {
+  it('contains the id of a stored response from its first event on, and no id if it is not stored', () => {
     assert.equal(responseIn(readAll(responseEvents(['a']).slice(0, 1)).reader.kept), 'resp_1')
     assert.equal(responseIn(readAll(responseEvents(['a'], { store: false })).reader.kept), undefined)
     assert.equal(responseIn(readAll(responseEvents(['a'], { id: 'r'.repeat(2000) })).reader.kept), undefined)
   })
 
-  it('counts what was said once, with or without the events that repeat it', () => {
+  it('counts each text once, with or without the events that repeat it', () => {
     const words = ['Once ', 'upon ', 'a ', 'time']
     const cut = readAll(responseEvents(words).slice(0, 4 + words.length)).reader
     assert.equal(cut.estimatedOutput, words.length)
@@ -84,14 +84,14 @@ describe('the stream of a response', () => {
     assert.equal(readAll(responseEvents(words)).reader.estimatedOutput, words.length)
   })
 
-  it('counts an item that comes only whole', () => {
+  it('counts an item that arrives only as a whole', () => {
     const item = messageItem('Hello there, all of you.')
     const { reader, readings } = readAll(numbered([created, added(item), done(item)]))
     assert.equal(readings.at(-1)?.output, true)
     assert.ok(reader.estimatedOutput >= 5)
   })
 
-  it('takes an answer that comes only with the last event', () => {
+  it('accepts an answer that arrives only with the last event', () => {
     const whole = responseBody([messageItem('Hello')], { usage: null })
     const { reader, readings } = readAll(numbered([created, { type: 'response.completed', response: whole }]))
     assert.equal(readings.at(-1)?.output, true)
@@ -129,7 +129,7 @@ describe('the stream of a response', () => {
   })
 
   for (const type of ['response.reasoning_text.delta', 'response.reasoning_summary_text.delta']) {
-    it(`begins with reasoning that can be read: ${type}`, () => {
+    it(`begins with readable reasoning: ${type}`, () => {
       const { reader, readings } = readAll(
         numbered([
           created,
@@ -145,7 +145,7 @@ describe('the stream of a response', () => {
     })
   }
 
-  it('does not begin with reasoning that says nothing, but with one that can be handed back', () => {
+  it('does not begin with empty reasoning, unless that can be sent back', () => {
     const silent = { id: 'rs_1', type: 'reasoning', summary: [] }
     assert.equal(readAll(numbered([created, added(silent), done(silent)])).reader.substance, 'empty')
     const sealed = { ...silent, encrypted_content: 'gAAAA' }
@@ -174,7 +174,7 @@ describe('the stream of a response', () => {
     assert.equal(reader.usage.outputTokens, 3)
   })
 
-  it('is filtered where moderation stops it before it says anything, and not behind that', () => {
+  it('is filtered if moderation stops it before the first text, and not after that', () => {
     const incomplete_details = { reason: 'content_filter' }
     const nothing = responseBody([], { status: 'incomplete', incomplete_details })
     const ending = numbered([{ type: 'response.incomplete', response: nothing }])
@@ -206,7 +206,7 @@ describe('the stream of a response', () => {
     })
   }
 
-  it('numbers the event to come behind those that went out', () => {
+  it('numbers its next event after those already sent', () => {
     const events = responseEvents(['a', 'b'])
     assert.equal(readAll(events.slice(0, 6)).reader.nextEventNumber, 6)
     assert.equal(
@@ -218,7 +218,7 @@ describe('the stream of a response', () => {
     assert.equal(readAll(unnumbered.slice(0, 6)).reader.nextEventNumber, 6)
   })
 
-  it('takes comments, unknown events and [DONE] for what they are', () => {
+  it('accepts comments, unknown events and [DONE]', () => {
     const { readings } = readAll([': ping\n\n', ...numbered([{ type: 'response.unknown', delta: 7 }])])
     assert.ok(readings.every(({ output, error, relay }) => !output && error === undefined && relay))
     assert.equal(newReader().read({ event: undefined, data: '[DONE]' }).last, true)
@@ -268,7 +268,7 @@ describe('the events of a response', () => {
   const substanceOf = (events: Json[], json?: Json) => read(events, { json: json ?? {} }).reader.substance
 
   describe('the items of a response', () => {
-    it('are output from their first event on, or once they say something', () => {
+    it('are output from their first event on, or when they have content', () => {
       const rows: [item: unknown, begun: boolean, ended: boolean][] = [
         [message(WORDS), true, true],
         [message(''), false, false],
@@ -305,7 +305,7 @@ describe('the events of a response', () => {
       assert.equal(counted(done(message('one')), over({ output: [message('one')] })), 1)
     })
 
-    it('are a refusal wherever they decline', () => {
+    it('are a refusal if any of them declines', () => {
       for (const events of [
         [added(refusal)],
         [done(refusal)],
@@ -319,7 +319,7 @@ describe('the events of a response', () => {
   })
 
   describe('the deltas of a response', () => {
-    it('are texts of events that end so', () => {
+    it('are the texts of events whose names end so', () => {
       const rows: [event: Json, output: boolean][] = [
         [text('a'), true],
         [text(''), false],
@@ -337,7 +337,7 @@ describe('the events of a response', () => {
       assert.deepEqual(read([{ delta: 'a' }], { name: 'response.output_text.delta' }).output, [true])
     })
 
-    it('are counted one by one where only their text differs', () => {
+    it('are counted one by one if only their text differs', () => {
       const { reader } = read([text('a')])
       reader.countText(' b')
       reader.countText('\\n')
@@ -353,7 +353,7 @@ describe('the events of a response', () => {
   describe('the end of a response', () => {
     const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] }
 
-    it('is its last event, with what was said before', () => {
+    it('is its last event, after all text', () => {
       for (const type of ['completed', 'incomplete']) {
         const { reader, readings } = read([text('a'), over({ output: [] }, type)])
         const { output, finished, last } = readings[1] ?? assert.fail()
@@ -369,7 +369,7 @@ describe('the events of a response', () => {
       assert.equal(read(['']).readings[0]?.last, false)
     })
 
-    it('explains that nothing was said', () => {
+    it('explains that there is no text', () => {
       const nothing = { status: 'completed', output: [] }
       const incomplete = (reason: string) => ({ output: [], incomplete_details: { reason } })
       assert.equal(substanceOf([over(nothing)]), 'empty')
@@ -401,8 +401,8 @@ describe('the events of a response', () => {
     })
   })
 
-  describe('the number of the event to come', () => {
-    it('is one more than that of the last, or than how many there were', () => {
+  describe('the number of the next event', () => {
+    it('is one more than that of the last event, or the number of events', () => {
       const next = (...numbers: unknown[]) =>
         read(numbers.map((sequence_number) => ({ ...text('a'), sequence_number }))).reader.nextEventNumber
       assert.equal(next(), 0)
@@ -431,7 +431,7 @@ describe('the events of a response', () => {
       assert.equal(searches(done(search('a', { action: { type: 'open_page' } }))), undefined)
     })
 
-    it('are as many as the response says, where it does', () => {
+    it('are the number in the response, if it has one', () => {
       const told = (num_requests: unknown) => ({
         output: [search('a')],
         usage: { input_tokens: 1, output_tokens: 2 },
@@ -449,7 +449,7 @@ describe('the events of a response', () => {
   })
 
   describe('the tier of a response', () => {
-    it('is returned with its usage, where it is not the usual one, and without usage', () => {
+    it('is returned with its usage if it is not the default, and also without usage', () => {
       const tier = (service_tier: unknown, usage: unknown = { input_tokens: 1 }) =>
         responses.readAnswer({ output: [], service_tier, usage }).usage
       assert.equal(tier('priority').serviceTier, 'priority')

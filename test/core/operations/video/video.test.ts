@@ -27,10 +27,10 @@ describe('a task for a video', () => {
   const video = (members: Json) =>
     videos.facts({ model: 'film', prompt: 'A cat', ...members }, NO_BYTES, ({ length }) => length)
 
-  describe('how long a task’s video is at most', () => {
+  describe('the maximum length of a task’s video', () => {
     const seconds = (members: Json, said = 'A cat') => task([text(said)], members).units
 
-    it('is what its duration says, up to an hour', () => {
+    it('is its duration, up to an hour', () => {
       assert.deepEqual(
         [1, 8, 3600].map((duration) => seconds({ duration })),
         [1, 8, 3600],
@@ -38,7 +38,7 @@ describe('a task for a video', () => {
       assert.equal(seconds({}, 'A cat --dur 9999'), 3600)
     })
 
-    it('is what its frames make at 24 a second, begun seconds whole, and at least one', () => {
+    it('is that of its frames at 24 a second, rounded up to whole seconds, and at least one', () => {
       assert.deepEqual(
         [1, 24, 25, 48, 121].map((frames) => seconds({ frames })),
         [1, 1, 2, 2, 6],
@@ -47,14 +47,14 @@ describe('a task for a video', () => {
       assert.equal(seconds({ frames: 240, duration: 3 }), 10)
     })
 
-    it('is 5 seconds where nothing is said, and 12 where the line may choose', () => {
+    it('is 5 seconds by default, and 12 if the line may choose', () => {
       assert.equal(seconds({}), 5)
       assert.equal(seconds({ duration: null, frames: null }), 5)
       assert.equal(seconds({ duration: -1 }), 12)
       assert.equal(seconds({}, 'A cat --duration 0'), 12)
     })
 
-    it('is as a flag in the text says, unless a member says otherwise', () => {
+    it('is that of a flag in the text, unless a member sets it', () => {
       assert.equal(seconds({}, 'A cat --dur 7 --ratio 16:9'), 7)
       assert.equal(seconds({ duration: 3 }, 'A cat --dur 7'), 3)
       assert.equal(seconds({}, 'A cat--dur 7'), 5)
@@ -79,7 +79,7 @@ describe('a task for a video', () => {
       assert.deepEqual([maxOutputTokens, images, features.size], [undefined, 0, 0])
     })
 
-    it('begins its prompt with all texts, line by line, and nothing else', () => {
+    it('begins its prompt with all texts, line by line, and with no other content', () => {
       const content = [text('A cat'), { ...image, text: 'no prompt' }, text('and a dog')]
       assert.equal(videoTasks.promptPrefix({ content }), 'A cat\nand a dog')
       assert.equal(videoTasks.promptPrefix({ content: [text('x'.repeat(2000))] }), 'x'.repeat(1024))
@@ -90,7 +90,7 @@ describe('a task for a video', () => {
     const judge = (members: Json) =>
       bodyFault(videoTasks.schema, { model: 'm', content: [text('a')], ...members })
 
-    it('has some content, a picture with a URL, and a length within an hour', () => {
+    it('has content, a picture with a URL, and a length within an hour', () => {
       const fitting = [
         { duration: -1 },
         { duration: 3600 },
@@ -115,14 +115,14 @@ describe('a task for a video', () => {
   })
 
   describe('a video request', () => {
-    it('is as long as it says, in either spelling, else 4 seconds', () => {
+    it('has its given length, in either spelling, or 4 seconds', () => {
       assert.deepEqual(
         [{ seconds: 8 }, { seconds: '12' }, {}, { seconds: null }].map((members) => video(members).units),
         [8, 12, 4, 4],
       )
     })
 
-    it('counts what it is made from as one picture', () => {
+    it('counts its source as one picture', () => {
       const { images, features, featureParams, estimatedInputTokens } = video({
         input_reference: { file_id: 'f' },
       })
@@ -172,7 +172,7 @@ describe('a request for a video', () => {
         assert.deepEqual(given([`--${flag} 7`], { [name]: null }), [[name, 7]])
       })
 
-    it('are numbers, truth, or words', () => {
+    it('are numbers, booleans, or words', () => {
       const value = (text: string) => taskParameters({}, [`--seed ${text}`]).given.get('seed')
       assert.deepEqual(
         ['true', 'false', 'TRUE', '0', '-1', '1234567890', '12345678901', '1.5', '16:9', '5s', '-'].map(
@@ -182,7 +182,7 @@ describe('a request for a video', () => {
       )
     })
 
-    it('are taken out of the text, the last of each counts', () => {
+    it('are removed from the text, and the last of each counts', () => {
       const { prompt, given } = taskParameters({}, ['--dur 5 A cat --ratio 16:9 ', 'and a dog --dur  8'])
       assert.equal(prompt, 'A cat  \nand a dog')
       assert.deepEqual(
@@ -194,12 +194,12 @@ describe('a request for a video', () => {
       )
     })
 
-    it('are no other words', () => {
+    it('are not read from other words', () => {
       for (const text of ['A cat--dur 7', '-dur 7', '--duration', '--unknown 7', '--durs 7', 'x--fps 7'])
         assert.deepEqual(taskParameters({}, [text]), { prompt: text, given: new Map() }, text)
     })
 
-    it('are not read out of a text that is escaped', () => {
+    it('are not read from an escaped text', () => {
       const text = 'A cat --dur 7, --RATIO 16:9 --unknown 1'
       const escaped = withoutFlags(text)
       assert.equal(escaped, 'A cat —dur 7, —RATIO 16:9 --unknown 1')
@@ -237,7 +237,7 @@ describe('a request for a video', () => {
   describe('a remix', () => {
     const remix = remixOf({ id: 'video_1', model: 'film', seconds: 8 })
 
-    it('is of the model and the length of its source', () => {
+    it('has the model and the length of its source', () => {
       const facts = remix.facts({ prompt: 'In red' }, Buffer.alloc(0), ({ length }) => length)
       const { model, units, images, estimatedInputTokens, answers, stream, messages, tools } = facts
       assert.deepEqual([model, units, images, estimatedInputTokens], ['film', 8, 0, 3 + 6])
@@ -253,7 +253,7 @@ describe('a request for a video', () => {
 
   describe('the answer to a video request', () => {
     for (const { name, readAnswer } of [videos, videoTasks, remixOf({ id: 'v', model: 'm', seconds: 1 })])
-      it(`names what is being made, and costs nothing yet: ${name}`, () => {
+      it(`contains the task, and costs nothing yet: ${name}`, () => {
         const { substance, usage, estimateOutput } = readAnswer({ id: 'task-1' })
         assert.deepEqual([substance, usage, estimateOutput()], ['output', {}, 0])
         for (const json of [null, 'id', {}, { id: 7 }, [], undefined])

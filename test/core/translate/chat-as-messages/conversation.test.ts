@@ -286,7 +286,7 @@ const call = (id: string, name = 'f') => ({ id, type: 'function', function: { na
 const use = (id: string, name = 'f') => ({ type: 'tool_use', id, name, input: {} })
 
 describe('the turns of a chat on an anthropic line', () => {
-  it('have results first, whoever spoke between', () => {
+  it('have results first, also with other messages between', () => {
     const inContent = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: [text(id)] })
     assert.deepEqual(
       turnsOf(
@@ -315,7 +315,7 @@ describe('the turns of a chat on an anthropic line', () => {
     assert.deepEqual(turnsOf(...ask, refused, ...ask), [user('hi'), assistant(text('No.')), user('hi')])
   })
 
-  it('begin with results where nobody spoke before', () => {
+  it('begin with results where no message came before', () => {
     assert.deepEqual(turnsOf(toolMessage('a'), { role: 'user', content: 'b' }), [
       { role: 'user', content: [result('a'), text('b')] },
     ])

@@ -230,7 +230,7 @@ describe('a stream of an Anthropic-style line', () => {
     })
   }
 
-  it('is kept alive by what says nothing', () => {
+  it('is kept alive by events without content', () => {
     const stream = translator()
     assert.deepEqual(
       [stream.push({ type: 'ping' }), stream.push(undefined), stream.push(BEGIN) === ''],
@@ -241,7 +241,7 @@ describe('a stream of an Anthropic-style line', () => {
     assert.equal(stream.skipped, 0)
   })
 
-  it('counts what a chat has no word for, and goes on', () => {
+  it('counts what a chat cannot express, and continues', () => {
     const made = told([
       BEGIN,
       { type: 'mystery' },
@@ -260,7 +260,7 @@ describe('a stream of an Anthropic-style line', () => {
     assert.equal(made.skipped, 6)
   })
 
-  it('may say all of a block in its beginning, or leave the beginning out', () => {
+  it('may have all of a block in its start event, or no start event', () => {
     const made = told([
       BEGIN,
       start({ type: 'thinking', thinking: 'Hm', signature: 's' }),

@@ -148,7 +148,7 @@ describe('a member of a message request', () => {
     })
   }
 
-  it('is translated: no effort for a model that reasons untold, and takes no functions then', () => {
+  it('is translated: the effort "none" beside functions, for a model that reasons by default', () => {
     assert.equal(message.translate({ tools: [tool('f')] }, 'gpt-5.6').reasoning_effort, 'none')
     assert.equal(message.translate({}, 'gpt-5.6').reasoning_effort, undefined)
   })

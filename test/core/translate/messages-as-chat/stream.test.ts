@@ -145,7 +145,7 @@ describe('a stream of an OpenAI-style line', () => {
     )
   })
 
-  it('begins with the input as it was estimated, and says so once', () => {
+  it('begins with the estimated input, and reports it once', () => {
     const stream = translator(messages, { model: 'asked' })
     const [begin, ...others] = eventsOf(stream.push(chunk({})) + stream.push(chunk({})))
     assert.deepEqual(others, [])
@@ -188,7 +188,7 @@ describe('a stream of an OpenAI-style line', () => {
     assert.deepEqual(types, ['response.created', 'response.in_progress', 'response.completed'])
   })
 
-  it('counts what no message has: other choices, unknown members, reasoning and pages of no kind', () => {
+  it('counts members without a counterpart: other choices, unknown members, reasoning and pages of unknown kinds', () => {
     const other = { choices: [{ index: 1, delta: { content: 'no' }, finish_reason: 'length' }] }
     const made = ofChunks([
       chunk({ content: 'Hi', mystery: 1, none: null, empty: '' }),
@@ -208,7 +208,7 @@ describe('a stream of an OpenAI-style line', () => {
     assert.deepEqual([made.skipped, made.stop_reason], [7, 'end_turn'])
   })
 
-  it('may come in parts, thought and said', () => {
+  it('may come in parts of thinking and text', () => {
     const { content, skipped } = ofDeltas(
       { content: [{ type: 'thinking', thinking: [{ text: 'H' }, { text: '' }, { text: 'm' }, 'x'] }] },
       {
@@ -256,7 +256,7 @@ describe('a stream of an OpenAI-style line', () => {
     assert.equal(skipped, 3)
   })
 
-  it('says that it declined, in its text too', () => {
+  it('reports that it declined, also in its text', () => {
     const made = ofDeltas({ content: 'Well.' }, { refusal: '' }, { refusal: ' No.' })
     assert.deepEqual(made.content, [{ type: 'text', text: 'Well. No.' }])
     assert.deepEqual(
@@ -385,7 +385,7 @@ describe('the pieces of tool calls in a stream', () => {
     assert.deepEqual(late.calls, [[sealedToolId('a', extra), 'f', {}]])
   })
 
-  it('are at most so many before the name comes', () => {
+  it('have a limit before the name arrives', () => {
     const most = 64 * 1024
     const name = { index: 0, ...fn('', 'f') }
     const stream = (length: number) => [{ index: 0, id: 'a', ...fn(`{}${' '.repeat(length - 2)}`) }, name]
@@ -393,7 +393,7 @@ describe('the pieces of tool calls in a stream', () => {
     assert.throws(() => called(...stream(most + 1)), RangeError)
   })
 
-  it('have what is said meanwhile wait in one text', () => {
+  it('delay other output, which is joined into one text and one thinking block', () => {
     const { content } = ofDeltas(
       piece({ index: 0, id: 'a', ...fn('{', 'f') }),
       { content: 'b' },

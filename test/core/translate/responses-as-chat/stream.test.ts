@@ -627,7 +627,7 @@ describe('reasoning summaries', () => {
       assert.equal(typeof item.encrypted_content, 'string')
     })
 
-    it('stands alone in an input, whoever sealed it', () => {
+    it('stands alone in an input, whichever process sealed it', () => {
       const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA' }
       for (const item of [sealed, { ...sealed, id: undefined }, { ...sealed, content: null }]) {
         const input = [{ role: 'user', content: 'x' }, item, { role: 'user', content: 'y' }]

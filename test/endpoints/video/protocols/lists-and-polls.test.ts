@@ -113,7 +113,7 @@ describe('a storm of polls', () => {
   }
 })
 
-describe('a task that nobody asks about', () => {
+describe('a task that no caller asks about', () => {
   for (const { kind, words } of VIDEO_PROTOCOLS) {
     it(`${kind} line: is charged all the same`, async (t) => {
       const upstream = await videoUpstreamFor(t)

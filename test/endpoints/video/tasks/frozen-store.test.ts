@@ -60,7 +60,7 @@ describe('a store that does not answer', { concurrency: true }, () => {
 })
 
 describe('an id that no database takes', () => {
-  it('is none: nobody knows what became of the create', async (t) => {
+  it('is none: the outcome of the create is unknown', async (t) => {
     const upstream = await videoUpstreamFor(t)
     upstream.script = (_req, res) => {
       json(res, 200, { id: 'up\u0000stream', object: 'video', status: 'queued' })

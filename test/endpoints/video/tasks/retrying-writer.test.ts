@@ -4,7 +4,7 @@ import { RetryingWriter } from '../../../../lib/endpoints/video/tasks/retrying-w
 import { until } from '../../../support/until.ts'
 import { KeptLog } from '../support/settler-run.ts'
 
-describe('a record of what became of a create', () => {
+describe('a record of the outcome of a create', () => {
   it('is answered when the store answers', async () => {
     const records = new RetryingWriter({ logger: new KeptLog() })
     assert.equal(await records.write('created', 'video_1', async () => 'task'), 'task')

@@ -17,7 +17,7 @@ const stateOf = async (store: TaskStore, { account, id }: { account: string; id:
   (await store.find(account, id))?.state
 
 for (const { name, skip, open } of TASK_BACKENDS) {
-  describe(`a task that became too old while nobody polled it, on ${name}`, { skip }, () => {
+  describe(`a task that became too old while it was not polled, on ${name}`, { skip }, () => {
     it('is charged if its line has finished it, and only another is given up, after the line was asked', async (t) => {
       const tested = await open(t)
       const [store] = tested.stores

@@ -14,7 +14,7 @@ const stateOf = async (store: TaskStore, { account, id }: { account: string; id:
 
 for (const { name, skip, open } of TASK_BACKENDS) {
   describe(`the settler on ${name}`, { skip }, () => {
-    it('charges a task that nobody asks about, once', async (t) => {
+    it('charges a task that no caller asks about, once', async (t) => {
       const tested = await open(t)
       const [store] = tested.stores
       const who = await payer(tested, 1000n, 500n)

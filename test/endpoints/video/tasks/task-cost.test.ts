@@ -24,7 +24,7 @@ describe('the hold for a video', () => {
     assert.equal(mostItCosts(facts, [price]), 486_000n, 'the largest where nobody says')
   })
 
-  it('is that of the largest for a resolution that nobody knows, whatever its name', () => {
+  it('is that of the largest for an unknown resolution, whatever its name', () => {
     const price = { ...FREE, outputPerMillion: 1_000_000n }
     const names = ['', '8k', '1080P', ...Object.getOwnPropertyNames(Object.prototype)]
     for (const resolution of names)

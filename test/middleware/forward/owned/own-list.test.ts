@@ -86,7 +86,7 @@ describe('a list of what lines keep', () => {
     assert.deepEqual([rest.data.length, rest.has_more], [3, false])
   })
 
-  it('is empty for whoever has nothing, and no line is asked or paid', async (t) => {
+  it('is empty for an account that has nothing, and no line is asked or paid', async (t) => {
     const files = await new KeptFiles().start(t, { perRequest: '0.01' })
     await files.make('globex', 0)
     files.reset()
@@ -465,7 +465,7 @@ describe('resources that a line is asked for at once', () => {
     assert.deepEqual([end.kind, end.record?.outcome], ['failed', 'upstream_error'])
   })
 
-  it('are given up once nobody waits for them', async (t) => {
+  it('are given up once no caller waits for them', async (t) => {
     const { lookUps, leaving, upstream } = await asking(t)
     upstream.script = (res, { path }) => {
       if (path.includes('never')) leaving.abort()

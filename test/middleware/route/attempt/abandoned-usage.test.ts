@@ -113,7 +113,7 @@ describe('the charge for a caller that has left', () => {
     assert.equal(reasonsUnseen({ ...requestOf({}), model: {} } as CallRequest, {} as Line), false)
   })
 
-  it('is the output that came of a stream, where nothing is thought unseen', () => {
+  it('is the output that arrived of a stream, on models without unseen reasoning', () => {
     assert.deepEqual(used({ reader: {} }), [40, 9, undefined, 'estimated'])
     assert.deepEqual(used({ reader: { usage: { outputTokens: 20 } } }), [40, 29, undefined, 'estimated'])
   })

@@ -174,7 +174,7 @@ describe('an answer with another status', () => {
     assert.equal((await refused(429, '{"error":', {}, 'breaks off')).failure.code, 'upstream_rate_limited')
   })
 
-  it('is nobody’s fault where a line was asked for what it does not have', async () => {
+  it('counts against nothing where a line was asked for what it does not have', async () => {
     const resource = { method: 'GET', path: '/x' }
     const gone = await refused(404, '', { resource })
     assert.deepEqual([gone.failure.code, gone.elsewhere, gone.lineFault], ['not_found', false, false])

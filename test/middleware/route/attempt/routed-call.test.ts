@@ -53,7 +53,7 @@ describe('a whole answer of a line', () => {
     assert.equal(made.res.getHeader('content-length'), text.length)
   })
 
-  it('costs nothing, and is nobody’s, at an endpoint that is never charged', async () => {
+  it('costs nothing, and belongs to no account, at an endpoint that is never charged', async () => {
     const operation = OPERATIONS.find(({ priceUnit }) => priceUnit === 'none')
     const made = routedCall({ operation: operation as never, line: { protocol: 'anthropic' } })
     made.send()

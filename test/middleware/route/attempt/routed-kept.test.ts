@@ -44,7 +44,7 @@ describe('an answer that its line keeps', () => {
     assert.deepEqual([log, endings, call.usage], [[], [], null])
   })
 
-  it('goes out at once where nobody asks what is kept', async () => {
+  it('goes out at once where stored objects are not tracked', async () => {
     const made = keptCall(false, () => assert.fail('nobody asks'))
     made.call.keepAnswer = null
     await made.answer(200, JSON_TYPE, ANSWER)

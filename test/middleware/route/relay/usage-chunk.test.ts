@@ -100,7 +100,7 @@ describe('the usage chunk of an OpenAI-style stream', async () => {
     })
   }
 
-  it('is not asked for on a line that is given no stream options, whoever asks', async (t) => {
+  it('is not asked for on a line that is given no stream options, even if the caller asks', async (t) => {
     const bare = await gatewayFor(t, { lines: [{ url: upstream.url, body: { stream_options: null } }] })
     upstream.script = (res) =>
       stream(res, [chatChunk({ content: 'Hello' }), chatChunk({}, 'stop'), 'data: [DONE]\n\n'])

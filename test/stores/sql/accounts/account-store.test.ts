@@ -22,7 +22,7 @@ for (const { name, url, skip } of BACKENDS) {
   )
 
   describe(`accounts of several processes: ${name}`, { skip }, () => {
-    it('each change counts once, whoever makes it', async () => {
+    it('each change counts once, in whichever process it is made', async () => {
       const { db, ...handles } = await emptied()
       const [one, other] = [new SqlAccountStore(db), new SqlAccountStore(handles.other)]
       const both = [one, other, one, other, one, other]

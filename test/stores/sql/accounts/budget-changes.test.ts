@@ -30,7 +30,7 @@ async function processes(t: TestContext, address: string) {
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`changes of budgets at the same time: ${name}`, { skip }, () => {
-    it('are seen by whoever asks for those since the last, each', async (t) => {
+    it('are each returned to a process that asks for those since the last', async (t) => {
       const { stores } = await processes(t, await url(t))
       const [store, other] = stores
       const ids = Array.from({ length: 12 }, (_, i) => `b${i}`)

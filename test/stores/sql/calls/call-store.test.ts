@@ -29,7 +29,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(found, [other, fresh, known])
     })
 
-    it('appends, and prunes, within the transaction of somebody else, and not without it', async () => {
+    it('appends, and prunes, within the transaction of its caller, and not without it', async () => {
       const { db } = await emptied()
       const store = new SqlCallStore(db)
       const [old, young] = [entryAt(NOW), entryAt(NOW + 1000)]

@@ -9,7 +9,7 @@ import { untilAsync } from '../../../support/until.ts'
 import { postgresUrl } from '../support/postgres-database.ts'
 import { open } from '../support/temporary-database.ts'
 
-describe('records of keys that somebody has locked', { skip: WITHOUT_POSTGRES }, () => {
+describe('records of keys that another connection has locked', { skip: WITHOUT_POSTGRES }, () => {
   it('answer for themselves at once, and keep no other', async (t) => {
     const url = await postgresUrl()
     const operator = await open(t, url)

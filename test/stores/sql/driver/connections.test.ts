@@ -45,7 +45,7 @@ async function whileUsed(db: Database, count: number, look: () => Promise<void> 
 }
 
 describe('the connections to a Postgres', { skip: WITHOUT_POSTGRES }, () => {
-  it('are half of them open while nobody uses them, and not more than all at any time', async (t) => {
+  it('stay open by half while idle, and are never more than the size of the pool', async (t) => {
     const db = await opened(t, await postgresUrl(), { poolSize: 5 })
     const { used, idle, waiting } = connectionFigures(db)
     assert.deepEqual([used, waiting], [0, 0])

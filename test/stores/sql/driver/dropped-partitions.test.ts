@@ -7,7 +7,7 @@ import { untilAsync } from '../../../support/until.ts'
 import { openPartitioned } from '../support/postgres-database.ts'
 import { MONTH_MS, NOW, retentionOf } from '../support/retention-world.ts'
 
-it('a partition that somebody reads is dropped behind that, and others wait a tenth of a second at a time', {
+it('a partition that is being read is dropped afterwards, and others wait a tenth of a second at a time', {
   skip: WITHOUT_POSTGRES,
 }, async (t) => {
   const db = await openPartitioned(t)

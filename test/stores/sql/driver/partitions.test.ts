@@ -109,7 +109,7 @@ describe('the tables of a new database with the option `partitions`', { skip: WI
     assert.deepEqual([violations, charges], [[], 1])
   })
 
-  it('hold up no settlement while somebody reads all of a table', async (t) => {
+  it('hold up no settlement while another connection reads all of a table', async (t) => {
     const db = await openPartitioned(t)
     await db.transaction().execute(async (trx) => {
       await sql`select count(*) from charges`.execute(trx)

@@ -187,7 +187,7 @@ describe('opening Postgres', { skip: WITHOUT_POSTGRES }, () => {
     )
   })
 
-  it('says what is wrong where nobody listens, nothing is there, or the URL is none', async () => {
+  it('says what is wrong where no server listens, the database does not exist, or the URL is invalid', async () => {
     const port = await freePort()
     for (const host of ['127.0.0.1', 'localhost']) {
       await assert.rejects(openDatabase(`postgres://gateway:hunter2@${host}:${port}/x`), (error: Error) => {

@@ -74,7 +74,7 @@ for (const { name, isSqlite, skip } of [
       await assert.rejects(one.keep(), LOST)
     })
 
-    it('is asked for again after 20 s, or where somebody wants to be sure', async (t) => {
+    it('is asked for again after 20 s, or when a caller wants to be sure', async (t) => {
       const { work, one, pass } = two(t)
       const row = () => db.selectFrom('upkeep').select('until').where('name', '=', work).executeTakeFirst()
       const until = async () => (await row())?.until

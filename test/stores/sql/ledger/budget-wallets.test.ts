@@ -79,7 +79,7 @@ for (const { name, url, skip } of BACKENDS) {
   })
 
   describe(`the wallets of budgets that are opened twice at once: ${name}`, { skip }, () => {
-    it('are those that were opened first, whoever asks', async (t) => {
+    it('are those that were opened first, for every process', async (t) => {
       const { db, figures, notices } = await world(t, url, () => {})
       await Promise.all(Array.from({ length: 8 }, () => openBudgetWallets(db, [B1, B2, B1])))
       await db.updateTable('wallets').set({ spent: 7n }).where('id', '=', B1).execute()

@@ -35,7 +35,7 @@ describe('a lease that is swept', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   for (const table of ['wallets', 'leases'] as const) {
-    it(`is left out while somebody has locked its row of ${table}, and the others with it are returned soon`, async (t) => {
+    it(`is left out while its row of ${table} is locked, and the others with it are returned soon`, async (t) => {
       const { db, ledger, busy, other } = await world(t)
       const locked = await Promise.all([1, 2].map(() => leaseOf(ledger, `account:${busy}`, 5n)))
       const free = await Promise.all([1, 2].map(() => leaseOf(ledger, `account:${other}`, 5n)))

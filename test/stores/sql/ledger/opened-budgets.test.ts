@@ -62,7 +62,7 @@ async function told(db: Database): Promise<string[]> {
 for (const { name, url, skip } of BACKENDS) {
   const emptied = emptiedDatabase(url)
 
-  describe(`the wallet of a period that nobody has spent in: ${name}`, { skip }, () => {
+  describe(`the wallet of a period without spending: ${name}`, { skip }, () => {
     it('has the terms of its budget, and only counts for one that is deleted or was never there', async () => {
       const { db, ledger } = await world(emptied)
       const ids = ['hard', 'soft', 'gone', 'never'].map((id) => budgetWallet(id, 1))

@@ -105,8 +105,8 @@ describe('the wallets of budgets', () => {
   })
 })
 
-describe('the row of a budget that somebody has locked', { skip: WITHOUT_POSTGRES }, () => {
-  it('holds up the calls that it counts, and nobody beside', async (t) => {
+describe('the row of a budget that another connection has locked', { skip: WITHOUT_POSTGRES }, () => {
+  it('holds up the calls that it counts, and no other', async (t) => {
     const address = await postgresUrl()
     const { ledger, sound } = await world(t, address)
     const pool = new LeasePool({ ledger, admissionMs: 3000 })

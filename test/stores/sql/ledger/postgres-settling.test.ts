@@ -159,7 +159,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('that have not come whole, because their process stands still, hold nobody up', async (t) => {
+  it('that have not arrived whole, because their process stands still, hold up no other', async (t) => {
     const { url, ledger, settle, holdBack } = await openLedger(t)
     const other = await openDatabase(url, PATIENT)
     t.after(() => other.destroy())

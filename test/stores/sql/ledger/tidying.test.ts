@@ -86,10 +86,10 @@ for (const { name, url, skip } of BACKENDS) {
   })
 }
 
-describe('a lease that somebody has locked in Postgres', { skip: WITHOUT_POSTGRES }, () => {
+describe('a lease that another connection has locked in Postgres', { skip: WITHOUT_POSTGRES }, () => {
   const emptied = emptiedDatabase(postgresUrl)
 
-  it('is left for another time by who tidies, who waits for nobody', async (t) => {
+  it('is left for another time by the upkeep, which does not wait', async (t) => {
     const { db, now, ledger, lease, leasesLeft, pass } = await world(t, emptied)
     await saveLeases(db, [lease('locked', 1), lease('free', 1)])
     await db.transaction().execute(async (trx) => {

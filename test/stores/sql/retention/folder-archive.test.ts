@@ -26,7 +26,7 @@ async function* chunks(...texts: readonly (string | Error)[]) {
   }
 }
 
-it('a file of an archive has its name once it is whole and confirmed, and is nobody else’s to read', async (t) => {
+it('a file of an archive gets its name once it is whole and confirmed, and no other user may read it', async (t) => {
   const { path, files, archive } = await opened(t)
   let confirmed = 0
   await archive.write(NAME, chunks('one', 'two', 'three'), async () => {
