@@ -5,6 +5,9 @@ import { describe, it } from 'node:test'
 import { type ChargeItem, type HeldPart, openCall } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
+import type { BudgetPeriod } from '../../../lib/ledger/budgets/budget.ts'
+import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
+import { type WalletId, walletsOf } from '../../../lib/ledger/wallet.ts'
 import { holdPart, type PartsOf, refuseUnpaid } from '../../../lib/middleware/billing-guard/billed-part.ts'
 import { ledgerOf, units } from '../../ledger/support/faulty-ledger.ts'
 import { PoolProcess, type PoolProcessOptions } from '../../ledger/support/pool-process.ts'
@@ -125,6 +128,60 @@ describe('a part of a call that goes on', () => {
       process.ledger.mend()
       await process.clock.advance(3000)
       assert.deepEqual(await books(), [units(2), 0n])
+    })
+})
+
+describe('a part of a call with a key and a budget', () => {
+  const BUDGET: BudgetPeriod = {
+    budget: 'monthly',
+    wallet: 'budget:monthly:1',
+    scope: { account: 'acme', key: null, user: null, tag: 'team=red' },
+    refused: 'key_quota_exhausted',
+    endsAt: null,
+  }
+  const PAYERS: readonly WalletId[] = walletsOf({ account: 'acme', key: 'k', budgets: [BUDGET.wallet] })
+
+  /** A call that was charged one unit for a part, of a key and a budget with these amounts; and what a further one gets. */
+  async function furtherPart(quota: number, budget: number) {
+    const shared = ledgerOf('100', { k: `${quota}` })
+    await shared.setLimit(BUDGET.wallet, { limited: true, quota: units(budget) })
+    const { pool } = new PoolProcess(shared)
+    const paidFrom = await pool.reserve({ account: 'acme', key: 'k', amount: units(1), budgets: [BUDGET] })
+    assert.ok(paidFrom instanceof Reservation)
+    const req = new IncomingMessage(new Socket())
+    const call = openCall(req, new ServerResponse(req), { logger: recordingLogger() })
+    const bill: PartsOf = {
+      ...{ reserved: null, charged: null, cost: null, required: null, available: null },
+      ...{ items: [], own: undefined, parts: 0 },
+    }
+    const hold = (price: bigint) => holdPart(call, bill, paidFrom, { ...MINUTE, price }, DEPS)
+    const part = (await hold(units(1))) as HeldPart
+    assert.equal(await part.charge(), undefined)
+    paidFrom.release()
+    const refused = await hold(units(4))
+    await pool.close()
+    const wallets = await shared.wallets(PAYERS)
+    return { refused, bill, spent: wallets.map(({ wallet, spent }) => [wallet, spent]) }
+  }
+
+  it('is charged to all of them', async () => {
+    const { spent } = await furtherPart(10, 10)
+    assert.deepEqual(
+      spent,
+      PAYERS.map((wallet) => [wallet, units(1)]),
+    )
+  })
+
+  for (const [quota, budget, named] of [
+    [4, 10, undefined],
+    [10, 4, 'monthly'],
+  ] as const)
+    it(`is refused by the ${named === undefined ? 'key' : 'budget'}, although the account has more`, async () => {
+      const { refused, bill } = await furtherPart(quota, budget)
+      assert.ok(refused instanceof GatewayError)
+      assert.equal(refused.code, 'key_quota_exhausted')
+      assert.deepEqual([bill.required, bill.available, bill.budget], [units(4), units(3), named])
+      assert.equal(bill.charged, units(1), 'nothing was charged for the part that was refused')
     })
 })
 
