@@ -157,6 +157,17 @@ export function resourceStoreContract(
         assert.deepEqual(await ask({}, 'nobody'), [])
       })
 
+      it('contain a resource whose id another account has on another line, or for another kind', async () => {
+        await here.remember([
+          listed('apart', 1, { account: 'one' }),
+          listed('apart', 1, { account: 'two', line: 'line-1' }),
+          listed('alike', 2, { account: 'one' }),
+          listed('alike', 2, { account: 'two', kind: 'voice' }),
+        ])
+        assert.deepEqual(await ask({}, 'one'), ['alike', 'apart'])
+        assert.deepEqual(await ask({}, 'two'), ['apart'])
+      })
+
       it('return pages, also after a deleted resource', async () => {
         for (const order of ['newest', 'oldest'] as const) {
           const all = await ask({ order })
