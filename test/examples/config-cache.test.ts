@@ -8,6 +8,7 @@ import {
   chatAnswerOf,
   chatChunk,
   chatEvents,
+  messageAnswer,
   messageEvents,
   startUpstream,
   stream,
@@ -377,6 +378,30 @@ describe('the cache of a model', () => {
     await admin('/admin/accounts/acme', { status: 'suspended' }, 'PATCH')
     // Keys are remembered for a few seconds.
     await untilAsync(async () => (await ask()).status === 403, 'the account is suspended')
+  })
+
+  it('answers no account from a region that it no longer allows', async (t) => {
+    const { ask, admin, upstream } = await cachingGateway(t, { line: { region: 'us' } })
+    assert.equal(outcomeOf(await ask()), 'miss')
+    assert.equal(outcomeOf(await ask()), 'hit')
+    await admin('/admin/accounts/acme', { line_regions: ['eu'] }, 'PATCH')
+    // Keys are remembered for a few seconds.
+    await untilAsync(async () => (await ask()).status === 403, 'the region is refused')
+    assert.equal(upstream.requests.length, 1)
+  })
+
+  it('answers nobody without a member, unless the request allows that', async (t) => {
+    const { ask, upstream } = await cachingGateway(t, {
+      line: { protocol: 'anthropic' },
+      script: (res) => messageAnswer(res),
+    })
+    const extra = { max_tokens: 5, n: 1, logprobs: true }
+    const dropped = await ask(extra, { 'x-gateway-unsupported': 'drop' })
+    assert.deepEqual([dropped.status, outcomeOf(dropped)], [200, 'miss'])
+    const refused = await ask(extra, { 'x-gateway-unsupported': 'refuse' })
+    const { error } = (await refused.json()) as { error: { code: string } }
+    assert.deepEqual([refused.status, error.code], [400, 'unsupported_feature'])
+    assert.equal(upstream.requests.length, 1)
   })
 
   it('names its faults', async (t) => {
