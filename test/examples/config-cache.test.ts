@@ -380,6 +380,19 @@ describe('the cache of a model', () => {
     await untilAsync(async () => (await ask()).status === 403, 'the account is suspended')
   })
 
+  it('runs a message again whose provider calls servers of tools', async (t) => {
+    const { ask, upstream } = await cachingGateway(t, {
+      line: { protocol: 'anthropic' },
+      script: (res) => messageAnswer(res),
+    })
+    const servers = { mcp_servers: [{ type: 'url', name: 'shop', url: 'https://shop.example/mcp' }] }
+    for (const sent of [1, 2]) {
+      const response = await ask({ max_tokens: 5, ...servers }, {}, '/v1/messages')
+      assert.deepEqual([response.status, outcomeOf(response)], [200, null], await response.text())
+      assert.equal(upstream.requests.length, sent)
+    }
+  })
+
   it('answers no account from a region that it no longer allows', async (t) => {
     const { ask, admin, upstream } = await cachingGateway(t, { line: { region: 'us' } })
     assert.equal(outcomeOf(await ask()), 'miss')
