@@ -27,8 +27,8 @@ export interface RetryOptions {
   newIdempotencyKey?: () => string
   /** Returns the URL of a call log entry. Defaults to `/v1/calls/{request_id}` beside the request's path. */
   callLogUrl?: (requestUrl: string, requestId: string) => string
-  /** Called before the wait of each retry. An exception from it ends the call. Defaults to nothing. */
-  onRetry?: (event: RetryEvent) => void
+  /** Called before the wait of each retry. A promise is awaited. If it throws or rejects, the call ends with that error. Defaults to nothing. */
+  onRetry?: (event: RetryEvent) => unknown
 }
 
 /** A retry that is about to begin. */
@@ -54,7 +54,7 @@ export interface RetryPolicy extends Backoff, Required<Omit<RetryOptions, 'onRet
   readonly firstDelayMs: number
   readonly factor: number
   readonly jitter: number
-  readonly onRetry: ((event: RetryEvent) => void) | undefined
+  readonly onRetry: RetryOptions['onRetry']
 }
 
 /** @throws TypeError if an option is invalid. */

@@ -52,7 +52,7 @@ async function sendRepeatedly(
     const keyWaited = inUseSince === undefined ? Number.POSITIVE_INFINITY : performance.now() - inUseSince
     const mayRetry = made < policy.attempts || (result.isKeyInUse && keyWaited < policy.keyWaitMs)
     if (!mayRetry || !request.isRepeatable || delayMs > policy.longestWaitMs) return lastAnswer(result)
-    policy.onRetry?.({
+    await policy.onRetry?.({
       method: request.method,
       url: request.url,
       attempt: made,

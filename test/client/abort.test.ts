@@ -50,6 +50,16 @@ describe('an abort ends a call at once, with its own reason', () => {
     assert.equal(server.sent.length, 1)
   })
 
+  it('by the error with which onRetry throws or rejects', async (t) => {
+    const server = await answering(t, busy)
+    const throwing = (): never => {
+      throw reason
+    }
+    for (const onRetry of [throwing, async () => throwing()])
+      await assert.rejects(withRetries(fetch, { onRetry })(server.url, post()), reason)
+    assert.equal(server.sent.length, 2)
+  })
+
   it('while a body is read into memory', async (t) => {
     const controller = new AbortController()
     const server = await answering(t, busy)

@@ -12,12 +12,23 @@ const MAX_WHOLE_BYTES = 64 * 1024 * 1024
 /** The answer whose refusal is being answered: an error handler may take its time, and the handler may still write. */
 const refused = new AsyncLocalStorage<FilteredAnswer>()
 
+/** The response of an answer, as its filter holds it. */
+export interface FilteredResponse {
+  /**
+   * Has what is written to the answer come to the filter first, past the methods that other libraries have put before it: they
+   * take the answer for sent when the handler has ended it.
+   */
+  takeOver(): void
+  /** Keeps the head of an answer that the handler has ended: what goes wrong behind it is not part of it. */
+  holdBack(): { restoreHead(): void; release(): void }
+}
+
 /** The answer of a handler of the app on its way through a filter. */
 export class FilteredAnswer {
   readonly #res: ServerResponse
   readonly #filterOf: () => AnswerFilter | undefined
   readonly #next: (error: unknown) => void
-  readonly #takeOver: () => void
+  readonly #response: FilteredResponse
   #state: 'new' | 'whole' | 'stream' | 'passing' | 'refused' = 'new'
   #isPaused = false
   /** Whether something has passed. It may go out later, and its head with it. */
@@ -28,21 +39,21 @@ export class FilteredAnswer {
   /** Writes are checked one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #hasEnded = false
+  /** Set while the handler has ended the answer, and it is still being checked. */
+  #heldBack: ReturnType<FilteredResponse['holdBack']> | undefined
+  /** The status of the answer that is being collected. */
+  #status = 0
 
-  /**
-   * @param takeOver has what is written to the answer come here first, past the methods that other libraries have put before
-   *   it: they take the answer for sent when the handler has ended it.
-   */
   constructor(
     res: ServerResponse,
     filterOf: () => AnswerFilter | undefined,
     next: (error: unknown) => void,
-    takeOver: () => void,
+    response: FilteredResponse,
   ) {
     this.#res = res
     this.#filterOf = filterOf
     this.#next = next
-    this.#takeOver = takeOver
+    this.#response = response
   }
 
   /** Whether what is written now comes here first. */
@@ -56,6 +67,7 @@ export class FilteredAnswer {
   }
 
   write(bytes: Uint8Array, write: Write): boolean {
+    if (this.#hasEnded) return true
     this.#decide()
     if (this.#state === 'passing') return write(Buffer.from(bytes)) !== false
     if (this.#state === 'whole') this.#collect(Buffer.from(bytes))
@@ -67,11 +79,13 @@ export class FilteredAnswer {
   }
 
   end(bytes: Uint8Array, write: Write, end: End): ServerResponse {
+    if (this.#hasEnded) return this.#res
     this.#decide()
     const last = Buffer.from(bytes)
     if (this.#state === 'passing') end(last)
-    else if (!this.#hasEnded) {
+    else {
       this.#hasEnded = true
+      if (this.#state !== 'refused') this.#heldBack = this.#response.holdBack()
       if (this.#state === 'stream')
         this.#queue(async (stream) => {
           this.#send(await stream.end(last), write)
@@ -97,22 +111,30 @@ export class FilteredAnswer {
   }
 
   #decide(): void {
+    const { statusCode } = this.#res
+    if (this.#state === 'whole' && statusCode !== this.#status && statusCode >= 400) {
+      // An error handler answers in place of a handler that failed. What that has written is not sent.
+      this.#state = 'new'
+      this.#whole = []
+      this.#size = 0
+    }
     if (this.#state !== 'new') return
+    this.#status = statusCode
     const filter = this.#filterOf()
     const type = String(this.#res.getHeader('content-type') ?? '').toLowerCase()
     const isText = type === '' || /^(text\/|application\/([\w.+-]+\+)?json\b)/.test(type)
     // The answer to HEAD has no text.
-    if (!filter || this.#res.statusCode >= 400 || !isText || this.#res.req.method === 'HEAD') {
+    if (!filter || statusCode >= 400 || !isText || this.#res.req.method === 'HEAD') {
       this.#state = 'passing'
       return
     }
-    if (this.#res.hasHeader('content-encoding')) {
+    if (!isIdentity(this.#res.getHeader('content-encoding'))) {
       this.#refuse(
         new TypeError('guard: the answer is compressed before it is checked; mount compression before guard'),
       )
       return
     }
-    if (this.#res.statusCode === 206) {
+    if (statusCode === 206) {
       this.#refuse(
         new TypeError(
           'guard: a part of an answer (206) cannot be checked; serve it whole, such as with "acceptRanges: false"',
@@ -150,7 +172,13 @@ export class FilteredAnswer {
       const text = (await this.#filterOf()?.whole(written, type)) ?? written
       if (this.#state !== 'whole') return
       const bytes = text === written ? given : Buffer.from(text)
-      if (res.hasHeader('content-length')) res.setHeader('content-length', bytes.length)
+      this.#letGo()
+      const declared = res.getHeader('content-length')
+      if (declared !== undefined && Number(declared) !== given.length)
+        throw new Error(
+          `guard: the answer has ${given.length} bytes, and its content-length is ${declared}; set the length of what is sent`,
+        )
+      if (declared !== undefined) res.setHeader('content-length', bytes.length)
       if (text !== written) {
         // The tag belongs to the content that was replaced.
         res.removeHeader('etag')
@@ -174,11 +202,21 @@ export class FilteredAnswer {
   }
 
   #send(bytes: Buffer, write: Write): void {
-    if (bytes.length > 0 && this.#state === 'stream') this.pausedFor(() => void write(bytes))
+    if (bytes.length === 0 || this.#state !== 'stream') return
+    this.#heldBack?.restoreHead()
+    this.pausedFor(() => void write(bytes))
+  }
+
+  /** Leaves the head as the handler has set it, and lets it be written. */
+  #letGo(): void {
+    this.#heldBack?.restoreHead()
+    this.#heldBack?.release()
+    this.#heldBack = undefined
   }
 
   /** Ends the answer. Its head and last bytes may go out later, once what the end waits for is done. */
   #pass(end: End, bytes?: Buffer): void {
+    this.#letGo()
     this.#state = 'passing'
     end(bytes)
   }
@@ -187,9 +225,10 @@ export class FilteredAnswer {
   #refuse(error: unknown): void {
     if (this.#state === 'refused') return
     this.#state = 'refused'
+    this.#letGo()
     const res = this.#res
     if (!res.headersSent) for (const name of CONTENT_HEADERS) res.removeHeader(name)
-    this.#takeOver()
+    this.#response.takeOver()
     refused.run(this, this.#next, error)
   }
 }
@@ -199,6 +238,11 @@ const CONTENT_HEADERS = [
   ...['accept-ranges', 'content-encoding', 'content-length', 'content-range', 'content-type'],
   ...['etag', 'last-modified'],
 ]
+
+/** Whether a header says that an answer is not encoded. */
+function isIdentity(encoding: unknown): boolean {
+  return encoding === undefined || String(encoding).toLowerCase() === 'identity'
+}
 
 const CHARSET = /charset\s*=\s*"?([^\s;"]+)"?/i
 

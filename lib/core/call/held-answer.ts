@@ -105,11 +105,11 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
       return res
     }
     const [chunk] = given as readonly unknown[]
-    // Node takes any falsy chunk for no body.
-    const isNone = !chunk || typeof chunk === 'function'
-    const isChunk = isNone || typeof chunk === 'string' || chunk instanceof Uint8Array
     // Node throws, before anything is recorded or charged for an answer that cannot be sent.
-    if (!isChunk || !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999)))
+    if (
+      !(isNoBody(chunk) || isBody(chunk)) ||
+      !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999))
+    )
       return http.ServerResponse.prototype.end.apply(res, given)
     holder.onSend?.(chunk, given[1])
     held.state = 'released'
@@ -144,7 +144,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
       return true
     }
     const chunk: unknown = given[0]
-    if (typeof chunk === 'string' || chunk instanceof Uint8Array) holder.onSend?.(chunk, given[1])
+    if (isBody(chunk)) holder.onSend?.(chunk, given[1])
     return write.apply(res, given)
   }
   res.write = heldWrite as ServerResponse['write']
@@ -251,14 +251,16 @@ function filterFirst(res: HeldAnswer, shared: SharedState): void {
     end.apply(res, (bytes ? [bytes, 'utf8'] : []) as unknown as EndArguments)
   const filteredWrite = (...given: WriteArguments): boolean => {
     const filtered = filtering()
-    if (!filtered) return write.apply(res, given)
+    // Node throws for what is no body.
+    if (!filtered || !isBody(given[0])) return write.apply(res, given)
     const callback = given.findLast((each: unknown) => typeof each === 'function')
     if (callback) queueMicrotask(callback as () => void)
     return filtered.write(bytesOf(given), writeBytes)
   }
   const filteredEnd = (...given: EndArguments): unknown => {
     const filtered = filtering()
-    if (!filtered) return end.apply(res, given)
+    const [chunk] = given as readonly unknown[]
+    if (!filtered || !(isNoBody(chunk) || isBody(chunk))) return end.apply(res, given)
     const callback = (given as unknown[]).findLast((each) => typeof each === 'function')
     if (callback) res.once('finish', callback as () => void)
     return filtered.end(bytesOf(given), writeBytes, endWith)
@@ -282,8 +284,17 @@ export function filterAnswer(
   holdEnd(res, {}, next)
   const { writeHead, flushHeaders } = res
   const shared = res[SHARED] as SharedState
-  shared.filtered = new FilteredAnswer(res, filter, next, () => {
-    Object.assign(res, shared.filtering)
+  shared.filtered = new FilteredAnswer(res, filter, next, {
+    takeOver: () => void Object.assign(res, shared.filtering),
+    holdBack: () => {
+      shared.isHeldBack = true
+      return {
+        restoreHead: freezeHead(res).restore,
+        release: () => {
+          shared.isHeldBack = false
+        },
+      }
+    },
   })
   filterFirst(res, shared)
   const holdsHead = (): boolean => res[SHARED]?.filtered?.holdsHead === true
@@ -291,8 +302,12 @@ export function filterAnswer(
     if (!holdsHead()) return writeHead.apply(res, given as Parameters<ServerResponse['writeHead']>)
     const [status, ...more] = given as [number, ...unknown[]]
     res.statusCode = status
-    const headers = more.findLast((each) => typeof each === 'object' && each !== null)
-    for (const [name, value] of headerPairs(headers)) res.setHeader(name, value)
+    const reason = more.find((each) => typeof each === 'string')
+    if (reason !== undefined) res.statusMessage = reason
+    setHeaders(
+      res,
+      more.findLast((each) => typeof each === 'object' && each !== null),
+    )
     return res
   }) as ServerResponse['writeHead']
   res.flushHeaders = () => {
@@ -307,13 +322,15 @@ export function unfiltered(res: HeldAnswer, write: () => void): void {
   else write()
 }
 
-/** Returns headers as `writeHead` takes them: an object, or a flat list. */
-function headerPairs(headers: unknown): readonly [string, string | number | string[]][] {
-  if (!Array.isArray(headers)) return Object.entries((headers ?? {}) as Record<string, string>)
-  return headers.flatMap((name, i) => (i % 2 === 0 ? [[String(name), headers[i + 1]] as const] : [])) as [
-    string,
-    string,
-  ][]
+/** Sets headers as `writeHead` takes them: an object, or a flat list in which a name may stand several times. */
+function setHeaders(res: ServerResponse, headers: unknown): void {
+  if (!Array.isArray(headers)) {
+    for (const [name, value] of Object.entries((headers ?? {}) as Record<string, string>))
+      res.setHeader(name, value)
+    return
+  }
+  for (let i = 0; i < headers.length; i += 2) res.removeHeader(String(headers[i]))
+  for (let i = 0; i < headers.length; i += 2) res.appendHeader(String(headers[i]), headers[i + 1])
 }
 
 /**
@@ -374,6 +391,16 @@ export const LAST_BYTES = 16 * 1024
 const NONE = Buffer.alloc(0)
 
 const ignoreWrite = (): boolean => true
+
+/** Whether Node sends a chunk. */
+function isBody(chunk: unknown): chunk is string | Uint8Array {
+  return typeof chunk === 'string' || chunk instanceof Uint8Array
+}
+
+/** Whether `end` takes a chunk for no body: Node does so for any falsy one, and for a callback. */
+function isNoBody(chunk: unknown): boolean {
+  return !chunk || typeof chunk === 'function'
+}
 
 /** Returns the bytes that a response's `write` or `end` was given. */
 function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {

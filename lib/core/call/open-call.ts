@@ -201,7 +201,7 @@ export class OpenCall implements Call {
   }
 
   onFail(listener: () => void): void {
-    if (this.#failed) listener()
+    if (this.#failed) this.#run('onFail', listener)
     this.#failListeners.push(listener)
   }
 
@@ -209,7 +209,7 @@ export class OpenCall implements Call {
   fail(error: GatewayError): void {
     this.#failed = true
     this.#noteFailure(error)
-    for (const listener of this.#failListeners) listener()
+    for (const listener of this.#failListeners) this.#run('onFail', listener)
   }
 
   abort(error: GatewayError): void {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { AnswerBytes, IdempotencyTrace, Logger, OpenCall } from '../../core/call/index.ts'
 import { RecordedAnswer } from '../../core/repetition/index.ts'
+import { isPromise } from '../../core/timing/index.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { ClaimKeeper, HeldClaim } from './claim-keeper.ts'
 import { refuseLost, refuseUnrecorded } from './refusals.ts'
@@ -246,9 +247,12 @@ export class ReplayedCall extends ClaimedCall<ReplayedCallOptions> {
     // The handler has not run, or has not got what it needs.
     if (this.call.refusal?.status === statusCode) return false
     try {
-      return this.options.keepWhen(statusCode)
+      const kept: unknown = this.options.keepWhen(statusCode)
+      if (!isPromise(kept)) return Boolean(kept)
+      kept.then(undefined, () => {})
+      throw new TypeError('"keepWhen" must return true or false, not a promise')
     } catch (error) {
-      this.options.logger.error({ err: error, requestId: this.call.id }, 'idempotency: "keepWhen" has thrown')
+      this.options.logger.error({ err: error, requestId: this.call.id }, 'idempotency: "keepWhen" has failed')
       return true
     }
   }

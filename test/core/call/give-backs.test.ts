@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse } from 'express'
 import { callOf, type OpenCall, openCall } from '../../../lib/core/call/index.ts'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { type AppServer, eventually, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 
@@ -173,6 +174,29 @@ describe('hold', () => {
     assert.deepEqual([happened, running?.left, running?.ended], [['left'], true, false])
     release?.()
     assert.deepEqual([happened, running?.ended], [['left', 'slot'], true])
+  })
+})
+
+describe('onFail', () => {
+  it('calls every listener, even if one throws or rejects, and logs those that do', async () => {
+    handler = (call, res) => {
+      call.onFail(() => {
+        throw new Error('this one throws')
+      })
+      call.onFail((async () => {
+        throw new Error('this one rejects')
+      }) as () => void)
+      call.onFail(note('failed'))
+      call.fail(new GatewayError('internal_error'))
+      res.status(500).end('an error')
+    }
+    const response = await fetch(app.url)
+    assert.deepEqual([response.status, await response.text()], [500, 'an error'])
+    assert.deepEqual(happened, ['failed'])
+    assert.deepEqual(
+      logger.lines.map(({ fields }) => String(fields.err)),
+      ['Error: this one throws', 'Error: this one rejects'],
+    )
   })
 })
 

@@ -122,6 +122,20 @@ describe('idempotency({ replay: true })', () => {
     assert.equal(app.logged.filter(({ message }) => /keepWhen/.test(message)).length, 1)
   })
 
+  it('keeps an answer for which keepWhen returns a promise, and logs that it must not', async (t) => {
+    const app = await payments(t, (_req, res) => void res.json({ ok: true }), {
+      keepWhen: (async () => {
+        throw new Error('no tea')
+      }) as never,
+    })
+    await app.pay('a')
+    assert.equal((await app.pay('a')).headers.get('idempotent-replayed'), 'true')
+    assert.equal(app.runs, 1)
+    const [line, ...others] = app.logged.filter(({ message }) => /keepWhen/.test(message))
+    assert.match(String(line?.fields.err), /must return true or false, not a promise/)
+    assert.equal(others.length, 0)
+  })
+
   it('does not keep the refusal of another middleware, in front of which the handler did not run', async (t) => {
     const limits = rateLimit({
       levels: [{ name: 'all', by: () => 'all', rpm: 1, tpm: 1 }],
