@@ -13,7 +13,7 @@ const MAX_WHOLE_BYTES = 64 * 1024 * 1024
 const refused = new AsyncLocalStorage<FilteredAnswer>()
 
 /** The response of an answer, as its filter holds it. */
-export interface FilteredResponse {
+interface FilteredResponse {
   /**
    * Has what is written to the answer come to the filter first, past the methods that other libraries have put before it: they
    * take the answer for sent when the handler has ended it.
