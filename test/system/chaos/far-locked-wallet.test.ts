@@ -48,7 +48,9 @@ async function farPool(t: TestContext) {
   return { near, books, pool, flights }
 }
 
-describe('a wallet that another connection has locked in a Postgres far away', { skip: WITHOUT_POSTGRES }, () => {
+describe('a wallet that another connection has locked in a Postgres far away', {
+  skip: WITHOUT_POSTGRES,
+}, () => {
   it('holds up the charges of its account, and others for one round at most', {
     timeout: 90_000,
   }, async (t) => {

@@ -43,7 +43,10 @@ const CONFIG = {
   price: { perRequest: '0.01' },
 }
 
-describe('rows of one account that another connection has locked', { skip: WITHOUT_POSTGRES, timeout: 240_000 }, () => {
+describe('rows of one account that another connection has locked', {
+  skip: WITHOUT_POSTGRES,
+  timeout: 240_000,
+}, () => {
   let world: PaidGateways
   let gateway: GatewayProcess
   let alone: Steady

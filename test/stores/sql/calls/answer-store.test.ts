@@ -39,7 +39,7 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual((await calls.list({ limit: 5 })).entries, [shown])
     })
 
-    it("belong to no call before their entry points at them, and an earlier entry has its own", async () => {
+    it('belong to no call before their entry points at them, and an earlier entry has its own', async () => {
       const { db } = await emptied()
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
       const [old, refused, cut] = [
