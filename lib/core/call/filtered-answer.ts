@@ -19,7 +19,10 @@ interface FilteredResponse {
    * take the answer for sent when the handler has ended it.
    */
   takeOver(): void
-  /** Keeps the head of an answer that the handler has ended: what goes wrong behind it is not part of it. */
+  /**
+   * Keeps the head of an answer that the handler has ended, so that later failures of the handler do not change it, until
+   * `release`. `restoreHead` sets it as it was, to be written now.
+   */
   holdBack(): { restoreHead(): void; release(): void }
 }
 
@@ -172,7 +175,7 @@ export class FilteredAnswer {
       const text = (await this.#filterOf()?.whole(written, type)) ?? written
       if (this.#state !== 'whole') return
       const bytes = text === written ? given : Buffer.from(text)
-      this.#letGo()
+      this.#releaseHead()
       const declared = res.getHeader('content-length')
       if (declared !== undefined && Number(declared) !== given.length)
         throw new Error(
@@ -207,16 +210,15 @@ export class FilteredAnswer {
     this.pausedFor(() => void write(bytes))
   }
 
-  /** Leaves the head as the handler has set it, and lets it be written. */
-  #letGo(): void {
-    this.#heldBack?.restoreHead()
+  /** Leaves the head as the handler has set it, and lets it be written or replaced. */
+  #releaseHead(): void {
     this.#heldBack?.release()
     this.#heldBack = undefined
   }
 
   /** Ends the answer. Its head and last bytes may go out later, once what the end waits for is done. */
   #pass(end: End, bytes?: Buffer): void {
-    this.#letGo()
+    this.#releaseHead()
     this.#state = 'passing'
     end(bytes)
   }
@@ -225,7 +227,7 @@ export class FilteredAnswer {
   #refuse(error: unknown): void {
     if (this.#state === 'refused') return
     this.#state = 'refused'
-    this.#letGo()
+    this.#releaseHead()
     const res = this.#res
     if (!res.headersSent) for (const name of CONTENT_HEADERS) res.removeHeader(name)
     this.#response.takeOver()

@@ -106,10 +106,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
     }
     const [chunk] = given as readonly unknown[]
     // Node throws, before anything is recorded or charged for an answer that cannot be sent.
-    if (
-      !(isNoBody(chunk) || isBody(chunk)) ||
-      !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999))
-    )
+    if (!mayEndWith(chunk) || !(res.headersSent || (res.statusCode >= 100 && res.statusCode <= 999)))
       return http.ServerResponse.prototype.end.apply(res, given)
     holder.onSend?.(chunk, given[1])
     held.state = 'released'
@@ -260,7 +257,7 @@ function filterFirst(res: HeldAnswer, shared: SharedState): void {
   const filteredEnd = (...given: EndArguments): unknown => {
     const filtered = filtering()
     const [chunk] = given as readonly unknown[]
-    if (!filtered || !(isNoBody(chunk) || isBody(chunk))) return end.apply(res, given)
+    if (!filtered || !mayEndWith(chunk)) return end.apply(res, given)
     const callback = (given as unknown[]).findLast((each) => typeof each === 'function')
     if (callback) res.once('finish', callback as () => void)
     return filtered.end(bytesOf(given), writeBytes, endWith)
@@ -288,9 +285,11 @@ export function filterAnswer(
     takeOver: () => void Object.assign(res, shared.filtering),
     holdBack: () => {
       shared.isHeldBack = true
+      const { restore } = freezeHead(res)
       return {
-        restoreHead: freezeHead(res).restore,
+        restoreHead: restore,
         release: () => {
+          restore()
           shared.isHeldBack = false
         },
       }
@@ -397,9 +396,9 @@ function isBody(chunk: unknown): chunk is string | Uint8Array {
   return typeof chunk === 'string' || chunk instanceof Uint8Array
 }
 
-/** Whether `end` takes a chunk for no body: Node does so for any falsy one, and for a callback. */
-function isNoBody(chunk: unknown): boolean {
-  return !chunk || typeof chunk === 'function'
+/** Whether Node ends an answer with a chunk. It takes any falsy one, and a callback, for no body. */
+function mayEndWith(chunk: unknown): boolean {
+  return !chunk || typeof chunk === 'function' || isBody(chunk)
 }
 
 /** Returns the bytes that a response's `write` or `end` was given. */

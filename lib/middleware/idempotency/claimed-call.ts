@@ -249,6 +249,7 @@ export class ReplayedCall extends ClaimedCall<ReplayedCallOptions> {
     try {
       const kept: unknown = this.options.keepWhen(statusCode)
       if (!isPromise(kept)) return Boolean(kept)
+      // The promise is the mistake, whether it rejects or not.
       kept.then(undefined, () => {})
       throw new TypeError('"keepWhen" must return true or false, not a promise')
     } catch (error) {
