@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { demand, limit } from '../../middleware/rate-limit/demands.ts'
@@ -8,7 +7,6 @@ import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until, untilAsync } from '../../support/until.ts'
 
 const TIMEOUT_MS = 150
-const LATE_MS = 600
 const LEASE_MS = 30_000
 
 it('a slot that Redis grants after its call has released it is given back, long before its lease ends', {
@@ -23,8 +21,9 @@ it('a slot that Redis grants after its call has released it is given back, long 
   const commands = redis as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
   const take = commands.gatewayTakeSlots as (typeof commands)[string]
   const granted: unknown[] = []
+  const released = Promise.withResolvers<void>()
   commands.gatewayTakeSlots = async (...args) => {
-    await sleep(LATE_MS)
+    await released.promise
     const answer = await take.apply(redis, args)
     granted.push(answer)
     return answer
@@ -36,6 +35,7 @@ it('a slot that Redis grants after its call has released it is given back, long 
   await store.admit(demand([limit('rpm', 'other', 10)]))
   await assert.rejects(asking, StoreAway)
   await store.release(late)
+  released.resolve()
   await until(() => granted.length > 0, 'the late answer')
   commands.gatewayTakeSlots = take
   assert.deepEqual(granted[0], [1])
